@@ -96,8 +96,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 	want := []string{
 		"get coordination.k8s.io/leases berth-scheduler",
 		"update coordination.k8s.io/leases berth-scheduler",
-		"get /configmaps berth-run-times",
-		"patch /configmaps berth-run-times",
 		"patch /nodes",
 		"get scheduling.x-k8s.io/podgroups",
 		"list scheduling.x-k8s.io/podgroups",

@@ -45,7 +45,7 @@ completion, preemptions, GPUs on spot nodes, placements that differ, and the sch
 --fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%,
 allocated<-0.5, pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, incomplete,
 gangs-started, preemptions, spot, cpu, cpu-per-pod, placements; in mode time also bill, wait-p50, wait-p95,
-gang-wait-p50, gang-wait-p95, gang-wait-max, told-error-p50, told-error-p95, told-within, completed, completion-p50,
+gang-wait-p50, gang-wait-p95, gang-wait-max, told-error-p50, told-error-p95, completed, completion-p50,
 completion-p95.
 
 Exit status: 0 when it ran to its end and no condition holds, 3 when a condition holds, 2 for a file or condition

@@ -3,7 +3,6 @@ package capacity
 import (
 	"maps"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -18,9 +17,8 @@ type podEntry struct {
 	on *nodeEntry
 	// others is what the pod requests of resources that no node has offered so far, usually nil.
 	others map[v1.ResourceName]int64
-	// at is the position among the pods of the node, seen since when the index knows the pod to be there.
-	at   int
-	seen time.Time
+	// at is the position among the pods of the node.
+	at int
 }
 
 // boundPods holds the pods that are bound to a node and have not ended.
@@ -82,10 +80,7 @@ func (x *Feed) SetPod(pod *v1.Pod, of gang.ID) {
 	x.removePod(old)
 	n := x.at(pod.Spec.NodeName)
 	x.mark(n)
-	p := &podEntry{BoundPod: describe(pod, of, uses), on: n, others: others, at: len(n.pods), seen: time.Now()}
-	if old != nil && old.on == n {
-		p.seen = old.seen
-	}
+	p := &podEntry{BoundPod: describe(pod, of, uses), on: n, others: others, at: len(n.pods)}
 	n.pods = append(n.pods, p)
 	for _, u := range uses {
 		n.used[u.Resource] += u.Amount

@@ -1,19 +1,25 @@
 package capacity
 
 import (
+	"slices"
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
 )
 
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
 // as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
-// nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must
-// not call the index, and is called for every bound pod with mu held. With together, it is told, too, what nodes have
-// for pods of several shapes that share them, and what pods of each shape ask for of that.
+// nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. end says
+// when a bound pod ends, false if that is not known. Both must not call the index, and are called for every bound pod
+// with mu held. With together, it is told, too, what nodes have for pods of several shapes that share them, and what
+// pods of each shape ask for of that.
 func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, together bool,
-	gone func(pod *v1.Pod, priority int32) bool) (out []reserve.Node, asks [][]int64) {
+	gone func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []reserve.Node,
+	asks [][]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -32,12 +38,10 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	all := make([]reserve.Room, len(keys)*x.nodes.present)
 	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
 	nothing := make([]int64, len(used))
-	scarce := make([]bool, len(x.resources.names))
-	for _, s := range shapes {
-		if s != nil && len(s.bounds) > 0 {
-			// The first bound is the tightest.
-			scarce[s.bounds[0].Resource] = true
-		}
+	var ending []endingPod
+	admits := func(i int, name string, s *shape) bool {
+		return s != nil && len(s.bounds) > 0 &&
+			(s.rule.verdicts[i] == admitted || emptied[name] && s.rule.verdicts[i] == cordoned)
 	}
 	for i, n := range x.nodes.existing() {
 		if domains != nil && domains.of[i] < 0 {
@@ -49,20 +53,19 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 		}
 		copy(used, n.used)
 		clear(pods)
+		ending = ending[:0]
 		for _, p := range n.pods {
-			stays, inTheWay := !gone(p.Object, p.Priority), false
+			if gone(p.Object, p.Priority) {
+				p.release(used)
+				continue
+			}
 			for _, u := range p.Uses {
-				if !stays {
-					used[u.Resource] -= u.Amount
-				} else if u.Amount > 0 {
+				if u.Amount > 0 {
 					pods[u.Resource]++
-					inTheWay = inTheWay || scarce[u.Resource]
 				}
 			}
-			if inTheWay && !podview.BelongsToNode(p.Object) {
-				if node.Pods++; node.Pods == 1 || p.seen.Before(node.Oldest) {
-					node.Oldest = p.seen
-				}
+			if at, known := end(&p.BoundPod); known && !podview.BelongsToNode(p.Object) {
+				ending = append(ending, endingPod{p, at})
 			}
 		}
 		if together {
@@ -70,8 +73,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 		}
 		fits := false
 		for k, s := range shapes {
-			admits := s != nil && (s.rule.verdicts[i] == admitted || emptied[n.name] && s.rule.verdicts[i] == cordoned)
-			if !admits || len(s.bounds) == 0 {
+			if !admits(i, n.name, s) {
 				continue
 			}
 			room := reserve.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
@@ -84,10 +86,40 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 			fits = fits || room.Empty > 0
 		}
 		if fits {
+			slices.SortFunc(ending, func(a, b endingPod) int { return a.at.Compare(b.at) })
+			for k := range len(ending) + 1 {
+				if k > 0 {
+					node.Ends = append(node.Ends, reserve.End{At: ending[k-1].at, Pod: gang.UID(ending[k-1].Object.UID)})
+					ending[k-1].release(used)
+				}
+				stage := reserve.Stage{Fits: make([]int, len(keys))}
+				for s := range shapes {
+					if admits(i, n.name, shapes[s]) {
+						stage.Fits[s] = int(slotsOn(shapes[s].bounds, n.has, used))
+					}
+				}
+				if together {
+					stage.Free = shared.free(n.has, used)
+				}
+				node.Stages = append(node.Stages, stage)
+			}
 			out, all = append(out, node), all[len(keys):]
 		} else {
 			clear(node.Rooms)
 		}
 	}
 	return out, shared.asks
+}
+
+// endingPod is a pod whose end is known.
+type endingPod struct {
+	*podEntry
+	at time.Time
+}
+
+// release takes what the pod uses off the amounts.
+func (p *podEntry) release(used []int64) {
+	for _, u := range p.Uses {
+		used[u.Resource] -= u.Amount
+	}
 }

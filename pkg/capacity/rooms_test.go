@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
@@ -13,8 +14,9 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
 	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
-		all, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return false })
-		none, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return true })
+		known := func(p *BoundPod) (time.Time, bool) { return time.Unix(int64(len(p.UID)), 0), true }
+		all, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return false }, known)
+		none, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return true }, known)
 		values := map[int]string{}
 		for n, node := range all {
 			of := ""
@@ -32,6 +34,9 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 					continue
 				}
 				same(t, fmt.Sprintf("room of shape %d on %s", i, node.Name), [2]int{room.Now, room.Empty}, [2]int{now, empty})
+				first, last := node.Stages[0].Fits[k], node.Stages[len(node.Ends)].Fits[k]
+				same(t, fmt.Sprintf("room of shape %d on %s as its pods end", i, node.Name), [2]int{first, last},
+					[2]int{now, empty})
 				same(t, fmt.Sprintf("room of shape %d on %s without pods", i, node.Name),
 					[3]int{none[n].Rooms[k].Now, none[n].Rooms[k].Empty, none[n].Rooms[k].Pods}, [3]int{empty, empty, 0})
 			}

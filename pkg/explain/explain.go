@@ -65,10 +65,8 @@ type Explanation struct {
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Starts says when the pod, which is in no gang, is expected to start, and Late which deadline it cannot keep, as the
-	// running scheduler has said; empty if it has not.
-	Starts string `json:"starts,omitempty"`
-	Late   string `json:"late,omitempty"`
+	// Late says which deadline the pod cannot keep, as the running scheduler has said; empty if it has not.
+	Late string `json:"late,omitempty"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
@@ -166,8 +164,6 @@ func Pod(q Question) (*Explanation, error) {
 	}
 	if e.BoundTo != "" {
 		e.State = "bound"
-	} else {
-		e.Starts = runview.Says(q.Pod, runview.StartEstimated)
 	}
 	e.Late = runview.Says(q.Pod, runview.DeadlineMissed)
 	configuration, silenced := q.Configuration.WithoutSignals()

@@ -33,11 +33,9 @@ type Gang struct {
 	Pending int `json:"pending"`
 	Gated   int `json:"gated"`
 	Ended   int `json:"ended"`
-	// Reserved says what the running scheduler keeps for the gang until it can start, and ReservedNodes on which nodes.
+	// Reserved says what the running scheduler keeps for the gang until it starts, and ReservedNodes on which nodes.
 	Reserved      string   `json:"reserved,omitempty"`
 	ReservedNodes []string `json:"reservedNodes"`
-	// Starts says when the gang is expected to start, if that is known.
-	Starts string `json:"starts,omitempty"`
 	// Late says which deadline the gang cannot keep any more.
 	Late string `json:"late,omitempty"`
 	// Missing says what keeps the gang from starting, empty if it starts.
@@ -141,7 +139,7 @@ func (w *world) saidOf(id gang.ID, g *Gang) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pg); err != nil {
 		return // the scheduler cannot read it either
 	}
-	g.Starts, g.Late = gangview.ExpectedStart(pg), gangview.Late(pg)
+	g.Late = gangview.Late(pg)
 	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
 	if c != nil && c.Status == metav1.ConditionTrue {
 		g.Reserved = cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved")

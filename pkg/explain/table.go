@@ -40,10 +40,8 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Gang != nil {
 		p.gang(e.Gang)
 	}
-	for _, line := range []string{e.Starts, e.Late} {
-		if line != "" {
-			p.line("%s", line)
-		}
+	if e.Late != "" {
+		p.line("%s", e.Late)
 	}
 	for i, h := range e.Held {
 		if e.Gang == nil && i > 0 { // the first is the verdict
@@ -114,9 +112,6 @@ func (p *page) gang(g *Gang) {
 			on = append(slices.Clone(on[:exampleNodes]), "…")
 		}
 		p.line("%s: %s", g.Reserved, cmp.Or(strings.Join(on, " "), "their names are not known"))
-	}
-	if g.Starts != "" && g.Reserved == "" {
-		p.line("%s", g.Starts)
 	}
 	if g.Late != "" {
 		p.line("%s", g.Late)

@@ -73,8 +73,8 @@ func (t *tries) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// contested reports whether the gang may start, and what is free may not suffice for those of its shapes that were
-// invited before it as welt. It is looked at again when they have planned.
+// contested reports whether the gang may start, and what is free may not suffice both for it and for the gangs with its
+// shapes that were invited before it. It is looked at again when they have planned.
 func (t *tries) contested(g *waitlist.Gang) bool {
 	if g == nil || len(t.coming.invited) == 0 || len(g.Levels.Required) > 0 || t.excludes(g) {
 		return false

@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 
@@ -177,22 +176,4 @@ func FuzzGangOf(f *testing.F) {
 			t.Errorf("accepted %q, %q as %v, %+v", name, available, id, spec)
 		}
 	})
-}
-
-func TestTheExpectedStartIsTold(t *testing.T) {
-	t.Parallel()
-	pg := &schedulingv1alpha1.PodGroup{}
-	if got := ExpectedStart(pg); got != "" {
-		t.Errorf("without an estimate: %q", got)
-	}
-	at := func(minute int) metav1.Time { return metav1.Date(2026, 11, 26, 14, minute, 0, 0, time.UTC) }
-	pg.Status.EstimatedStart = &schedulingv1alpha1.PodGroupEstimatedStart{Time: at(5), Earliest: at(0), Latest: at(40),
-		Place:    2,
-		WaitsFor: "for trainer-a on rack-2, expected to end at 14:05 UTC"}
-	want := "expected to start at Nov 26 14:05 UTC, between Nov 26 14:00 UTC and Nov 26 14:40 UTC; number 2 of the " +
-		"gangs that wait; " +
-		"waits for trainer-a on rack-2, expected to end at 14:05 UTC"
-	if got := ExpectedStart(pg); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

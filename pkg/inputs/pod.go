@@ -42,7 +42,7 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
 			LastTransitionTime: c.LastTransitionTime}
 		switch c.Type {
-		case v1.PodScheduled, gpuview.GPUsAssigned, runview.DeadlineMissed, runview.StartEstimated:
+		case v1.PodScheduled, gpuview.GPUsAssigned, runview.DeadlineMissed:
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

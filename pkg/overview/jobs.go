@@ -57,7 +57,7 @@ type Job struct {
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
 	Reason string `json:"reason"`
-	// Reserved says which nodes are reserved for it, or else when it is expected to start, if that is known.
+	// Reserved says how many nodes are reserved for it, and when it starts if that is known.
 	Reserved string `json:"reserved,omitempty"`
 	// Late says which deadline it cannot keep any more; empty if it keeps all.
 	Late string `json:"late,omitempty"`
@@ -162,8 +162,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 		}
 	}
 	j.MinMember += shown.MinMember
-	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason),
-		cmp.Or(shown.Reserved, j.Reserved)
+	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), shown.Reserved
 	j.Late = cmp.Or(shown.Late, j.Late)
 }
 
@@ -219,7 +218,7 @@ func (j *jobEntry) add(p *podEntry) {
 	}
 	if j.pod == "" || compareNames(pod.Name, j.pod) < 0 {
 		j.pod = pod.Name
-		j.Reason, j.Reserved = brief(podReason(pod)), plainText(runview.Says(pod, runview.StartEstimated))
+		j.Reason = brief(podReason(pod))
 	}
 }
 

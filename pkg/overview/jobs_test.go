@@ -77,14 +77,12 @@ func TestJobs(t *testing.T) {
 		"a pod without a controller": {
 			[]any{pod("p", "", "nvidia.com/gpu=1", refused)}, []string{"Pod/p | Pending | 1 | - | - | 2 too small"},
 		},
-		"a pod that is told when it starts and what it misses": {
-			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.StartEstimated, "expected to start at 14:05 UTC"),
-				says(runview.DeadlineMissed, "the pod cannot end in time"))},
-			[]string{"Pod/p | Pending | 1 | - | - | 2 too small; expected to start at 14:05 UTC; the pod cannot end in time"},
+		"a pod that is told what it misses": {
+			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]string{"Pod/p | Pending | 1 | - | - | 2 too small; the pod cannot end in time"},
 		},
 		"a pod that runs and misses its deadline": {
-			[]any{pod("p", "n1", "", running, says(runview.StartEstimated, "expected to start at 14:05 UTC"),
-				says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]any{pod("p", "n1", "", running, says(runview.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
 		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet"}},

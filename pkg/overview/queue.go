@@ -61,8 +61,6 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	reserved := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
 	if reserved != nil && reserved.Status == metav1.ConditionTrue {
 		shown.Reserved = plainText(reserved.Message)
-	} else {
-		shown.Reserved = plainText(gangview.ExpectedStart(g.group))
 	}
 	shown.Late = plainText(gangview.Late(g.group))
 	return g.group.CreationTimestamp.Time

@@ -45,8 +45,6 @@ type Source struct {
 	InTwoGroups func(*v1.Pod) bool
 	// Ours reports whether the pod is for this scheduler to place.
 	Ours func(*v1.Pod) bool
-	// Starts returns when a pod in no gang is expected to start, if that is told, and whether it is known if it is.
-	Starts func(*v1.Pod) (text string, known bool)
 	// TimedClass returns the class by whose timeout the pod waits, or nil. TimedClasses names all classes with one.
 	TimedClass   func(*v1.Pod) *sla.Class
 	TimedClasses []string

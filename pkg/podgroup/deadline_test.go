@@ -83,7 +83,6 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			Pod:         func(ref gang.Ref) *v1.Pod { return pods[ref.UID] },
 			InTwoGroups: func(*v1.Pod) bool { return false },
 			Ours:        func(pod *v1.Pod) bool { return pod.Name != "foreign" },
-			Starts:      func(*v1.Pod) (string, bool) { return "", true },
 			TimedClass:  func(*v1.Pod) *sla.Class { return nil },
 		})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -48,7 +48,7 @@ func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
 	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) ||
-		p.source.TimedClass(pod) != nil || p.hasDeadline(pod) || p.hasStart(pod)) {
+		p.source.TimedClass(pod) != nil || p.hasDeadline(pod)) {
 		p.queue.Add(gangview.RefOf(pod))
 	}
 }
@@ -73,11 +73,6 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	}
 	if p.hasDeadline(pod) {
 		if again := p.syncDeadline(ctx, pod); again > 0 {
-			p.queue.AddAfter(ref, again)
-		}
-	}
-	if p.hasStart(pod) {
-		if again := p.syncStart(ctx, pod); again > 0 {
 			p.queue.AddAfter(ref, again)
 		}
 	}

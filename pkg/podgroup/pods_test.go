@@ -35,7 +35,6 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 			GangOf:      func(*v1.Pod) gang.ID { return gang.ID{} },
 			Pod:         func(ref gang.Ref) *v1.Pod { return pods[ref.UID] },
 			InTwoGroups: func(pod *v1.Pod) bool { return pod.Name == "twice" },
-			Starts:      func(*v1.Pod) (string, bool) { return "", true },
 			TimedClass:  func(pod *v1.Pod) *sla.Class { return classes[gang.UID(pod.UID)] },
 		})
 		ctx, cancel := context.WithCancel(t.Context())

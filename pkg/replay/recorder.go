@@ -193,7 +193,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	c.mu.Lock()
-	out.ToldStarts = c.told.result()
+	out.ToldStartError = summarize(c.told.errors)
 	c.mu.Unlock()
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
 	out.LostGPUHours = r.lostGPUHours

@@ -177,10 +177,9 @@ var metrics = []metric{
 	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true,
 		of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
 	{key: "told-error-p50", label: "Told start, median error", unit: "s", better: -1, timeOnly: true, derived: true,
-		ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P50 }},
+		ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P50 }},
 	{key: "told-error-p95", label: "Told start, 95th percentile of errors", unit: "s", better: -1, timeOnly: true,
-		derived: true, ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P95 }},
-	{key: "told-within", label: "Told interval, starts within", unit: "%", timeOnly: true, derived: true, of: toldWithin},
+		derived: true, ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P95 }},
 	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1,
 		of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
 	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true,
@@ -204,14 +203,9 @@ const placementsKey = "placements"
 func gpus(milli int64) float64    { return float64(milli) / 1000 }
 func dollars(micro int64) float64 { return float64(micro) / 1e6 }
 
-// toldWithin is 0 if no gang that was told a start has started.
-func toldWithin(r *replayed.Result) float64 {
-	return 100 * float64(r.ToldStarts.Within) / float64(max(r.ToldStarts.Error.Count, 1))
-}
-
 // tells reports whether a gang has started that was told when.
 func tells(results []*replayed.Result) bool {
-	return slices.ContainsFunc(results, func(r *replayed.Result) bool { return r.ToldStarts.Error.Count > 0 })
+	return slices.ContainsFunc(results, func(r *replayed.Result) bool { return r.ToldStartError.Count > 0 })
 }
 
 func costPerGPU(r *replayed.Result) float64 {

@@ -144,7 +144,7 @@ func nothingOf(key string, r *replayed.Result) bool {
 		return r.MicroDollars == 0
 	}
 	for prefix, count := range map[string]int{
-		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "told": r.ToldStarts.Error.Count, "complet": r.JobsCompleted,
+		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "told": r.ToldStartError.Count, "complet": r.JobsCompleted,
 		"cost": priced,
 	} {
 		if strings.HasPrefix(key, prefix) && count == 0 {

@@ -90,7 +90,7 @@ func TestASideThatTellsNoStartsIsNotTheBetterOne(t *testing.T) {
 	for name, test := range map[string]struct{ toldByA, better int }{"only one tells": {0, 0}, "both tell": {4, -1}} {
 		a, b := result("a", 1, 0, 0, nil), result("b", 1, 0, 0, nil)
 		a.Mode, b.Mode = replayed.VirtualTime, replayed.VirtualTime
-		a.ToldStarts.Error.Count, b.ToldStarts.Error.Count, b.ToldStarts.Error.P50 = test.toldByA, 4, 60
+		a.ToldStartError.Count, b.ToldStartError.Count, b.ToldStartError.P50 = test.toldByA, 4, 60
 		rows := Compare([]*replayed.Result{a}, []*replayed.Result{b}).Rows
 		at := slices.IndexFunc(rows, func(r Row) bool { return r.Key == "told-error-p50" })
 		if at < 0 || rows[at].Better != test.better {

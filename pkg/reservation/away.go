@@ -24,8 +24,6 @@ type TurnedAway struct {
 	pods     sync.Map
 	arrivals atomic.Int64
 	gangs    sync.Map
-	// blocking holds the gangs for whose turn pods of other namespaces were turned away since the last look.
-	blocking sync.Map
 }
 
 // turnedAway is a pod that was kept off capacity that is kept to a gang.
@@ -49,19 +47,6 @@ func (t *TurnedAway) pod(ref gang.Ref) {
 }
 
 func (t *TurnedAway) gang(id gang.ID) { t.gangs.Store(id, true) }
-
-// Blocks notes that what is kept to the gang for its turn keeps work of another namespace from starting.
-func (t *TurnedAway) Blocks(id gang.ID) {
-	if _, known := t.blocking.Load(id); !known {
-		t.blocking.Store(id, true)
-	}
-}
-
-// blocked reports whether pods of other namespaces were turned away for the turn of the gang since it was asked last.
-func (t *TurnedAway) blocked(id gang.ID) bool {
-	_, blocked := t.blocking.LoadAndDelete(id)
-	return blocked
-}
 
 // Retry wakes the pods that were turned away, at most that number and those first that have not been tried for the
 // longest time.

@@ -4,16 +4,22 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/profiles"
 )
 
 const gpu = v1.ResourceName("nvidia.com/gpu")
 
-func noGang(*v1.Pod) gang.ID { return gang.ID{} }
+// testMembers knows gangs by the labels of pods.
+func testMembers() *members.Directory {
+	return &members.Directory{Policy: &gangview.OwnerPolicy{}, Groups: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+}
 
 func testFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
 

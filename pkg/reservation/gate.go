@@ -17,22 +17,23 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
-	"berth.dev/berth/pkg/starttime"
+	"berth.dev/berth/pkg/runview"
 )
+
+// beginning is how long a pod takes, after it was let in, until its run time counts.
+const beginning = 2 * time.Second
 
 // Gate tells pods what they may not use. Scheduling cycles read what is kept without a lock.
 type Gate struct {
-	// GangOf returns the gang of the pod, or the zero ID.
-	GangOf func(*v1.Pod) gang.ID
-	// AllowsBackfill reports whether the pod may use what is kept for a turn.
-	AllowsBackfill func(*v1.Pod) bool
+	// Members knows the gangs of pods.
+	Members *members.Directory
 	// Filters returns the filters that decide where the pod may be.
 	Filters func(*v1.Pod) *profiles.Traits
-	// Forecasts and Entry decide which pods may use what is kept by time.
-	Forecasts *Forecasts
-	Entry     starttime.Settings
+	// Limit returns after what time the controller of a member ends it, 0 if it does not or that is not known.
+	Limit func(*v1.Pod) time.Duration
 	// Away are the pods that were turned away.
 	Away TurnedAway
 
@@ -99,38 +100,39 @@ func (g *Gate) Backfills(id gang.ID, pod *v1.Pod) bool {
 
 // binding returns what reports whether a hold counts against the pod, once the pods have gone that it waits for.
 func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
-	id, priority := g.GangOf(pod), corev1helpers.PodPriority(pod)
+	id, priority := g.Members.ID(pod), corev1helpers.PodPriority(pod)
 	backfills := sync.OnceValue(func() bool { return g.AllowsBackfill(pod) })
-	// What is kept for one gang has one start.
-	var start *starttime.Reservation
-	enters := false
-	mayEnter := func(o *Hold) bool {
-		if o.start != start {
-			start, enters = o.start, g.mayEnter(pod, o.start)
-		}
-		return enters
+	run := sync.OnceValue(func() time.Duration { return g.RunTime(pod) })
+	goneBy := func(start time.Time) bool {
+		return !start.IsZero() && run() > 0 && !time.Now().Add(beginning+run()).After(start)
 	}
 	return func(o *Hold) bool {
-		return o.To != id && o.Priority >= priority && !o.behind[id] &&
-			(o.Kind != forTurn || !backfills() && !mayEnter(o))
+		return o.To != id && o.Priority >= priority && (o.Kind != forTurn || !backfills() && !goneBy(o.start))
 	}
 }
 
 // givesWay reports whether the pod runs in what is kept for a turn and has gone when the gang starts.
 func (g *Gate) givesWay(pod *v1.Pod, turn *Hold) bool {
-	return turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && g.GangOf(pod) != turn.To &&
-		g.AllowsBackfill(pod)
+	if !turn.start.IsZero() {
+		if end, known := runview.EndOf(pod, g.RunTime(pod), time.Now()); known && !end.After(turn.start) {
+			return true
+		}
+	}
+	return corev1helpers.PodPriority(pod) <= turn.Priority && g.Members.ID(pod) != turn.To && g.AllowsBackfill(pod)
 }
 
-// mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited
-// for much longer.
-func (g *Gate) mayEnter(pod *v1.Pod, start *starttime.Reservation) bool {
-	if start == nil {
-		return false
+// AllowsBackfill reports whether the pod may use what is kept for a turn.
+func (g *Gate) AllowsBackfill(pod *v1.Pod) bool {
+	return gangview.MayBackfill(g.Members.Group(g.Members.ID(pod)), pod)
+}
+
+// RunTime returns how long the pod runs by what is declared of it, or at the most by its limits; 0 if that is not known.
+func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
+	id := g.Members.ID(pod)
+	if id == (gang.ID{}) {
+		return runview.RunTime(pod, nil, 0)
 	}
-	now := time.Now()
-	left := g.Forecasts.Left(pod, now)
-	return g.Entry.MayEnter(start, &left, now.Sub(pod.CreationTimestamp.Time), now) != starttime.Refused
+	return runview.RunTime(pod, g.Members.Object(id), g.Limit(pod))
 }
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a
@@ -167,29 +169,12 @@ func (g *Gate) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) 
 		return gang.ID{}, false
 	}
 	binds := g.binding(pod)
-	to, foreign := g.needs(pod, node, kept, func(o *Hold) bool { return binds(o) && !Remain(o.after, nodes) })
+	to := g.needs(pod, node, kept, func(o *Hold) bool { return binds(o) && !Remain(o.after, nodes) })
 	if to == (gang.ID{}) {
 		return gang.ID{}, false
 	}
-	for _, id := range foreign {
-		g.Away.Blocks(id)
-	}
 	g.Wait(pod)
 	return to, true
-}
-
-// Enters reports whether the pod, which is about to be bound to the node, uses capacity there that is kept for a gang
-// until its start.
-func (g *Gate) Enters(pod *v1.Pod, node fwk.NodeInfo) bool {
-	kept := g.on(node, pod)
-	if len(kept) == 0 {
-		return false
-	}
-	id, priority := g.GangOf(pod), corev1helpers.PodPriority(pod)
-	to, _ := g.needs(pod, node, kept, func(o *Hold) bool {
-		return o.start != nil && o.To != id && o.Priority >= priority && !o.behind[id]
-	})
-	return to != (gang.ID{})
 }
 
 // on returns what is kept on the node that may count against the pod.
@@ -202,9 +187,8 @@ func (g *Gate) on(node fwk.NodeInfo, pod *v1.Pod) []Hold {
 }
 
 // needs returns the gang to which the capacity is kept that the pod would need on the node, the zero ID if there is
-// none, of the holds that count. foreign are those of other namespaces that have a turn.
-func (g *Gate) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Hold) bool) (to gang.ID,
-	foreign []gang.ID) {
+// none, of the holds that count.
+func (g *Gate) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Hold) bool) (to gang.ID) {
 	with := node
 	var turn *Hold
 	claims := false
@@ -223,19 +207,16 @@ func (g *Gate) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Ho
 		claims = claims || o.Kind != forTurn && filters.Claims(o.Info.GetPod())
 		if o.Kind == forTurn {
 			turn = o
-			if o.To.Namespace != pod.Namespace && (len(foreign) == 0 || foreign[len(foreign)-1] != o.To) {
-				foreign = append(foreign, o.To)
-			}
 		}
 	}
 	if with == node {
-		return gang.ID{}, nil
+		return gang.ID{}
 	}
 	if claims = claims && filters.Claims(pod); !claims &&
 		(filters.Fits(pod, with) || turn != nil && g.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
-		return gang.ID{}, nil
+		return gang.ID{}
 	}
-	return to, foreign
+	return to
 }
 
 // withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether
@@ -253,7 +234,7 @@ func (g *Gate) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hold
 
 // Wait has the pod woken when a hold ends, and its gang tried again, if it is in one.
 func (g *Gate) Wait(pod *v1.Pod) {
-	if id := g.GangOf(pod); id != (gang.ID{}) {
+	if id := g.Members.ID(pod); id != (gang.ID{}) {
 		g.Away.gang(id)
 	}
 	g.Away.pod(gangview.RefOf(pod))

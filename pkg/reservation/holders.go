@@ -6,60 +6,52 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/starttime"
 )
 
 // Holders says for whose gangs capacity may be reserved, and on how large a part of the nodes.
 type Holders struct {
-	// maxPercent is for namespaces without a limit of their own; with 0 nothing is reserved for anybody.
-	maxPercent  int
-	minPriority int32
-	// byTime is for reservations by time, of namespaces without a limit of their own.
-	byTime int
-	// namespaces holds the limits by name, that of config.AnyNamespace for all others; nil if every namespace may have
-	// all.
-	namespaces map[string]int
+	// inTurn and byTime are for namespaces without a limit of their own, where no start is known and where one is; with 0
+	// nothing is reserved for any gang.
+	inTurn, byTime int
+	minPriority    int32
+	// namespaces holds the limits by name, that of config.AnyNamespace for all others, nil where the reservation's count;
+	// nil if every namespace may have all.
+	namespaces map[string]*int32
 }
 
-// HoldersFrom reads defaulted and validated arguments.
+// HoldersFrom reads validated arguments.
 func HoldersFrom(r *config.GangReservation) Holders {
-	h := Holders{maxPercent: int(*r.MaxNodesPercent), byTime: int(*r.ByTime.MaxNodesPercent),
-		minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+	h := Holders{inTurn: 50, byTime: 100, minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+	if r.MaxNodesPercent != nil {
+		h.inTurn, h.byTime = int(*r.MaxNodesPercent), int(*r.MaxNodesPercent)
+	}
 	for _, n := range r.Namespaces {
 		if h.namespaces == nil {
-			h.namespaces = map[string]int{}
+			h.namespaces = map[string]*int32{}
 		}
-		h.namespaces[n.Name] = int(ptr.Deref(n.MaxNodesPercent, *r.MaxNodesPercent))
+		h.namespaces[n.Name] = n.MaxNodesPercent
 	}
 	return h
 }
 
 // percent is the largest part of all nodes that may be kept for a gang of the namespace and the priority; 0 if nothing
 // may.
-func (h *Holders) percent(namespace string, priority int32) int {
+func (h *Holders) percent(namespace string, priority int32, byTime bool) int {
 	if priority < h.minPriority {
 		return 0
 	}
+	most := h.inTurn
+	if byTime {
+		most = h.byTime
+	}
 	if h.namespaces == nil {
-		return h.maxPercent
+		return most
 	}
-	if limit, named := h.namespaces[namespace]; named {
-		return limit
+	limit, named := h.namespaces[namespace]
+	if !named {
+		if limit, named = h.namespaces[config.AnyNamespace]; !named {
+			return 0
+		}
 	}
-	return h.namespaces[config.AnyNamespace]
-}
-
-// percentByTime is percent for reservations by time.
-func (h *Holders) percentByTime(namespace string, priority int32) int {
-	if h.namespaces == nil && h.percent(namespace, priority) > 0 {
-		return h.byTime
-	}
-	return h.percent(namespace, priority)
-}
-
-// EntryFrom returns the settings of reservations by time.
-func EntryFrom(r *config.GangReservation) starttime.Settings {
-	s := starttime.Defaults()
-	s.Held, s.Enter = int(*r.ByTime.MostGangs), float64(*r.ByTime.EnterPercent)/100
-	return s
+	return int(ptr.Deref(limit, int32(most)))
 }

@@ -36,11 +36,15 @@ func TestWhoMayHoldAReservation(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			args := config.CoschedulingArgs{Reservation: &tc.reservation}
-			config.SetDefaultsCoschedulingArgs(&args)
-			holders := HoldersFrom(args.Reservation)
-			if got := holders.percent(tc.namespace, tc.priority); got != tc.want {
+			holders := HoldersFrom(&tc.reservation)
+			if got := holders.percent(tc.namespace, tc.priority, false); got != tc.want {
 				t.Errorf("%d percent of the nodes, want %d", got, tc.want)
+			}
+			if tc.want == 50 {
+				tc.want = 100
+			}
+			if got := holders.percent(tc.namespace, tc.priority, true); got != tc.want {
+				t.Errorf("%d percent of the nodes while the start is known, want %d", got, tc.want)
 			}
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
-	"berth.dev/berth/pkg/starttime"
 )
 
 // Kind says why capacity is kept to a gang.
@@ -43,11 +42,9 @@ type Hold struct {
 	Until time.Time
 	// after are pods that something holds: it counts once they have gone, whenever that is.
 	after []AwaitedPod
-	// start is set for a reservation by time: pods may enter by it. goes are the pods of the node that end before.
-	start *starttime.Reservation
-	goes  map[gang.UID]bool
-	// behind are the gangs that use the node before this one does: against these it does not count.
-	behind map[gang.ID]bool
+	// start is when the gang can start by the ends that are known, zero without it. Pods that are gone by then may use
+	// what is kept.
+	start time.Time
 }
 
 // Holds owns what is kept.
@@ -64,15 +61,19 @@ func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
 	p.change(func() int {
 		// What is kept again does not end.
 		before := map[string]int{}
+		var start time.Time
 		for _, o := range p.kept[id] {
 			if o.Kind == kind {
 				before[o.Node]++
+				start = o.start
 			}
 		}
-		for _, o := range kept {
-			before[o.Node]--
-		}
 		wake := 0
+		for _, o := range kept {
+			if before[o.Node]--; o.start.After(start) {
+				wake = WakeSome // more of them are gone by then
+			}
+		}
 		for _, n := range before {
 			if n > 0 {
 				wake += WakeSome
@@ -176,7 +177,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	var out []Hold
 	for to, kept := range p.kept {
 		for _, o := range kept {
-			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
+			if to != id && o.Priority >= priority && o.after == nil {
 				out = append(out, o)
 			}
 		}

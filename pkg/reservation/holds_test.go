@@ -3,6 +3,7 @@ package reservation
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,9 +12,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -87,8 +89,7 @@ func TestWhatIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{GangOf: noGang, Filters: testFilters,
-				AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
+			p := &Holds{Gate: Gate{Members: testMembers(), Filters: testFilters}}
 			kept := test.hold
 			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.Add(kept)
@@ -131,8 +132,7 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16",
 		v1.ResourcePods: "110"}).Obj())
-	p := &Holds{Gate: Gate{GangOf: noGang,
-		AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
+	p := &Holds{Gate: Gate{Members: testMembers()}}
 	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
 		traits := *profiles.AllTraits
@@ -143,5 +143,87 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 		if _, refused := p.Gate.Refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}
+	}
+}
+
+// A gang of four CPUs is to start in an hour on a node of four.
+func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	pod := func(name, runs, cpu string) *v1.Pod {
+		p := st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu}).Obj()
+		if runs != "" {
+			p.Annotations = map[string]string{wellknown.RunTimeKey: runs}
+		}
+		return p
+	}
+	limited := pod("limited", "", "4")
+	limited.Spec.ActiveDeadlineSeconds = ptr.To[int64](1800)
+	runs := func(p *v1.Pod, minutes int) *v1.Pod {
+		p.Spec.NodeName, p.Status.StartTime = "n", ptr.To(metav1.NewTime(now.Add(-time.Duration(minutes)*time.Minute)))
+		return p
+	}
+	member := func(group string) *v1.Pod {
+		p := pod("m-"+group, "", "4")
+		p.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: group}
+		return p
+	}
+	directory := testMembers()
+	for group, declares := range map[string]string{"short": "30m", "silent": ""} {
+		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: group}}
+		if declares != "" {
+			pg.Annotations = map[string]string{wellknown.RunTimeKey: declares}
+		}
+		if err := directory.Groups.Add(pg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		pod   *v1.Pod
+		there []*v1.Pod
+		// wide is set if the node has eight CPUs.
+		wide    bool
+		refused bool
+	}{
+		"a pod that is gone by then":                  {pod: pod("short", "30m", "4")},
+		"a pod that is not":                           {pod: pod("long", "3h", "4"), refused: true},
+		"a pod that is gone at that very moment":      {pod: pod("hour", "1h", "4"), refused: true},
+		"a pod that says nothing":                     {pod: pod("silent", "", "4"), refused: true},
+		"a pod that is ended by then":                 {pod: limited},
+		"a member of a gang that is gone by then":     {pod: member("short")},
+		"a member of a gang that says nothing":        {pod: member("silent"), refused: true},
+		"a pod for which the rest suffices":           {pod: pod("long", "3h", "4"), wide: true},
+		"a pod for which it does not":                 {pod: pod("long", "3h", "5"), wide: true, refused: true},
+		"a pod beside one that is gone by then":       {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "1h", "4"), 30)}},
+		"a pod beside one that stays":                 {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "3h", "4"), 30)}, refused: true},
+		"a pod beside one that has outlived its word": {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "20m", "4"), 30)}, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			info, err := InfoOf(pod("m", "", "4"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters,
+				Limit: func(*v1.Pod) time.Duration { return 0 }}}
+			to := gang.ID{Namespace: "ns", Name: "g"}
+			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: info, start: now.Add(time.Hour)}})
+			node := framework.NewNodeInfo(test.there...)
+			cpu := "4"
+			if test.wide {
+				cpu = "8"
+			}
+			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu,
+				v1.ResourcePods: "110"}).Obj())
+			if _, refused := p.Gate.Refuse(test.pod, node,
+				nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
+				t.Errorf("refused: %v, want %v", refused, test.refused)
+			}
+			// The account of free capacity and the filter agree, where the rest does not decide.
+			kept := p.Gate.Against(directory.ID(test.pod), []*v1.Pod{test.pod})
+			if !test.wide && (len(kept) > 0) != test.refused {
+				t.Errorf("kept from the gang: %v, want %v", len(kept) > 0, test.refused)
+			}
+		})
 	}
 }

@@ -1,65 +1,111 @@
 package reservation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/reserve"
 )
 
-// tellEvery is how often, at the most, something else is said of a gang whose nodes stay the same.
-const tellEvery = 30 * time.Second
-
-// messages are about gangs that wait: what is kept for them, and when they are expected to start. The loop sets them,
-// and the writer of statuses reads them.
-type messages struct {
-	mu   sync.Mutex
-	said map[gang.ID]said
+// message says what is kept for the gang that has a reservation, and when it starts. The loop sets it, and the writer
+// of statuses reads it.
+type message struct {
+	mu sync.Mutex
+	of gang.ID
+	said
 }
 
-// said is what is said of a gang.
 type said struct {
 	message string
 	nodes   []string
 	start   *schedulingv1alpha1.PodGroupEstimatedStart
-	at      time.Time
 }
 
 // set reports whether that is news. The zero value ends what was said of the gang.
-func (m *messages) set(id gang.ID, next said) bool {
+func (m *message) set(id gang.ID, next said) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, known := m.said[id]
-	same := slices.Equal(before.nodes, next.nodes)
-	if same && before.message == next.message && equality.Semantic.DeepEqual(before.start, next.start) ||
-		known && same && next.start != nil && next.at.Sub(before.at) < tellEvery {
+	before := m.said
+	if m.of != id {
+		before = said{}
+	}
+	if before.message == next.message && slices.Equal(before.nodes, next.nodes) &&
+		equality.Semantic.DeepEqual(before.start, next.start) {
 		return false
 	}
-	if m.said == nil {
-		m.said = map[gang.ID]said{}
-	}
-	if m.said[id] = next; next.message == "" && next.start == nil {
-		delete(m.said, id)
-	}
+	m.of, m.said = id, next
 	return true
 }
 
-// gangs are those with a message.
-func (m *messages) gangs() []gang.ID {
+// Of returns what is said of the gang: what is kept for it, on which nodes, and when it starts.
+func (m *message) Of(id gang.ID) (message string, nodes []string, start *schedulingv1alpha1.PodGroupEstimatedStart) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(m.said), gang.ID.Compare)
+	if m.of != id {
+		return "", nil, nil
+	}
+	return m.message, m.nodes, m.start
 }
 
-// Of returns what is said of the gang: what is kept for it, on which nodes, and when it is expected to start.
-func (m *messages) Of(id gang.ID) (message string, nodes []string, start *schedulingv1alpha1.PodGroupEstimatedStart) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.said[id]
-	return s.message, s.nodes, s.start
+// word says what is kept, what it lacks, and when the gang starts if that is known. last is the pod that has to end last
+// for that, if one has, and outlived a pod that the gang waited for and that did not end by its word.
+func word(kept *reserve.Choice, last, outlived *v1.Pod, end, now time.Time) said {
+	on := map[string]bool{}
+	for _, place := range kept.Places {
+		on[place.Node] = true
+	}
+	next := said{message: plural.Of(len(on), "node") + " reserved", nodes: slices.Sorted(maps.Keys(on))}
+	switch {
+	case kept.Ready:
+		next.message += ", on which the gang fits"
+	case kept.Start.IsZero():
+		next.message += fmt.Sprintf(", on which at least %s %s to end first", plural.Of(kept.Pods, "pod"),
+			plural.Choose(kept.Pods, "has", "have"))
+	case !kept.Start.After(now):
+		next.message += ", on which pods are about to end"
+	default:
+		// A second later rather than earlier than it can be.
+		at := kept.Start.UTC().Truncate(time.Second)
+		if at.Before(kept.Start) {
+			at = at.Add(time.Second)
+		}
+		next.start = &schedulingv1alpha1.PodGroupEstimatedStart{Time: metav1.NewTime(at)}
+		next.message += "; starts at " + clock(at, now)
+		if last != nil {
+			next.start.WaitsFor = fmt.Sprintf("for %s on %s, which ends at %s", workloadOf(last), last.Spec.NodeName,
+				clock(at, now))
+			next.message += "; waits " + next.start.WaitsFor
+		}
+	}
+	if outlived != nil {
+		next.message += fmt.Sprintf("; %s on %s was to end at %s and still runs", workloadOf(outlived),
+			outlived.Spec.NodeName, clock(end, now))
+	}
+	return next
+}
+
+// workloadOf names what users know the pod by.
+func workloadOf(pod *v1.Pod) string {
+	_, name := podview.WorkloadOf(pod)
+	return name
+}
+
+// clock is the time of the day, with the date unless it is today.
+func clock(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 UTC")
+	}
+	return t.Format("Jan 2 15:04 UTC")
 }

@@ -21,8 +21,8 @@ import (
 func reserving(x *capacity.Index) *Reservations {
 	list := waitlist.New()
 	list.Capacity, list.PodGroup = x, func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
-	return &Reservations{Search: Search{Holders: Holders{maxPercent: 100}, List: list, Turns: reserve.NewTurns(0),
-		Holds: &Holds{Gate: Gate{GangOf: func(*v1.Pod) gang.ID { return gang.ID{} }}}}}
+	return &Reservations{Search: Search{Holders: Holders{inTurn: 100, byTime: 100}, List: list, Turns: reserve.NewTurns(0),
+		Holds: &Holds{Gate: Gate{Members: testMembers(), Limit: func(*v1.Pod) time.Duration { return 0 }}}}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
@@ -59,7 +59,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			kept, ok := r.Search.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
+			kept, ok := r.Search.choose(gangOfClasses(h, tc.classes, tc.shapes), nil, true, time.Now())
 			on := map[string]bool{}
 			for _, place := range kept.Places {
 				on[place.Node] = true
@@ -81,7 +81,7 @@ func BenchmarkReservation(b *testing.B) {
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := r.Search.nearest(g, time.Now()); !ok {
+				if _, ok := r.Search.choose(g, nil, true, time.Now()); !ok {
 					b.Fatal("nothing is kept")
 				}
 			}
@@ -89,12 +89,12 @@ func BenchmarkReservation(b *testing.B) {
 	}
 }
 
-func TestMessagesAreNewsOnce(t *testing.T) {
+func TestAMessageIsNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r messages
+	var m message
 	saidOf := func(id gang.ID) string {
-		words, nodes, _ := r.Of(id)
+		words, nodes, _ := m.Of(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
 	}
 	for _, step := range []struct {
@@ -104,16 +104,45 @@ func TestMessagesAreNewsOnce(t *testing.T) {
 		news         bool
 		saysA, saysB string
 	}{
-		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x",
-			""},
-		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {a, "", nil, true, "", ""},
-		{b, "two", []string{"x", "y"}, true, "", "two x,y"},
-		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
+		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""},
+		{a, "one", []string{"x"}, false, "one x", ""}, {a, "one", []string{"y"}, true, "one y", ""},
+		{a, "", nil, true, "", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"}, {b, "", nil, true, "", ""},
+		{b, "", nil, false, "", ""},
 	} {
-		if news := r.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
+		if news := m.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
 			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
 			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
 				saidOf(b))
+		}
+	}
+}
+
+func TestWhatIsSaidOfWhatIsKept(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	pod := st.MakePod().Namespace("ns").Name("job").Node("x").Obj()
+	places := []reserve.Place{{Node: "x", Count: 1}, {Node: "y", Count: 2}}
+	for name, test := range map[string]struct {
+		kept           reserve.Choice
+		last, outlived *v1.Pod
+		want           string
+		start          bool
+	}{
+		"what fits": {kept: reserve.Choice{Ready: true, Start: now}, want: "2 nodes reserved, on which the gang fits"},
+		"what has no start": {kept: reserve.Choice{Pods: 2},
+			want: "2 nodes reserved, on which at least 2 pods have to end first"},
+		"a start": {kept: reserve.Choice{Pods: 1, Start: at(5).Add(time.Millisecond)}, last: pod, start: true,
+			want: "2 nodes reserved; starts at 12:05:01 UTC; waits for job on x, which ends at 12:05:01 UTC"},
+		"a start that has come": {kept: reserve.Choice{Pods: 1, Start: now}, last: pod,
+			want: "2 nodes reserved, on which pods are about to end"},
+		"a pod that outlives its word": {kept: reserve.Choice{Pods: 1}, outlived: pod,
+			want: "2 nodes reserved, on which at least 1 pod has to end first; job on x was to end at 11:58:00 UTC and still runs"},
+	} {
+		test.kept.Places = places
+		got := word(&test.kept, test.last, test.outlived, at(-2), now)
+		if got.message != test.want || (got.start != nil) != test.start {
+			t.Errorf("%s: %q, start %v", name, got.message, got.start)
 		}
 	}
 }

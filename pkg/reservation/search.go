@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -16,8 +17,8 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/runtimes"
-	"berth.dev/berth/pkg/starttime"
+	"berth.dev/berth/pkg/runview"
+	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -41,26 +42,32 @@ type Search struct {
 	// Sets divides gangs into groups and segments.
 	Sets *sets.Divider
 
-	// watch finds nodes on which no pod ends while they are kept.
-	watch reserve.Watch
 	// backfills holds, for one look, which pods between two priorities may backfill.
 	backfills map[[2]int32]map[apitypes.UID]bool
 }
 
-// waiting returns the gangs that may have the next turn.
-func (s *Search) waiting(first bool, now time.Time) []*waitlist.Gang {
-	var next []*waitlist.Gang
+// waiting returns the gangs that may have the next turn; with follows, only those for which another scheduler keeps
+// something, if there are any.
+func (s *Search) waiting(follows bool, now time.Time) []*waitlist.Gang {
+	var next, before []*waitlist.Gang
 	for id, g := range s.List.ByID {
-		patient := !g.Fresh && now.Sub(g.Since) >= s.After
-		if (patient || first && s.keptBefore(id) != nil) && s.Turns.MayBegin(id, now) &&
-			s.Holders.percent(id.Namespace, g.Key.Priority) > 0 {
+		if !s.Turns.MayBegin(id, now) || s.Holders.percent(id.Namespace, g.Key.Priority, true) == 0 {
+			continue
+		}
+		if follows && s.keptBefore(id) != nil {
+			before = append(before, g)
+		}
+		if !g.Fresh && now.Sub(g.Since) >= s.After {
 			next = append(next, g)
 		}
+	}
+	if len(before) > 0 {
+		return before
 	}
 	return next
 }
 
-// keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
+// keptBefore returns the nodes that are kept for the gang by its status, nil if none are.
 func (s *Search) keptBefore(id gang.ID) map[string]bool {
 	pg := s.List.PodGroup(id)
 	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
@@ -73,15 +80,29 @@ func (s *Search) keptBefore(id gang.ID) map[string]bool {
 	return nodes
 }
 
-// begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started
-// stays.
-func (s *Search) begin(g *waitlist.Gang, first bool, now time.Time) (reserve.Choice, bool) {
-	if before := s.keptBefore(g.ID); first && len(before) > 0 {
-		if kept, ok := s.nearestAmong(g, before, now); ok {
-			return kept, true
+// anyKeptBefore reports whether another scheduler keeps something for a gang that waits.
+func (s *Search) anyKeptBefore() bool {
+	for id := range s.List.ByID {
+		if s.keptBefore(id) != nil {
+			return true
 		}
 	}
-	return s.nearest(g, now)
+	return false
+}
+
+// begin returns what to keep for a gang whose turn begins. With follows, what another scheduler has kept for it stays,
+// and told is the start that it has told.
+func (s *Search) begin(g *waitlist.Gang, follows bool, now time.Time) (kept reserve.Choice, told time.Time, ok bool) {
+	if before := s.keptBefore(g.ID); follows && len(before) > 0 {
+		if start := s.List.PodGroup(g.ID).Status.EstimatedStart; start != nil && start.Time.After(now) {
+			told = start.Time.Time
+		}
+		if kept, ok = s.choose(g, before, true, now); ok {
+			return kept, told, true
+		}
+	}
+	kept, ok = s.choose(g, nil, true, now)
+	return kept, told, ok
 }
 
 // chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there
@@ -111,19 +132,18 @@ func (s *Search) cost(g *waitlist.Gang) int {
 	return len(shapes) * s.List.Capacity.Cluster.Size()
 }
 
-// nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (s *Search) nearest(g *waitlist.Gang, now time.Time) (reserve.Choice, bool) {
-	return s.nearestAmong(g, nil, now)
-}
-
-// nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (s *Search) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (reserve.Choice, bool) {
+// choose returns what to keep for the gang on some nodes, on any if it is not said which: with byTime those on which it
+// starts the soonest by the ends that are known, if these are enough, else those that are the nearest to being free.
+// Pods that the gang may evict count as gone.
+func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now time.Time) (reserve.Choice, bool) {
 	emptied := s.List.Capacity.Cluster.CordonedFor(g.ID)
 	if slices.Contains(g.Pods, nil) || s.cost(g) > reserveRooms || len(emptied) == 0 && !s.List.MayFit(g, true) {
 		return reserve.Choice{}, false
 	}
-	p := &reserve.Problem{Need: g.Need,
-		MaxNodes: s.List.Capacity.Cluster.Size() * s.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	most := func(byTime bool) int {
+		return s.List.Capacity.Cluster.Size() * s.Holders.percent(g.ID.Namespace, g.Key.Priority, byTime) / 100
+	}
+	p := &reserve.Problem{Need: g.Need, MaxNodes: most(true)}
 	held := map[string]bool{}
 	for _, o := range s.Holds.To(g.ID) {
 		held[o.Node] = true
@@ -142,14 +162,10 @@ func (s *Search) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.T
 	// Who makes way is found out first: the account must not be locked for so long.
 	var asks [][]int64
 	p.Nodes, asks = s.List.Capacity.Rooms(shapes, g.Levels.Required, emptied, g.Divided() && len(shapes) > 1,
-		s.makesWay(g))
+		s.makesWay(g), s.ends(now))
 	if g.Divided() {
-		nodes := make([]*v1.Node, len(p.Nodes))
-		for i := range nodes {
-			nodes[i] = s.List.Capacity.Cluster.Node(p.Nodes[i].Name)
-		}
 		var err error
-		if p.Tree, err = s.outline(g, func(class int) int { return p.Classes[class].Shape }, asks, nodes); err != nil {
+		if p.Tree, err = s.outline(g, p, asks); err != nil {
 			return reserve.Choice{}, false
 		}
 	}
@@ -169,12 +185,54 @@ func (s *Search) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.T
 			}
 		}
 	}
-	if id, _ := s.Turns.Current(); id == g.ID {
-		s.watch.Look(p.Nodes, now)
-	} else {
-		s.watch.Mark(p.Nodes)
+	if byTime {
+		if kept, ok := reserve.Soonest(p, now); ok {
+			return kept, true
+		}
 	}
+	p.MaxNodes = most(false)
 	return reserve.Choose(p)
+}
+
+// outline poses which domains the groups or segments of the gang get. asks says what members of each shape ask for;
+// nil if there is one shape.
+func (s *Search) outline(g *waitlist.Gang, p *reserve.Problem, asks [][]int64) (*tree.Problem, error) {
+	shapes := map[string]int{}
+	for c, class := range g.Classes {
+		shapes[class.Class] = p.Classes[c].Shape
+	}
+	nodes := make([]*v1.Node, len(p.Nodes))
+	for i := range nodes {
+		if nodes[i] = s.List.Capacity.Cluster.Node(p.Nodes[i].Name); nodes[i] == nil {
+			nodes[i] = &v1.Node{} // it has just gone, and is in no domain
+		}
+	}
+	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, s.Sets.Waiting(g.ID), shapes, nodes)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which pod
+	}
+	if asks != nil {
+		posed.Asks = asks
+	}
+	return &posed.Problem, nil
+}
+
+// ends returns what says when a bound pod ends, false if that is not known.
+func (s *Search) ends(now time.Time) func(*capacity.BoundPod) (time.Time, bool) {
+	// What is said of a gang is read once, by one of its members.
+	type word struct {
+		group metav1.Object
+		limit time.Duration
+	}
+	words := map[gang.ID]word{}
+	return func(p *capacity.BoundPod) (time.Time, bool) {
+		of, known := words[p.Of]
+		if !known && p.Of != (gang.ID{}) {
+			of = word{s.Holds.Gate.Members.Object(p.Of), s.Holds.Gate.Limit(p.Object)}
+			words[p.Of] = of
+		}
+		return runview.EndOf(p.Object, runview.RunTime(p.Object, of.group, of.limit), now)
+	}
 }
 
 // backfilling returns the bound pods of these priorities and those between them that may backfill.
@@ -202,31 +260,6 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 	return found
 }
 
-// askFor begins a plan by time of the first of the waiting gangs.
-func (s *Search) askFor(waiting []*waitlist.Gang) *timedPlan {
-	p := &timedPlan{}
-	rooms := reserveRooms
-	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
-		emptied := s.List.Capacity.Cluster.CordonedFor(g.ID)
-		cost := s.cost(g)
-		if slices.Contains(g.Pods, nil) || cost > rooms || len(p.gangs) == reservePlans ||
-			len(emptied) == 0 && !s.List.MayFit(g, true) {
-			continue
-		}
-		rooms -= cost
-		p.add(g, emptied, s.makesWay(g))
-	}
-	return p
-}
-
-// answer finds out how many of the pods that the plan asks for fit on each node as the pods there end.
-func (s *Search) answer(p *timedPlan, now time.Time) {
-	if len(p.rows) > 0 {
-		p.nodes, p.together = s.List.Capacity.Ends(p.rows,
-			func(pod *v1.Pod) runtimes.Forecast { return s.Holds.Gate.Forecasts.Left(pod, now) })
-	}
-}
-
 // makesWay returns what reports whether a bound pod leaves as soon as the gang can start: the gang may evict it, or it
 // backfills.
 func (s *Search) makesWay(g *waitlist.Gang) func(*v1.Pod, int32) bool {
@@ -238,52 +271,4 @@ func (s *Search) makesWay(g *waitlist.Gang) func(*v1.Pod, int32) bool {
 	return func(pod *v1.Pod, priority int32) bool {
 		return preempts && priority < g.Key.Priority || backfills[pod.UID]
 	}
-}
-
-// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long
-// over: for half as long as nodes were kept until then, as what ends late often ends much later. What other gangs of
-// the namespace have kept from others without a start counts, too.
-func (s *Search) inVain(namespace string, h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
-	late := max(reserved.Until.Sub(h.since)/2, 0)
-	if reserved.Firm && s.Turns.Overdue(reserved.Until.Add(late), now) {
-		return true
-	}
-	return !h.ready.IsZero() &&
-		(s.Turns.Overdue(h.ready, now) || h.blocksOthers && s.Turns.Spent(namespace, h.ready, now))
-}
-
-// keptOf returns what is kept on the nodes of the plan: by time, and for the gang whose turn it is.
-func (s *Search) keptOf(p *timedPlan, reserved []starttime.Reservation, now time.Time) []starttime.Kept {
-	at := make(map[string]int, len(p.nodes))
-	for i := range p.nodes {
-		at[p.nodes[i].Name] = i
-	}
-	turn, _ := s.Turns.Current()
-	var kept []starttime.Kept
-	for i, g := range p.gangs {
-		until := runtimes.Certain(runtimes.Never)
-		start := slices.IndexFunc(reserved, func(o starttime.Reservation) bool { return o.Gang == g.ID.String() })
-		if start >= 0 {
-			run := s.Holds.Gate.Forecasts.Left(g.Pods[0], now)
-			until = run.After(&reserved[start].Start)
-		}
-		part := func(node, row int) float64 {
-			fits := p.nodes[node].Fits[row]
-			return 1 / float64(max(fits[len(fits)-1], 1))
-		}
-		switch {
-		case start >= 0 && reserved[start].Held:
-			for _, place := range reserved[start].Places {
-				kept = append(kept, starttime.Kept{Node: place.Node, Start: &reserved[start], Until: until,
-					Share: float64(place.Count) * part(place.Node, p.asked[i].Members[place.Members].Shape)})
-			}
-		case g.ID == turn:
-			for _, o := range s.Holds.To(turn) {
-				if node, planned := at[o.Node]; planned && o.Kind == forTurn {
-					kept = append(kept, starttime.Kept{Node: node, Share: part(node, p.at[i][0]), Until: until})
-				}
-			}
-		}
-	}
-	return kept
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // setReserver keeps room for a group whose members are in sets with domains of their own. A search over the tree finds
-// domains in which as few pods as possible have to end on any node, and nodes that are stuck are used last.
+// domains in which as few pods as possible have to end on any node.
 type setReserver struct {
 	*Problem
 	stages [][]tree.Stage
@@ -17,9 +17,6 @@ type setReserver struct {
 	used    map[int]float64
 	members map[[2]int]int
 }
-
-// stuckFor is for how many pods a node counts that is stuck.
-const stuckFor = 1 << 20
 
 func chooseBySet(p *Problem) (Choice, bool) {
 	s := &setReserver{Problem: p, stages: make([][]tree.Stage, len(p.Nodes)), used: map[int]float64{},
@@ -65,9 +62,6 @@ func (s *setReserver) addNode(n int) {
 		pods = max(pods, room.Pods)
 	}
 	empty.At = int64(2 * pods)
-	if node.Stuck {
-		empty.At += 2 * stuckFor
-	}
 	if !node.Kept {
 		now.At++
 		empty.At++
@@ -88,7 +82,7 @@ func (s *setReserver) keptDomains() map[int]bool {
 	for level, domains := range s.Tree.Levels {
 		kept[level] = map[int]bool{}
 		for n, d := range domains {
-			if s.Nodes[n].Kept && !s.Nodes[n].Stuck {
+			if s.Nodes[n].Kept {
 				kept[level][d], some = true, true
 			}
 		}

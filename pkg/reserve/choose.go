@@ -41,13 +41,14 @@ type Node struct {
 	Name string
 	// Domain is equal for nodes that members may share. A negative one means that no member may use the node.
 	Domain int
-	// Kept is set if the group keeps room of the node already, Stuck if no pod ended there meanwhile, see Watch.
-	Kept, Stuck bool
-	// Pods is how many pods have to end until the node is free of them, Oldest since when the first of them is there.
-	Pods   int
-	Oldest time.Time
+	// Kept is set if the group keeps room of the node already.
+	Kept bool
 	// Rooms says for each shape what the node has for it.
 	Rooms []Room
+	// Ends are those of its pods that are known, the soonest first, and Stages what it has when none of these, one, and so
+	// on have ended. Only Soonest asks.
+	Ends   []End
+	Stages []Stage
 	// Free is what a group with a Tree and several shapes finds free of each resource that the Asks of the Tree have: now,
 	// and if no pod ran there.
 	Free [2][]int64
@@ -70,6 +71,10 @@ type Choice struct {
 	Pods int
 	// Ready is set if the minimum fits on the kept nodes now.
 	Ready bool
+	// Start is when the minimum fits by the ends that are known, zero if they are not asked, and Last the pod that has to
+	// end last for that, empty if none has to.
+	Start time.Time
+	Last  gang.UID
 }
 
 // Place is room for a number of members of a class, which is given by its position.
@@ -86,9 +91,9 @@ const spareShare = 0.5
 
 // Choose returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
 // pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
-// has ended, and the more pods run on it, the later that is and the more of the node idles until then. Nodes that are
-// stuck come last. The result depends on the problem only, so asking again after every change lets go of nodes when
-// others turn out to be free earlier.
+// has ended, and the more pods run on it, the later that is and the more of the node idles until then. The result
+// depends on the problem only, so asking again after every change lets go of nodes when others turn out to be free
+// earlier.
 //
 // The class with room on the fewest nodes is served first, before others take that room, and if another order of the
 // classes keeps what is free earlier, that is taken.
@@ -119,14 +124,14 @@ func Choose(p *Problem) (Choice, bool) {
 		}
 		domain := usable[:end]
 		usable = usable[end:]
-		kept := slices.ContainsFunc(domain, func(i int) bool { return p.Nodes[i].Kept && !p.Nodes[i].Stuck })
+		kept := slices.ContainsFunc(domain, func(i int) bool { return p.Nodes[i].Kept })
 		if best != nil && bestKept && !kept {
 			continue
 		}
 		for _, order := range classOrders(p, domain) {
 			r := &reserver{problem: p, domain: domain, order: order, nodes: map[int]float64{}, counts: map[[2]int]int{}}
 			// A group stays in its domain: what was kept there is not given up for another.
-			if r.minimum() && (best == nil || (kept && !bestKept) || r.compare(best) < 0) {
+			if r.minimum() && (best == nil || (kept && !bestKept) || r.pods < best.pods) {
 				best, bestKept = r, kept
 			}
 		}
@@ -177,15 +182,9 @@ type reserver struct {
 	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
-	// taken counts for each class the places of the minimum; pods is how many pods have to end for them, stuck how many
-	// of the places are on nodes that are stuck.
-	taken       []int
-	pods, stuck int
-}
-
-// compare is negative if the reservation is better than the other one.
-func (r *reserver) compare(o *reserver) int {
-	return cmp.Or(cmp.Compare(r.stuck, o.stuck), cmp.Compare(r.pods, o.pods))
+	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
+	taken []int
+	pods  int
 }
 
 // minimum takes what the minimum needs and reports whether there is so much.
@@ -245,9 +244,6 @@ func (r *reserver) take(class, n int, spare bool) int {
 		if !spare {
 			r.taken[class] += got
 			r.pods += got * int(e.pods)
-			if e.stuck {
-				r.stuck += got
-			}
 		}
 		// A node that cannot be filled any further is full for good: what is taken is not given back.
 		if e.places -= int32(got); taken < n || e.places == 0 {
@@ -300,10 +296,9 @@ type entry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
 	node         int32
 	places, pods int32
-	// free is that of the node's room, kept is set if something of the node is kept already, stuck if pods have to end
-	// on a node that is stuck.
-	free        int32
-	kept, stuck bool
+	// free is that of the node's room, kept is set if something of the node is kept already.
+	free int32
+	kept bool
 }
 
 // newQueue returns what the nodes with these positions have for members of the shape, what is free and what is not yet,
@@ -317,7 +312,7 @@ func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
 		if e.places = int32(now); now > 0 {
 			q.Items = append(q.Items, e)
 		}
-		if e.places, e.pods, e.stuck = int32(room.Empty-now), int32(max(room.Pods, 1)), nodes[n].Stuck; e.places > 0 {
+		if e.places, e.pods = int32(room.Empty-now), int32(max(room.Pods, 1)); e.places > 0 {
 			q.Items = append(q.Items, e)
 		}
 	}
@@ -328,8 +323,6 @@ func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
 // compare is negative if a is to be kept before b.
 func (a entry) compare(b entry) int {
 	switch {
-	case a.stuck != b.stuck:
-		return after(a.stuck)
 	case a.pods != b.pods:
 		return cmp.Compare(a.pods, b.pods)
 	case a.kept != b.kept:

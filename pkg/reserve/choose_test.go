@@ -24,11 +24,6 @@ func kept(n Node) Node {
 	return n
 }
 
-func stuck(n Node) Node {
-	n.Stuck = true
-	return n
-}
-
 func within(domain int, n Node) Node {
 	n.Domain = domain
 	return n
@@ -97,18 +92,6 @@ func TestReserve(t *testing.T) {
 				Nodes: []Node{within(0, kept(room("a", 0, 0))), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)),
 					within(1, room("d", 2, 0))}},
 			Choice{Places: places("a", "b"), Pods: 8}, false},
-		{"a node that is stuck comes after those on which more pods have to end",
-			Problem{Need: gang.Minimum{Total: 1}, Classes: []Class{{Count: 1}}, MaxNodes: 1,
-				Nodes: []Node{stuck(kept(room("a", 1, 0))), room("b", 8, 0)}},
-			Choice{Places: places("b"), Pods: 8}, false},
-		{"what is free of a node that is stuck comes first",
-			Problem{Need: gang.Minimum{Total: 1}, Classes: []Class{{Count: 1}}, MaxNodes: 1,
-				Nodes: []Node{stuck(room("a", 0, 0)), room("b", 1, 0)}},
-			Choice{Places: places("a"), Ready: true}, false},
-		{"a domain whose kept nodes are stuck is left",
-			Problem{Need: gang.Minimum{Total: 1}, Classes: []Class{{Count: 1}}, MaxNodes: 1,
-				Nodes: []Node{within(0, stuck(kept(room("a", 1, 0)))), within(1, room("b", 8, 0))}},
-			Choice{Places: places("b"), Pods: 8}, false},
 		{"the member that fits on one node only gets it before those that fit on others",
 			Problem{Need: gang.Minimum{Total: 2}, MaxNodes: 9, Classes: []Class{{Count: 1}, {Count: 1, Shape: 1}},
 				Nodes: []Node{{Name: "a", Rooms: []Room{{Empty: 4, Pods: 1}, {Empty: 1, Pods: 1}}},

@@ -22,14 +22,10 @@ type reserveModel struct {
 	taken  []int
 	order  []int
 	pods   int
-	stuck  int
 }
 
 // reserveUnit is room for one member on a node.
-type reserveUnit struct {
-	node, pods int
-	stuck      bool
-}
+type reserveUnit struct{ node, pods int }
 
 func (p *Problem) modelled() (Choice, bool) {
 	var domains []int
@@ -44,7 +40,7 @@ func (p *Problem) modelled() (Choice, bool) {
 	for _, d := range slices.Compact(domains) {
 		kept := false
 		for i := range p.Nodes {
-			kept = kept || p.Nodes[i].Domain == d && p.Nodes[i].Kept && !p.Nodes[i].Stuck
+			kept = kept || p.Nodes[i].Domain == d && p.Nodes[i].Kept
 		}
 		if best != nil && bestKept && !kept {
 			continue
@@ -53,8 +49,7 @@ func (p *Problem) modelled() (Choice, bool) {
 			r := &reserveModel{Problem: p, nodes: map[int]float64{}, counts: map[[2]int]int{},
 				taken: make([]int, len(p.Classes))}
 			r.sort(d, hardestFirst)
-			better := func() bool { return cmp.Or(cmp.Compare(r.stuck, best.stuck), cmp.Compare(r.pods, best.pods)) < 0 }
-			if r.minimum(d) && (best == nil || (kept && !bestKept) || better()) {
+			if r.minimum(d) && (best == nil || (kept && !bestKept) || r.pods < best.pods) {
 				best, bestKept = r, kept
 			}
 		}
@@ -137,17 +132,11 @@ func (r *reserveModel) unitsOf(shape, domain int) []reserveUnit {
 			if i >= room.Now {
 				pods = max(room.Pods, 1)
 			}
-			units = append(units, reserveUnit{n, pods, pods > 0 && r.Nodes[n].Stuck})
+			units = append(units, reserveUnit{n, pods})
 		}
 	}
 	slices.SortFunc(units, func(a, b reserveUnit) int {
 		x, y := &r.Nodes[a.node], &r.Nodes[b.node]
-		if a.stuck != b.stuck {
-			if b.stuck {
-				return -1
-			}
-			return 1
-		}
 		if x.Kept != y.Kept && a.pods == b.pods {
 			if x.Kept {
 				return -1
@@ -176,9 +165,6 @@ func (r *reserveModel) take(class, n int, spare bool) int {
 		if !spare {
 			r.taken[class]++
 			r.pods += u.pods
-			if u.stuck {
-				r.stuck++
-			}
 		}
 	}
 	return taken
@@ -214,8 +200,7 @@ func TestReserveKeepsWhatTheModelKeeps(t *testing.T) {
 		}
 		for i := range rapid.IntRange(1, 10).Draw(t, "nodes") {
 			n := Node{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"),
-				Kept:  rapid.Bool().Draw(t, "kept"),
-				Stuck: rapid.Bool().Draw(t, "stuck")}
+				Kept: rapid.Bool().Draw(t, "kept")}
 			for range shapes {
 				empty := rapid.IntRange(0, 7).Draw(t, "empty")
 				n.Rooms = append(n.Rooms, Room{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty,

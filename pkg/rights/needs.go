@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/runstore"
 )
 
 // Weight says how much is lost without a right.
@@ -103,8 +102,6 @@ func needs() []Need {
 			"no PodGroup is generated for pods that carry their group's minimum in labels"},
 		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature,
 			"PodGroups do not show their phase"},
-		{"", "configmaps", runstore.Namespace, runstore.Name, []string{"get", "patch"}, []string{coscheduling}, Conditional,
-			"what was learned of the run times of pods is lost at a restart"},
 		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature,
 			"placement policies are not applied"},
 		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature,

@@ -32,13 +32,12 @@ type Due struct {
 }
 
 // DueOf reads by when the pod has to start, false if it, or its PodGroup, which may be nil, does not say both its
-// deadline and how long it runs. What is learned of run times is not asked: a pod that promises nothing is promised
-// nothing.
+// deadline and how long it runs. Limits do not count: most pods end long before theirs.
 func DueOf(pod *v1.Pod, group metav1.Object) (Due, bool) {
 	deadline, bad := PodDeadline(pod)
 	if bad != nil || deadline.IsZero() {
 		return Due{}, false
 	}
-	run := ClaimOf(pod, group).Expected
+	run := expected(pod, group)
 	return Due{End: deadline, Start: deadline.Add(-run), Run: run}, run > 0
 }

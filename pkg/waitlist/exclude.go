@@ -1,8 +1,6 @@
 package waitlist
 
 import (
-	"slices"
-
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
@@ -40,12 +38,6 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 				causes = l.Capacity.Causes(g.Shapes[i].Shape, kept)
 				break
 			}
-		}
-	}
-	for _, k := range kept {
-		if k.To.Namespace != g.ID.Namespace &&
-			slices.ContainsFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == k.Why.Says }) {
-			l.Blocks(k.To)
 		}
 	}
 	within := ""

@@ -63,8 +63,6 @@ type List struct {
 	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
 	// Kept returns what the gang may not use of what is free, because it is kept for others.
 	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
-	// Blocks is told of gangs for which capacity is kept that keeps a gang of another namespace from starting.
-	Blocks func(gang.ID)
 
 	ByID    map[gang.ID]*Gang
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool

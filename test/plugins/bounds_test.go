@@ -85,7 +85,7 @@ var bounds = map[string]map[string]string{
 	"pkg/capacity": {
 		"stockWords":      inSource,
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
-		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode, "Row.Emptied": oneCycle,
+		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode,
 		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
 		"amounts.claimed": oneCycle,
 	},
@@ -94,13 +94,6 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
-	},
-	"pkg/runtimes": {
-		"Book.held": "256 KiB (mostBytes)", "Book.records": "256 KiB (mostBytes)",
-	},
-	"pkg/starttime": {
-		"Board.gangs": byGang, "memory.nodes": byNode,
-		"shapePlaces.counts": oneCycle, "singlesPlan.kept": oneCycle, "singlesPlan.shapes": oneCycle,
 	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang,
@@ -127,9 +120,8 @@ var bounds = map[string]map[string]string{
 		"orders.byClass": oneCycle, "orders.seen": oneCycle,
 	},
 	"pkg/reserve": {
-		"Turns.namespaces": byAdmin, "Turns.rests": byGang, "Watch.kept": byNode, "Watch.stuck": byNode,
-		"Watch.turns": byNode, "reserver.counts": oneCycle, "reserver.nodes": oneCycle,
-		"setReserver.used": oneCycle, "setReserver.members": oneCycle,
+		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
+		"setReserver.members": oneCycle,
 	},
 	"pkg/gpu": {
 		"usual": inSource, "Demand.pressure": byNode, "Judge.byModel": byNode, "Stranding.models": byNode,
@@ -185,12 +177,8 @@ var bounds = map[string]map[string]string{
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
 	},
 	"pkg/reservation": {
-		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.blocking": byGang, "TurnedAway.gangs": byGang,
-		"TurnedAway.pods":  byPod,
-		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.counted": "1,024 (mostCounted)",
-		"Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
-		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
-		"Singles.said": "16 pods (mostSingles)",
+		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.gangs": byGang, "TurnedAway.pods": byPod,
+		"heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,

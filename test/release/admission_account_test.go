@@ -28,18 +28,17 @@ func testAccount(t *testing.T, w *guarded) {
 	token.awaitGuard(t)
 	const others = ", but conditions, nominatedNodeName, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
 	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, " +
-		"berth.dev/DeadlineMissed, berth.dev/StartEstimated"
+		"berth.dev/DeadlineMissed"
 	token.mayWriteStatuses(t, others, conditions, map[string]string{
-		"why it is pending":            `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
-		"that it is evicted":           `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
-		"that it misses its deadline":  `{"status":{"conditions":[{"type":"berth.dev/DeadlineMissed","status":"True","reason":"CannotEndInTime","message":"late"}]}}`,
-		"when it is expected to start": `{"status":{"conditions":[{"type":"berth.dev/StartEstimated","status":"True","reason":"WaitsForCapacity","message":"expected to start at 14:05 UTC"}]}}`,
-		"a nomination":                 `{"status":{"nominatedNodeName":"n"}}`,
-		"a claim that it has made":     `{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`,
-		"an address":                   `{"metadata":{"annotations":{"berth.dev/ip-address":"10.0.0.1"}}}`,
-		"devices, in one patch":        `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
-		"devices that it takes back":   `{"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`,
-		"what changes nothing of one":  `{"status":{"phase":"Pending"}}`,
+		"why it is pending":           `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
+		"that it is evicted":          `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
+		"that it misses its deadline": `{"status":{"conditions":[{"type":"berth.dev/DeadlineMissed","status":"True","reason":"CannotEndInTime","message":"late"}]}}`,
+		"a nomination":                `{"status":{"nominatedNodeName":"n"}}`,
+		"a claim that it has made":    `{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`,
+		"an address":                  `{"metadata":{"annotations":{"berth.dev/ip-address":"10.0.0.1"}}}`,
+		"devices, in one patch":       `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
+		"devices that it takes back":  `{"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`,
+		"what changes nothing of one": `{"status":{"phase":"Pending"}}`,
 	})
 	token.mayBind(t)
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +70,7 @@ var (
 		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true", "scheduling.k8s.io/v1alpha3=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
-	// starting keeps nodes by time, and soon no more for a gang that does not start.
+	// starting soon keeps nodes no more for a gang that does not start.
 	starting = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/starts.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
 	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
@@ -220,17 +219,6 @@ func scripts() ([]script, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("there are none in testdata")
 	}
-	// A scheduler that has learned how long pods run lets some of them use what is kept for others until then.
-	teaches := func(s script) bool { return says(s.text, "finish") || says(s.text, "stream") }
-	slices.SortStableFunc(all, func(a, b script) int {
-		switch {
-		case teaches(a) == teaches(b):
-			return 0
-		case teaches(a):
-			return 1
-		}
-		return -1
-	})
 	return all, nil
 }
 

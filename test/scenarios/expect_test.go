@@ -17,7 +17,6 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/runview"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
@@ -66,9 +65,6 @@ func (w *world) check(ctx context.Context, l *line) error {
 		}
 		if p.Status.Phase == v1.PodFailed {
 			got["failed"]++
-		}
-		if runview.Says(p, runview.StartEstimated) != "" {
-			got["told"]++
 		}
 		if _, c := podutil.GetPodCondition(&p.Status, v1.DisruptionTarget); c != nil && c.Status == v1.ConditionTrue {
 			got["disrupted"]++
@@ -124,8 +120,6 @@ func (w *world) check(ctx context.Context, l *line) error {
 			_, message := scheduledCondition(p)
 			return message
 		})
-	case "told":
-		return checkMessages(pods, l.arg(2), func(p *v1.Pod) string { return runview.Says(p, runview.StartEstimated) })
 	case "event":
 		for _, p := range pods {
 			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
@@ -318,6 +312,35 @@ func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
 
 // checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members
 // of a role that are bound and needed, min at the minimum, owners at its owners by kind.
+// checkReserved compares what the PodGroup says of what is reserved for it.
+func checkReserved(pg *unstructured.Unstructured, text string) error {
+	conditions, _, _ := unstructured.NestedSlice(pg.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Reserved" && c["status"] == "True" {
+			if message := fmt.Sprint(c["message"]); !strings.Contains(message, text) {
+				return fmt.Errorf("PodGroup %s: %q is reserved, want %q", pg.GetName(), message, text)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("PodGroup %s: nothing is reserved", pg.GetName())
+}
+
+// startOf says whether a start is told, and whether it is over.
+func startOf(status map[string]any) string {
+	text, told, _ := unstructured.NestedString(status, "estimatedStart", "time")
+	at, err := time.Parse(time.RFC3339, text)
+	switch {
+	case !told:
+		return "none"
+	case err != nil:
+		return text
+	case at.Before(time.Now()):
+		return "over"
+	}
+	return "told"
+}
+
 func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(l.arg(1))
 	switch {
@@ -331,6 +354,8 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 		return w.checkEvent(ctx, pg, l.arg(3))
 	case l.arg(2) == "says":
 		return checkGroupMessage(pg, l.arg(3))
+	case l.arg(2) == "reserved":
+		return checkReserved(pg, l.arg(3))
 	}
 	status, _, err := unstructured.NestedMap(pg.Object, "status")
 	if err != nil {
@@ -347,6 +372,8 @@ func (w *world) checkGroup(ctx context.Context, l *line) error {
 			got = fmt.Sprint(value)
 		case "owners":
 			got = owners(pg)
+		case "starts":
+			got = startOf(status)
 		}
 		if role, ok := strings.CutPrefix(key, "role:"); ok {
 			got = roleCount(status, role)

@@ -1,112 +1,132 @@
-// Command starttimes compares by simulation what may be kept for waiting gangs, and who may use it until they start: nothing,
-// the nodes on which the fewest pods have to end, and nodes by start times, with run times that are known, declared, limited
-// or learned. It counts GPUs and nodes only, and uses the packages that the scheduler uses. The table scheduler replays
-// the beginnings of the traces with the scheduler instead.
+// Command starttimes replays a whole trace through the scheduler, in virtual time, with and without declared run times,
+// and prints how long gangs and others wait.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"io"
+	"math"
+	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+
+	"berth.dev/berth/hack/bench/replays"
+	"berth.dev/berth/pkg/replay"
+	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/trace"
 )
 
+// gpusPerNode is the size of every node. A job of more GPUs is a gang whose members take whole nodes.
+const gpusPerNode = 8
+
 func main() {
-	data := flag.String("data", "../shared/data", "folder of the traces")
-	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; deadlines and scheduler are also known")
-	only := flag.String("only", "", "simulate only the clusters whose name has this in it")
-	jobs := flag.Int("jobs", 1500, "replay only the first jobs of a trace with the scheduler, that many")
-	skip := flag.Int("skip", 0, "number of jobs to leave out before the first")
-	config := flag.String("config", "manifests/base/scheduler-config.yaml",
-		"scheduler configuration without args of Coscheduling, for the scheduler")
-	seeds := flag.Int("seeds", 3, "how many times to simulate each case, with other arrivals within two hours; the figures are means")
+	var b bench
+	var declared string
+	flag.StringVar(&b.trace, "trace", "../shared/data/itp/cluster02.csv", "the trace")
+	flag.IntVar(&b.nodes, "nodes", 16, "number of nodes")
+	flag.StringVar(&b.config, "config", "manifests/base/scheduler-config.yaml",
+		"scheduler configuration without args of Coscheduling")
+	flag.StringVar(&b.reservation, "reservation", "{}", "args of the reservation")
+	flag.StringVar(&declared, "declared", "", "bounds of what pods declare, as a part of the truth: 1-1, 0.2-1.2; "+
+		"empty: nothing is declared")
+	flag.IntVar(&b.jobs, "jobs", math.MaxInt, "replay only the first jobs, that many")
 	flag.Parse()
-	b := &bench{data: *data, only: *only, config: *config, seeds: *seeds, jobs: *jobs, skip: *skip, out: os.Stdout, done: map[string]figures{}}
-	for _, name := range strings.Split(*tables, ",") {
-		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others, "deadlines": b.deadlines,
-			"scheduler": b.scheduler}[name]
-		if !known {
-			fmt.Fprintf(os.Stderr, "starttimes: no table %q\n", name)
+	if declared != "" {
+		if _, err := fmt.Sscanf(declared, "%g-%g", &b.low, &b.high); err != nil {
+			fmt.Fprintln(os.Stderr, "starttimes: -declared:", err)
 			os.Exit(2)
 		}
-		if err := table(); err != nil {
-			fmt.Fprintln(os.Stderr, "starttimes:", err)
-			os.Exit(1)
-		}
+	}
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "starttimes:", err)
+		os.Exit(1)
 	}
 }
 
-// bench simulates cases and prints tables.
+// bench is one replay. What jobs declare is drawn between low and high, as a part of the truth; nothing is declared if
+// both are 0.
 type bench struct {
-	data, only, config string
-	seeds, jobs, skip  int
-	out                io.Writer
-	// done holds what was simulated, by cluster and policy.
-	done map[string]figures
+	trace, config, reservation string
+	nodes, jobs                int
+	low, high                  float64
 }
 
-// scenario is a load on a number of nodes.
-type scenario struct {
-	name  string
-	nodes int
-	read  func() ([]job, error)
-}
-
-// trace returns a scenario of a file.
-func (b *bench) trace(file string, nodes int) scenario {
-	return scenario{fmt.Sprintf("%s on %d", filepath.Base(file), nodes), nodes, func() ([]job, error) {
-		return readTrace(filepath.Join(b.data, file+".csv"))
-	}}
-}
-
-// figures returns the means over all seeds.
-func (b *bench) figures(s *scenario, p *variant) (figures, error) {
-	key := s.name + "\x00" + p.name
-	if f, known := b.done[key]; known {
-		return f, nil
-	}
-	jobs, err := s.read()
+func (b *bench) run() error {
+	published, err := replays.ReadPublished(b.trace)
 	if err != nil {
-		return figures{}, err
+		return fmt.Errorf("reading the trace: %w", err)
 	}
-	var mean figures
-	for seed := range b.seeds {
-		moved := moveArrivals(jobs, uint64(seed))
-		simulate(moved, s.nodes, p.make())
-		mean.add(measure(moved), 1/float64(b.seeds))
+	text, err := os.ReadFile(b.config)
+	if err != nil {
+		return fmt.Errorf("reading the scheduler configuration: %w", err)
 	}
-	b.done[key] = mean
-	return mean, nil
-}
-
-// table prints one row for each scenario and variant.
-func (b *bench) table(title string, scenarios []scenario, variants []variant) error {
-	fmt.Fprintf(b.out, "\n%s\n\n| cluster | policy | gangs: mean wait | p50 | p95 | max | others | weighted by GPUs | slowdown | told interval | error p50 | p95 | misses |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", title)
-	for i := range scenarios {
-		s := &scenarios[i]
-		if !strings.Contains(s.name, b.only) {
-			continue
-		}
-		first := s.name
-		for k := range variants {
-			f, err := b.figures(s, &variants[k])
-			if err != nil {
-				return err
-			}
-			told := "– | – | –"
-			if f.error95 > 0 {
-				told = fmt.Sprintf("%.0f%% | %.0f | %.0f", 100*f.told, f.error50, f.error95)
-			}
-			missed := "–"
-			if f.due > 0 {
-				missed = fmt.Sprintf("%.1f%%", 100*f.missed)
-			}
-			fmt.Fprintf(b.out, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %s | %s |\n", first, variants[k].name,
-				f.gangs, f.p50, f.p95, f.max, f.others, f.weighted, f.slowdown, told, missed)
-			first = ""
+	const before = "    pluginConfig:\n"
+	c, err := schedulerconfig.Parse(b.config, []byte(strings.ReplaceAll(string(text), before,
+		before+"      - {name: Coscheduling, args: {reservation: "+b.reservation+"}}\n")))
+	if err != nil {
+		return fmt.Errorf("reading the scheduler configuration: %w", err)
+	}
+	var jobs []trace.Job
+	var gpus []float64
+	for i := range published {
+		if p := &published[i]; p.GPUs > 0 && p.GPUs <= b.nodes*gpusPerNode && len(jobs) < b.jobs {
+			jobs, gpus = append(jobs, b.job(len(jobs), p)), append(gpus, float64(p.GPUs))
 		}
 	}
+	out, err := replay.Run(context.Background(), c, replay.NewInput(b.trace, replays.Cluster(b.nodes), jobs),
+		replay.Options{Mode: replayed.VirtualTime, Profile: "gang-scheduler"})
+	if err != nil {
+		return fmt.Errorf("replaying: %w", err)
+	}
+	report(out, jobs, gpus)
 	return nil
 }
+
+// job is a job as the scheduler gets it.
+func (b *bench) job(id int, p *replays.Published) trace.Job {
+	run := max(p.RunSeconds, 1)
+	t := trace.Job{Name: fmt.Sprintf("j%05d", id), Arrival: whole(p.SubmitSeconds), Duration: whole(run), Pods: 1,
+		CPUMilli: 1000, MemoryMiB: 1024, GPUs: p.GPUs, GPUMilli: 1000,
+		Namespace: strings.ReplaceAll(p.User, "_", "-")}
+	if p.GPUs > gpusPerNode {
+		t.Gang, t.Pods, t.GPUs = true, (p.GPUs+gpusPerNode-1)/gpusPerNode, gpusPerNode
+	}
+	if b.high > 0 {
+		r := rand.New(rand.NewPCG(uint64(id), 3))
+		t.RunTime = max(whole(run*(b.low+r.Float64()*(b.high-b.low))), time.Second)
+	}
+	return t
+}
+
+// report prints waits in minutes. weights are the GPUs that the trace has for each job.
+func report(out *replayed.Result, jobs []trace.Job, weights []float64) {
+	var gangs []float64
+	all, sum, others, weighted, gpus := 0, 0.0, 0.0, 0.0, 0.0
+	for i := range jobs {
+		j := &jobs[i]
+		wait, started := replays.Wait(out, j)
+		if !started {
+			continue
+		}
+		if wait /= 60; j.Gang {
+			gangs, sum = append(gangs, wait), sum+wait
+		} else {
+			all, others = all+1, others+wait
+		}
+		weighted += wait * weights[i]
+		gpus += weights[i]
+	}
+	slices.Sort(gangs)
+	last := len(gangs) - 1
+	fmt.Printf("| gangs | mean wait | p50 | p95 | max | others | by GPUs | allocated | told | error p50 | p95 | CPU a pod |\n"+
+		"|---|---|---|---|---|---|---|---|---|---|---|---|\n| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f%% | %d | "+
+		"%.1f | %.1f | %.1f ms |\n", len(gangs), sum/float64(len(gangs)), gangs[last/2], gangs[last*95/100], gangs[last],
+		others/float64(all), weighted/gpus, out.AllocatedPercent, out.ToldStartError.Count, out.ToldStartError.P50/60,
+		out.ToldStartError.P95/60, 1000*out.Timing.CPU/float64(max(out.Pods, 1)))
+}
+
+func whole(s float64) time.Duration { return time.Duration(math.Round(s)) * time.Second }

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // +kubebuilder:object:root=true
@@ -49,34 +50,19 @@ type CoschedulingArgs struct {
 // carry berth.dev/backfill: allow may use them meanwhile, and are evicted as soon as the gang can start.
 type GangReservation struct {
 	// MaxNodesPercent is the largest part of all nodes that may be kept. A gang that needs more gets no reservation; 0 is
-	// for none at all. From 0 to 100, default 50.
+	// for none at all. From 0 to 100, default 100 while it is known when the gang starts, else 50.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 15.
 	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
-	// TTLSeconds is how long nodes are kept without progress, that is, while no pod ends that the gang waits for. Then
-	// the next gang has its turn, and the first one rests for the same time, twice as long after each further turn
-	// without a start. From 1 to 604800, default 3600.
+	// TTLSeconds is how long nodes are kept without progress, that is, after the gang was to start or, if that is not
+	// known, while no pod ends that it waits for. Then the next gang has its turn, and the first one rests for the same
+	// time, twice as long after each further turn without a start. From 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
-	// ByTime says how nodes are kept once something is known of the run times of pods.
-	ByTime *GangReservationByTime `json:"byTime,omitempty"`
 	// MinPriority is the least priority of gangs that may have a reservation. Absent: any priority.
 	MinPriority *int32 `json:"minPriority,omitempty"`
 	// Namespaces lists the namespaces whose gangs may have a reservation, each with its own limit; the name "*" stands for
 	// those that are not listed. Absent: all namespaces, each up to maxNodesPercent.
 	Namespaces []GangReservationNamespace `json:"namespaces,omitempty"`
-}
-
-// GangReservationByTime keeps the nodes on which gangs start the soonest. Pods that will be gone by then may use them.
-type GangReservationByTime struct {
-	// MaxNodesPercent is the largest part of all nodes that may be kept by time for one gang. From 0 to 100, default
-	// 100, or the reservation's maxNodesPercent where that is set.
-	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
-	// MostGangs is for how many gangs nodes are kept at the same time. With 0 starts are estimated only. From 0 to 16,
-	// default 0.
-	MostGangs *int32 `json:"mostGangs,omitempty"`
-	// EnterPercent is how likely a pod has to be gone by the start of the gang to use its nodes until then. From 1 to 99,
-	// default 75.
-	EnterPercent *int32 `json:"enterPercent,omitempty"`
 }
 
 // GangReservationNamespace lets gangs of a namespace have reservations.
@@ -93,13 +79,10 @@ const AnyNamespace = "*"
 
 func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateRange(path.Child("maxNodesPercent"), int64(*r.MaxNodesPercent), 0, 100)...)
+	most := ptr.Deref(r.MaxNodesPercent, 100)
+	errs = append(errs, validateRange(path.Child("maxNodesPercent"), int64(most), 0, 100)...)
 	errs = append(errs, validateRange(path.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
 	errs = append(errs, validateRange(path.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
-	t := path.Child("byTime")
-	errs = append(errs, validateRange(t.Child("maxNodesPercent"), int64(*r.ByTime.MaxNodesPercent), 0, 100)...)
-	errs = append(errs, validateRange(t.Child("mostGangs"), int64(*r.ByTime.MostGangs), 0, 16)...)
-	errs = append(errs, validateRange(t.Child("enterPercent"), int64(*r.ByTime.EnterPercent), 1, 99)...)
 	seen := map[string]bool{}
 	for i, n := range r.Namespaces {
 		at := path.Child("namespaces").Index(i)
@@ -111,8 +94,7 @@ func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorLi
 		}
 		seen[n.Name] = true
 		if n.MaxNodesPercent != nil {
-			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0,
-				int64(*r.MaxNodesPercent))...)
+			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0, int64(most))...)
 		}
 	}
 	return errs
@@ -127,8 +109,6 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	if args.Reservation == nil {
 		args.Reservation = &GangReservation{}
 	}
-	setDefaultsByTime(args.Reservation)
-	setDefault(&args.Reservation.MaxNodesPercent, 50)
 	setDefault(&args.Reservation.AfterSeconds, 15)
 	setDefault(&args.Reservation.TTLSeconds, 3600)
 	if args.Preemption == nil {
@@ -141,20 +121,6 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	if q := args.SLA; q != nil {
 		setDefaultsQueueSLA(q)
 	}
-}
-
-// setDefaultsByTime comes before the default of maxNodesPercent, which does not limit what is kept by time.
-func setDefaultsByTime(r *GangReservation) {
-	if r.ByTime == nil {
-		r.ByTime = &GangReservationByTime{}
-	}
-	percent := int32(100)
-	if r.MaxNodesPercent != nil {
-		percent = min(max(*r.MaxNodesPercent, 0), 100)
-	}
-	setDefault(&r.ByTime.MaxNodesPercent, percent)
-	setDefault(&r.ByTime.MostGangs, 0)
-	setDefault(&r.ByTime.EnterPercent, 75)
 }
 
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.

@@ -49,8 +49,8 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "a"}, {Name: "a"}}}},
 			`args.reservation.namespaces[1].name: Duplicate value: "a"`},
 		{"more for a namespace than for all", CoschedulingArgs{Reservation: &GangReservation{
-			Namespaces: []GangReservationNamespace{{Name: "a", MaxNodesPercent: ptr.To[int32](51)}}}},
-			"args.reservation.namespaces[0].maxNodesPercent: Invalid value: 51: want a whole number from 0 to 50"},
+			Namespaces: []GangReservationNamespace{{Name: "a", MaxNodesPercent: ptr.To[int32](101)}}}},
+			"args.reservation.namespaces[0].maxNodesPercent: Invalid value: 101: want a whole number from 0 to 100"},
 		{"gangs of the controllers of a profile",
 			CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"gang-scheduler"}}}, ""},
 		{"gangs of some kinds everywhere",

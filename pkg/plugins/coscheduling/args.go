@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/starttime"
 )
 
 // settings are the args as domain values.
@@ -27,7 +26,6 @@ type settings struct {
 	// patience is how long a gang has waited before capacity is kept for it, and ttl for how long that lasts without
 	// progress; holders says to whom and how much.
 	patience, ttl time.Duration
-	entry         starttime.Settings
 	holders       reservation.Holders
 	// limits bound what pods say of their work when victims are chosen.
 	limits  eviction.Limits
@@ -54,7 +52,6 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
 		Protected: seconds(e.MaxProtectSeconds)}
 	r := args.Reservation
-	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }

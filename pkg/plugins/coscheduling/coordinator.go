@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/backlog"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
@@ -90,22 +89,13 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.traits)
-	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
-		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
+	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Filters: c.profiles.Traits,
+		Limit: c.ownerLimit}}
 	c.backlog = backlog.New(c.headroom, backlog.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	gpus := gpuRequests{names}
-	forecasts := c.holds.Gate.Forecasts
-	forecasts.Leads, forecasts.GPUs, forecasts.Limit = c.told.leader.Leading, gpus.count, c.ownerLimit
-	forecasts.Gang = c.members.ID
-	forecasts.Group = func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
-		if id := c.members.ID(pod); id != (gang.ID{}) {
-			return c.members.Group(id)
-		}
-		return nil
-	}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod,
@@ -130,22 +120,15 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
-	list.Blocks = c.holds.Gate.Away.Blocks
-	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects, Holds: c.holds,
-		Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
+	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
+		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
-			Singles: c.singles(),
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Sets()}})
-}
-
-// allowsBackfill reports whether the pod may use what is kept for a gang for its turn.
-func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
-	return gangview.MayBackfill(c.members.Group(c.members.ID(pod)), pod)
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the

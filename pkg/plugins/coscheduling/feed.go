@@ -27,7 +27,6 @@ import (
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/runstore"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -103,8 +102,6 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.Opened)
-	book := &runstore.Store{Client: client, Load: c.holds.Gate.Forecasts.Load, Dump: c.holds.Gate.Forecasts.Dump}
-	book.Start(ctx)
 	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
 		Owners: c.told.owners}, c.told.recorder, f.told)
 	go func() {
@@ -293,7 +290,6 @@ func (f *feed) seeNode(node *v1.Node) {
 func (f *podFeed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
-	f.c.holds.Gate.Forecasts.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
@@ -347,7 +343,6 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.backlog.Gone(pod.UID)
-	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

@@ -12,9 +12,6 @@ import (
 // gpuRequests says how many GPUs pods ask for.
 type gpuRequests struct{ names *gpuview.ProfileKeys }
 
-// count counts the GPUs that the pod asks for.
-func (g gpuRequests) count(pod *v1.Pod) int { return g.of(pod).Count }
-
 // milli is how much of GPUs the pod asks for. A part of one that depends on its memory counts as the whole.
 func (g gpuRequests) milli(pod *v1.Pod) int64 {
 	r := g.of(pod)

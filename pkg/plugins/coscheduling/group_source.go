@@ -7,7 +7,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/sla"
 )
 
@@ -21,7 +20,6 @@ func (c *coordinator) groupSource() podgroup.Source {
 		GangOf:       c.members.ID,
 		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.Twice(pod) },
 		Ours:         func(pod *v1.Pod) bool { return c.profiles.Of(pod) != nil },
-		Starts:       func(pod *v1.Pod) (string, bool) { return c.loop.Reservations.Singles.Of(pod.UID) },
 		TimedClass:   c.timedClass,
 		TimedClasses: c.settings.classes.order.Timed(),
 	}
@@ -31,15 +29,6 @@ func (c *coordinator) groupSource() podgroup.Source {
 func (c *coordinator) pods() []*v1.Pod {
 	pods, _ := c.members.Lister.List(labels.Everything()) // an error is of other listers than informers'
 	return pods
-}
-
-// singles says which pods in no gang may be told when they start, and who tells them.
-func (c *coordinator) singles() *reservation.Singles {
-	return &reservation.Singles{Pods: c.pods, Key: c.settings.classes.singleKey, Changed: c.told.status.Pods.See,
-		Leads: c.told.leader.Leading,
-		Ours: func(pod *v1.Pod) bool {
-			return pod.Spec.SchedulingGroup == nil && c.profiles.Of(pod) != nil && !c.members.Has(pod)
-		}}
 }
 
 // groupState returns what the controller of PodGroups has to know of the gang.
@@ -60,7 +49,7 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 		}
 	}
 	s.Held = c.ledger.Held(id)
-	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Messages.Of(id)
+	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Message.Of(id)
 	return s
 }
 

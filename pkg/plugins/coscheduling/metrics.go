@@ -40,6 +40,5 @@ func registerMetrics() {
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)
 		}
-		reservation.Prepare()
 	})
 }

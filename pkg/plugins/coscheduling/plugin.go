@@ -77,9 +77,10 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if p.shared.members.Has(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
-	looked := []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}
-	if p.shared.holds.Gate.Any() {
-		looked = append(looked, p.shared.holds.Gate.Forecasts.Signature(pod)...)
+	gate := &p.shared.holds.Gate
+	looked := []any{corev1helpers.PodPriority(pod), gate.AllowsBackfill(pod)}
+	if gate.Any() {
+		looked = append(looked, gate.RunTime(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Kept", Value: looked}}, nil
 }

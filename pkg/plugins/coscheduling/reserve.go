@@ -52,9 +52,6 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
 		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
-	if c.holds.Gate.Enters(pod, node) {
-		c.holds.Gate.Forecasts.Enter(pod)
-	}
 	to, lost := c.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
 		return nil

@@ -61,11 +61,11 @@ type Result struct {
 
 	GangWait Waits `json:"gangWaitSeconds"`
 	PodWait  Waits `json:"podWaitSeconds"`
-	// ToldStarts compares the starts that gangs were told first with when they started.
-	ToldStarts    ToldStarts `json:"toldStarts"`
-	JobCompletion Waits      `json:"jobCompletionSeconds"`
-	JobsCompleted int        `json:"jobsCompleted"`
-	Preemptions   int        `json:"preemptions"`
+	// ToldStartError is how far from the start that they were told first gangs started.
+	ToldStartError Waits `json:"toldStartErrorSeconds"`
+	JobCompletion  Waits `json:"jobCompletionSeconds"`
+	JobsCompleted  int   `json:"jobsCompleted"`
+	Preemptions    int   `json:"preemptions"`
 	// LostGPUHours is work of pods that were preempted, since their last checkpoint.
 	LostGPUHours   float64 `json:"lostGPUHours"`
 	VirtualSeconds float64 `json:"virtualSeconds"`
@@ -166,14 +166,6 @@ type Waits struct {
 	P50   float64 `json:"p50"`
 	P95   float64 `json:"p95"`
 	Max   float64 `json:"max"`
-}
-
-// ToldStarts is about gangs that were told a start and have started.
-type ToldStarts struct {
-	// Within is how many of them started within the interval that they were told first.
-	Within int `json:"within"`
-	// Error is how far from the time they started.
-	Error Waits `json:"errorSeconds"`
 }
 
 // Sample is one moment of a replay.

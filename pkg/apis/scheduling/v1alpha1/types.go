@@ -40,8 +40,8 @@ const (
 	PodGroupScheduledCondition = "Scheduled"
 	// PodGroupDegraded is true while a group that had started has lost members and has fewer than minMember.
 	PodGroupDegraded = "Degraded"
-	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, and what has to
-	// end there; reservedNodes names them. A group that has never had a reservation does not have the condition.
+	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, what has to end
+	// there, and when the group starts if that is known; reservedNodes names them. A group that has never had a reservation does not have the condition.
 	PodGroupReserved = "Reserved"
 	// PodGroupDeadlineMissed is true if a group cannot end by the deadline of its pods any more, with the run time that they
 	// declare. Groups that could end in time at all times do not have the condition.
@@ -130,7 +130,8 @@ type PodGroupStatus struct {
 	// +optional
 	// +listType=set
 	ReservedNodes []string `json:"reservedNodes,omitempty"`
-	// estimatedStart is when the group is expected to start, while it waits and enough is known of the run times of pods.
+	// estimatedStart is when the group starts, while nodes are reserved for it and it follows from what is declared of the
+	// run times of pods, and from their limits.
 	// +optional
 	EstimatedStart *PodGroupEstimatedStart `json:"estimatedStart,omitempty"`
 	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded, Reserved.
@@ -142,14 +143,9 @@ type PodGroupStatus struct {
 
 // PodGroupEstimatedStart is when a group that waits is expected to start.
 type PodGroupEstimatedStart struct {
-	// time is the likely start.
+	// time is the start.
 	Time metav1.Time `json:"time"`
-	// earliest and latest are an interval that holds the start four times in five.
-	Earliest metav1.Time `json:"earliest"`
-	Latest   metav1.Time `json:"latest"`
-	// place is that of the group among the groups that wait, 1 for the first.
-	Place int32 `json:"place"`
-	// waitsFor says which pods have to end last.
+	// waitsFor says which pod has to end last.
 	// +optional
 	WaitsFor string `json:"waitsFor,omitempty"`
 }

@@ -1,0 +1,109 @@
+package runview
+
+import (
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// kueueLimit is the label of Kueue with the seconds after which a job is ended.
+const kueueLimit = "kueue.x-k8s.io/max-exec-time-seconds"
+
+// longest is the longest run time that is believed.
+const longest = 10 * 365 * 24 * time.Hour
+
+// late is by how much a pod may outlive its word: it takes time to begin and to go.
+const late = 30 * time.Second
+
+// PodRunTime reads how long the pod declares to run, 0 if it declares nothing.
+func PodRunTime(pod *v1.Pod) (time.Duration, *wellknown.BadValue) {
+	return declared("pod", &pod.ObjectMeta)
+}
+
+// GroupRunTime reads how long the pods of a PodGroup are declared to run, 0 if it declares nothing.
+func GroupRunTime(group metav1.Object) (time.Duration, *wellknown.BadValue) {
+	return declared("PodGroup "+group.GetName(), group)
+}
+
+func declared(object string, of metav1.Object) (time.Duration, *wellknown.BadValue) {
+	value, ok := of.GetAnnotations()[wellknown.RunTimeKey]
+	if !ok {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 || d > longest {
+		return 0, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.RunTimeKey, Value: value,
+			Allowed: "a duration above 0 and of at most ten years, such as 90m or 3h"}
+	}
+	return d, nil
+}
+
+// RunTime reads how long the pod runs by what it, or its PodGroup, which may be nil, declares, or at the most by a limit
+// of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
+func RunTime(pod *v1.Pod, group metav1.Object, limit time.Duration) time.Duration {
+	run := expected(pod, group)
+	for _, most := range []time.Duration{limit, time.Duration(kueueSeconds(pod)) * time.Second,
+		time.Duration(deadlineSeconds(pod)) * time.Second} {
+		if most > 0 && (run == 0 || most < run) {
+			run = most
+		}
+	}
+	return run
+}
+
+func expected(pod *v1.Pod, group metav1.Object) time.Duration {
+	run, _ := PodRunTime(pod)
+	if run == 0 && group != nil {
+		run, _ = GroupRunTime(group)
+	}
+	return run
+}
+
+// EndOf returns when a pod that is bound and has this run time, 0 if that is not known, ends. It is not known of one that
+// has outlived its word, for which the time is that at which it was to end.
+func EndOf(pod *v1.Pod, run time.Duration, now time.Time) (at time.Time, known bool) {
+	began, ran := started(pod)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		at = pod.DeletionTimestamp.Time
+	case run == 0:
+		return time.Time{}, false
+	case !ran:
+		at = now.Add(run)
+	default:
+		at = began.Add(run)
+	}
+	return at, !now.After(at.Add(late))
+}
+
+func deadlineSeconds(pod *v1.Pod) int64 {
+	if pod.Spec.ActiveDeadlineSeconds == nil {
+		return 0
+	}
+	return min(*pod.Spec.ActiveDeadlineSeconds, int64(longest/time.Second))
+}
+
+func kueueSeconds(pod *v1.Pod) int64 {
+	text := pod.Labels[kueueLimit]
+	if text == "" {
+		return 0 // most pods, for which parsing would word an error
+	}
+	seconds, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return seconds
+}
+
+// started is when the pod began to run on its node, false if that is not known yet.
+func started(pod *v1.Pod) (time.Time, bool) {
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time, true
+	}
+	return podview.ScheduledAt(pod)
+}
