@@ -49,7 +49,6 @@ const (
 type GPUs struct {
 	dra      fwk.SharedDRAManager
 	nodes    corelisters.NodeLister
-	synced   []cache.InformerSynced
 	features structured.Features
 	// compiled has its compiler from the start: making it does not count against the time of the first search.
 	compiled *cel.Cache
@@ -66,11 +65,9 @@ type GPUs struct {
 
 	// mu is held to read slices.
 	mu sync.Mutex
-	// followers are told of nodes whose devices have changed, untold are the nodes that they have yet to be told of;
-	// readers are told that all was read.
+	// followers are told of nodes whose devices have changed, untold are the nodes that they have yet to be told of.
 	followers []func(node string)
 	untold    map[string]struct{}
-	readers   []func()
 	// epoch is the number of the picture epochOf, which was looked at epochAt.
 	epoch   uint64
 	epochOf *State
@@ -112,11 +109,9 @@ func GPUsOf(
 			watched = append(watched, api.DeviceTaintRules().Informer())
 		}
 		for _, informer := range watched {
-			handle, err := informers.Handle(factory, informer, stale)
-			if err != nil {
+			if _, err := informers.Handle(factory, informer, stale); err != nil {
 				return nil, fmt.Errorf("watching devices: %w", err)
 			}
-			g.synced = append(g.synced, handle.HasSynced)
 		}
 		g.Stale()
 		go g.keep(ctx)
@@ -162,23 +157,6 @@ func (g *GPUs) keep(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// Synced waits until all devices and claims that there were at the start have been seen. It returns false when ctx
-// ends.
-func (g *GPUs) Synced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), g.synced...)
-}
-
-// OnRead registers a function that is called in the background after changes were read. Call it while the profiles are
-// made.
-func (g *GPUs) OnRead(reader func()) {
-	if g == nil {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.readers = append(g.readers, reader)
 }
 
 // Follow registers a function that is called in the background for each node whose devices have changed. Call it while
@@ -290,18 +268,15 @@ func (g *GPUs) readSlices() (*Slices, error) {
 	return fresh, nil
 }
 
-// tell calls the followers and readers.
+// tell calls the followers.
 func (g *GPUs) tell() {
 	g.mu.Lock()
-	names, followers, readers := g.untold, g.followers, g.readers
+	names, followers := g.untold, g.followers
 	g.untold = map[string]struct{}{}
 	g.mu.Unlock()
 	for name := range names {
 		for _, follow := range followers {
 			follow(name)
 		}
-	}
-	for _, read := range readers {
-		read()
 	}
 }

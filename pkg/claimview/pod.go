@@ -282,13 +282,3 @@ func ClaimsDevices(pod *v1.Pod, classes fwk.DeviceClassResolver) bool {
 	}
 	return len(c.resources) > 0
 }
-
-// ClaimsNamed reports whether all claims of the pod exist by name. Those from a template are made after the pod.
-func ClaimsNamed(pod *v1.Pod) bool {
-	for i := range pod.Spec.ResourceClaims {
-		if _, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i]); err != nil {
-			return false
-		}
-	}
-	return true
-}

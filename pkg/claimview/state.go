@@ -52,6 +52,28 @@ func (s *State) Inventory(g *gpuview.Node, info fwk.NodeInfo) *gpu.Inventory {
 	return nil
 }
 
+// Held is what a pod that runs on a node holds of GPUs by claims.
+func (s *State) Held(pod *v1.Pod, node string) gpu.Request {
+	if s == nil || s.read.Node(node) == nil {
+		return gpu.Request{}
+	}
+	var claims []*resourcev1.ResourceClaim
+	if c := s.claims.Pod(pod); c != nil {
+		claims = c.Allocated()
+	}
+	if made := pod.Status.ExtendedResourceClaimStatus; made != nil {
+		claim, err := s.claims.dra.ResourceClaims().Get(pod.Namespace, made.ResourceClaimName)
+		if err == nil && claim.Status.Allocation != nil {
+			claims = append(claims, claim)
+		}
+	}
+	var given []gpu.Grant
+	for _, claim := range claims {
+		given = s.read.Node(node).Given(given, claim.Status.Allocation.Devices.Results)
+	}
+	return RequestOf(given)
+}
+
 func (s *State) node(g *gpuview.Node) *Node {
 	if s == nil {
 		return nil
@@ -93,9 +115,6 @@ func (s *State) stamp(of interface {
 	s.stamps.Store(of, stamp)
 	return stamp
 }
-
-// Alone reports that devices belong to one node each, so that what a node can give depends on its own LocalStamp alone.
-func (s *State) Alone() bool { return s != nil && len(s.read.Elsewhere()) == 0 }
 
 // Interchangeable reports that it makes no difference which of the node's GPUs the allocator gives, only how many.
 func (s *State) Interchangeable(node string) bool {

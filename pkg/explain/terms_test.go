@@ -70,8 +70,8 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  over-provisioning\n" +
-			" cheap           0  23.97     9.141              14.83\n",
+		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  capability\n" +
+			" cheap           0  23.97     9.141       14.83\n",
 		"GPUAware: on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
 		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n" +
 			" dear      30    26.37  3.632\n",

@@ -4,34 +4,32 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 func TestDemandIsConfinedByMemoryAndLinks(t *testing.T) {
 	t.Parallel()
-	capacity := mix.Capacity{
+	capacity := Capacity{
 		"T4": {GPUs: 100, MemMiB: 16 << 10}, "A100": {GPUs: 100, MemMiB: 40 << 10, Linked: true},
 		"H100": {GPUs: 100, MemMiB: 80 << 10, Linked: true},
 	}
-	work := mix.Class{Count: 2, Milli: WholeMilli}
+	work := Class{Count: 2, Milli: WholeMilli}
 	for name, tc := range map[string]struct {
 		request  Request
-		class    mix.Class
+		class    Class
 		pressure map[string]float64
 	}{
 		"memory that one model has": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10},
-			mix.Class{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10}, map[string]float64{"T4": 0.5, "A100": 0.5, "H100": 2}},
+			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10}, map[string]float64{"T4": 0.5, "A100": 0.5, "H100": 2}},
 		"links that two models have": {Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectRequired},
-			mix.Class{Count: 2, Milli: WholeMilli, Linked: true}, map[string]float64{"T4": 0.5, "A100": 1.25, "H100": 1.25}},
+			Class{Count: 2, Milli: WholeMilli, Linked: true}, map[string]float64{"T4": 0.5, "A100": 1.25, "H100": 1.25}},
 		"links among the models that it names": {
 			Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectRequired, Models: []string{"A100", "T4"}},
-			mix.Class{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2,
+			Class{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2,
 				"H100": 0.5}},
 		"memory that all have": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10},
-			mix.Class{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
+			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 		"memory that none has": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10},
-			mix.Class{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
+			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 		"links preferred": {Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectPreferred}, work,
 			map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 	} {
@@ -41,7 +39,7 @@ func TestDemandIsConfinedByMemoryAndLinks(t *testing.T) {
 			if diff := cmp.Diff(tc.class, class); diff != "" {
 				t.Errorf("class (-want +got):\n%s", diff)
 			}
-			mix := mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: class, Fraction: 1}})
+			mix := Given([]Portion{{Class: work, Fraction: 1}, {Class: class, Fraction: 1}})
 			before := NewDemand(mix, nil, 8)
 			for _, d := range []*Demand{NewDemand(mix, capacity, 8), before.WithCapacity(capacity, 8)} {
 				if diff := cmp.Diff(tc.pressure, d.pressure); diff != "" {

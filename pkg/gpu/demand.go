@@ -5,22 +5,18 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
 // presses on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
-	dist *mix.Distribution
+	dist *Distribution
 	// capacity is that of the cluster, and resolved the distribution in whose classes only models count.
-	capacity  mix.Capacity
-	resolved  *mix.Distribution
+	capacity  Capacity
+	resolved  *Distribution
 	stranding *Stranding
-	sizes     []mix.Size
+	sizes     []Size
 	confined  []confinement
-	// meanGPUs is the mean demand of a GPU pod, in GPUs.
-	meanGPUs float64
 	// pressure is the demand on each model per GPU of it, relative to the mean of all.
 	pressure map[string]float64
 }
@@ -33,7 +29,7 @@ type confinement struct {
 }
 
 // NewDemand draws up the demand of a mix on a cluster with this capacity and this number of GPUs on its largest node.
-func NewDemand(d *mix.Distribution, capacity mix.Capacity, largest int) *Demand {
+func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
 	capacity = maps.Clone(capacity)
 	resolved := d.On(capacity)
 	n := &Demand{
@@ -42,12 +38,9 @@ func NewDemand(d *mix.Distribution, capacity mix.Capacity, largest int) *Demand 
 	_, demand := d.GPUDemand()
 	pods := 0.0
 	for _, p := range d.Portions {
-		if p.Count > 0 && p.Slices == "" {
+		if p.Slices == "" {
 			pods += p.Fraction
 		}
-	}
-	if pods > 0 {
-		n.meanGPUs = demand / pods / WholeMilli
 	}
 	n.confined = confinementsOf(resolved, demand, pods)
 	n.pressure = pressure(n.confined, capacity)
@@ -55,7 +48,7 @@ func NewDemand(d *mix.Distribution, capacity mix.Capacity, largest int) *Demand 
 }
 
 // WithCapacity returns the same demand on a cluster that has changed.
-func (d *Demand) WithCapacity(capacity mix.Capacity, largest int) *Demand {
+func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
 	if !slices.Equal(d.dist.On(capacity).Portions, d.resolved.Portions) {
 		return NewDemand(d.dist, capacity, largest)
 	}
@@ -65,24 +58,32 @@ func (d *Demand) WithCapacity(capacity mix.Capacity, largest int) *Demand {
 	return &n
 }
 
+// Outgrown reports whether the capacity is of another number of models, or has changed by more than a fiftieth, since
+// the demand was drawn up: a cluster that starts or is replaced arrives one node at a time.
+func (d *Demand) Outgrown(now Capacity) bool {
+	before := d.capacity.GPUs()
+	change := now.GPUs() - before
+	return len(now) != len(d.capacity) || max(change, -change)*50 > before
+}
+
 // Known reports whether enough is known of the work for any of it to mean something.
-func (d *Demand) Known() bool { return d != nil && d.dist.Known }
+func (d *Demand) Known() bool { return d != nil && d.dist.Known() }
 
 // Distribution is the mix behind the demand.
-func (d *Demand) Distribution() *mix.Distribution { return d.dist }
+func (d *Demand) Distribution() *Distribution { return d.dist }
 
 // Stranding is the packing value by this demand.
 func (d *Demand) Stranding() *Stranding { return d.stranding }
 
 // confinementsOf groups the demand by the models that it accepts.
-func confinementsOf(d *mix.Distribution, demand, pods float64) []confinement {
+func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 	if demand == 0 {
 		return nil
 	}
 	type tally struct{ pods, demand float64 }
 	tallies := map[string]tally{}
 	for _, p := range d.Portions {
-		if p.Models != "" && p.Count > 0 && p.Slices == "" {
+		if p.Models != "" && p.Slices == "" {
 			t := tallies[p.Models]
 			tallies[p.Models] = tally{t.pods + p.Fraction, t.demand + p.Fraction*float64(p.Count*p.Milli)}
 		}
@@ -90,7 +91,7 @@ func confinementsOf(d *mix.Distribution, demand, pods float64) []confinement {
 	var all []confinement
 	for _, models := range slices.Sorted(maps.Keys(tallies)) {
 		t := tallies[models]
-		share := t.demand / demand * certain(t.pods/pods, d.Independent*pods)
+		share := t.demand / demand * certain(t.pods/pods, d.Pods*pods)
 		if share > 0 {
 			all = append(all, confinement{models: strings.Split(models, "|"), share: share})
 		}
@@ -111,7 +112,7 @@ func certain(fraction, n float64) float64 {
 
 // pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread
 // over its models in proportion to their capacity, the rest over all.
-func pressure(confined []confinement, capacity mix.Capacity) map[string]float64 {
+func pressure(confined []confinement, capacity Capacity) map[string]float64 {
 	total := capacity.GPUs()
 	rest := 1.0
 	perGPU := make(map[string]float64, len(capacity))
@@ -157,7 +158,7 @@ func (d *Demand) lowestPressure(r *Request) float64 {
 // many times as dear as the GPUs themselves.
 const maxPressure = 4
 
-// scarcity is what taking one GPU of the model costs others while the cluster fills, in GPUs: all of it for each unit
+// scarcity is what taking one GPU of the model costs others, in GPUs: all of it for each unit
 // by which the pressure on it is above the lowest that the pod could choose.
 func (d *Demand) scarcity(model string, lowest float64) float64 {
 	p, ok := d.pressure[model]
@@ -165,35 +166,4 @@ func (d *Demand) scarcity(model string, lowest float64) float64 {
 		return 0
 	}
 	return min(maxPressure, max(0, p-lowest))
-}
-
-// contention is what taking one GPU of the model costs others while pods come and go, in GPUs: the probability that the
-// demand confined to some models will find too few of them free. Only models count that include this one and that the
-// pod can leave. N GPUs of the idle ones are expected to be asked for by it; a sum of that many independent pods has
-// the variance N times their mean size.
-func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
-	worst := 0.0
-	for i := range d.confined {
-		c := &d.confined[i]
-		if !c.holds(model) || d.confines(r, c) {
-			continue
-		}
-		var free int64
-		for _, m := range c.models {
-			free += s.FreeByModel(m)
-		}
-		expected := c.share * float64(s.IdleMilli()) / WholeMilli
-		worst = max(worst, shortage(float64(free)/WholeMilli, expected, expected*d.meanGPUs))
-	}
-	return worst
-}
-
-// confines reports whether the request accepts no model of the cluster but these.
-func (d *Demand) confines(r *Request, to *confinement) bool {
-	for model := range d.capacity {
-		if accepts(d.capacity, r, model) && !to.holds(model) {
-			return false
-		}
-	}
-	return true
 }

@@ -18,9 +18,8 @@ type Grant struct {
 	MemMiB int
 }
 
-// takeGranted takes what is given out of the inventory's free compute and returns what is left, how much was taken and
-// what is left of the GPUs with a share that was given.
-func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, sliver int) {
+// takeGranted takes what is given out of the inventory's free compute and returns what is left and how much was taken.
+func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken int) {
 	after := inv.Clone()
 	for _, g := range given {
 		taken += g.Share.Milli
@@ -28,12 +27,7 @@ func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, 
 			after.Occupy([]int{g.Device}, g.Share)
 		}
 	}
-	for i, d := range after.Devices {
-		if slices.ContainsFunc(given, func(g Grant) bool { return g.of(i) && g.Share.Milli < WholeMilli }) {
-			sliver += d.FreeMilli
-		}
-	}
-	return after.freeVector(buf), taken, sliver
+	return after.freeVector(buf), taken
 }
 
 // faulty counts the unhealthy GPUs among those that are given.

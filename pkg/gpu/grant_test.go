@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 func TestFitGranted(t *testing.T) {
@@ -59,7 +57,8 @@ func TestChangeFollowsWhatIsGiven(t *testing.T) {
 	inv := &Inventory{Mode: ModeDRA, Replicas: 1, IndexKnown: true, InUse: true, Devices: NewDevices(2, 0),
 		CPUMilli: 16_000, FreeCPUMilli: 16_000}
 	inv.Occupy([]int{1}, Share{Milli: 500})
-	judge := NewJudge(DefaultWeights(), false, NewDemand(mix.New().Distribution(), nil, 0), &Supply{}, &Request{})
+	wholes := mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli})
+	judge := NewJudge(DefaultWeights(), false, NewDemand(wholes, nil, 0), &Supply{}, &Request{})
 	request := &Request{Count: 1, Milli: 250, CPUMilli: 1000}
 	given := func(device int) Change {
 		return judge.Change(inv, request,
@@ -69,8 +68,8 @@ func TestChangeFollowsWhatIsGiven(t *testing.T) {
 	if diff := cmp.Diff(judge.Change(inv, request, Placement{}), used); diff != "" {
 		t.Errorf("what best-fit chooses is worth something else when it is given (-chosen +given):\n%s", diff)
 	}
-	if used.Fixed.Sum() >= empty.Fixed.Sum() {
-		t.Errorf("the GPU in use wastes %v, the empty one %v", used.Fixed.Sum(), empty.Fixed.Sum())
+	if less, more := judge.Price(&used).Sum(), judge.Price(&empty).Sum(); less >= more {
+		t.Errorf("the GPU in use wastes %v, the empty one %v", less, more)
 	}
 	inv.Devices[0].Unhealthy = true
 	if faulty := given(0); faulty.Fixed.Faulty != faultyMilli || given(1).Fixed.Faulty != 0 {

@@ -2,16 +2,14 @@ package gpu
 
 import (
 	"math"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // Hosts counts, for each size of whole-GPU pods, how many pods of that size fit.
-type Hosts [mix.MostSizes]int32
+type Hosts [MostSizes]int32
 
 // hostsOf counts how many pods of each size fit: by the GPUs that are entirely free, and by the CPU that such pods
 // need.
-func hostsOf(sizes []mix.Size, wholeFree int, cpuMilli int64) Hosts {
+func hostsOf(sizes []Size, wholeFree int, cpuMilli int64) Hosts {
 	var h Hosts
 	for i, s := range sizes {
 		n := wholeFree / s.GPUs
@@ -27,8 +25,8 @@ func hostsOf(sizes []mix.Size, wholeFree int, cpuMilli int64) Hosts {
 // probability that it will be missing. There are H places. N are expected to be asked for while the idle GPUs fill up,
 // by pods of this size and those larger in both GPUs and CPU, which take away such places too. Arrivals being
 // independent, the number is about normal with mean and variance N, as a Poisson distribution is.
-func hostPrices(sizes []mix.Size, hosts Hosts, idleMilli int64) [mix.MostSizes]float64 {
-	var prices [mix.MostSizes]float64
+func hostPrices(sizes []Size, hosts Hosts, idleMilli int64) [MostSizes]float64 {
+	var prices [MostSizes]float64
 	for i, s := range sizes {
 		larger := 0.0
 		for _, o := range sizes[i:] {

@@ -1,18 +1,16 @@
 // Package gpu is the domain of GPU placement: what a node has, what a pod asks, whether one fits the other, which
-// devices it would take and how much GPU the placement is expected to waste. What the work of a cluster is like is in
-// mix, what makers and providers document in catalog. It knows nothing of Kubernetes.
+// devices it would take and how much GPU the placement is expected to waste. What makers and providers document is in
+// catalog. It knows nothing of Kubernetes.
 //
 // GPU compute is counted in milli-GPU (1000 = one physical GPU), GPU memory in MiB, CPU in milli-cores.
 package gpu
 
 import (
 	"slices"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // WholeMilli is one physical GPU in milli-GPU.
-const WholeMilli = mix.WholeMilli
+const WholeMilli = 1000
 
 // Mode says who decides which device a pod gets.
 type Mode uint8

@@ -3,8 +3,6 @@ package gpu
 import (
 	"slices"
 	"testing"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // TestEveryDeviceOfALargeNodeIsGivenOutOnce takes the devices of nodes with more of them than links are told apart.
@@ -77,7 +75,7 @@ func TestGrantsOfALargeNode(t *testing.T) {
 // TestStrandingOfALargeNode holds that GPUs beyond those that the streams fill change nothing.
 func TestStrandingOfALargeNode(t *testing.T) {
 	t.Parallel()
-	s := newStranding(&mix.Distribution{Portions: []mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 2,
+	s := newStranding(&Distribution{Portions: []Portion{{Class: Class{CPUMilli: 1000, Count: 2,
 		Milli: WholeMilli}, Fraction: 1}}})
 	value := func(n int) float64 {
 		free := make([]int, n)

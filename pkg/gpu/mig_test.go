@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // TestProfilesOfEveryGPU holds each profile of the maker's guide against its compute and memory slices, the number that
@@ -108,52 +106,6 @@ func TestProfilesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestLegalPlacements holds the positions against those that nvidia-smi mig -lgipp lists. An H100 80GB and an H200 with
-// driver 580 list the same, and as many instances of each profile as TestProfilesOfEveryGPU wants.
-func TestLegalPlacements(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string][]int{
-		"1g.5gb": {0, 1, 2, 3, 4, 5, 6}, "1g.10gb": {0, 2, 4, 6}, "2g.10gb": {0, 2, 4}, "3g.20gb": {0, 4}, "4g.20gb": {0},
-		"7g.40gb": {0},
-	} {
-		p, _ := ParseProfile(name, "NVIDIA-A100-SXM4-40GB", 0)
-		var got []int
-		for at := range p.placements() {
-			for start := range 8 {
-				if at&(1<<start) != 0 {
-					got = append(got, start)
-					break
-				}
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("placements of %s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestEightProfilesFillAGPUAsTheGuideSays(t *testing.T) {
-	t.Parallel()
-	for _, names := range [][]string{
-		{"4g.20gb", "3g.20gb"}, {"3g.20gb", "3g.20gb"}, {"2g.10gb", "2g.10gb", "2g.10gb", "1g.5gb"},
-		{"4g.20gb", "2g.10gb", "1g.5gb"},
-		{"1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb"}, {"1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb",
-			"1g.5gb+me"},
-	} {
-		gpus := make([]layout, 1)
-		for _, name := range names {
-			p, _ := ParseProfile(name, "NVIDIA-A100-SXM4-40GB", 0)
-			if _, ok := placeSlice(gpus, &p); !ok {
-				t.Errorf("%v: no place for %s on one GPU", names, name)
-			}
-		}
-		again, _ := ParseProfile("2g.10gb", "NVIDIA-A100-SXM4-40GB", 0)
-		if _, ok := placeSlice(gpus, &again); ok && names[0] != "1g.5gb" {
-			t.Errorf("%v: one more 2g.10gb has a place on a full GPU", names)
-		}
-	}
-}
-
 // slicedNode is a node of GPUs cut into three 2g.10gb and one 1g.5gb each, with some free.
 func slicedNode(gpus, free2g, free1g int) *Inventory {
 	small, _ := ParseProfile("1g.5gb", "NVIDIA-A100-SXM4-40GB", 0)
@@ -162,62 +114,6 @@ func slicedNode(gpus, free2g, free1g int) *Inventory {
 		{Resource: "1g", Count: free1g, Total: gpus, Milli: small.Milli(), Profile: small},
 		{Resource: "2g", Count: free2g, Total: 3 * gpus, Milli: middle.Milli(), Profile: middle},
 	}}
-}
-
-func TestSlicesGoWhereTheRestStaysUsable(t *testing.T) {
-	t.Parallel()
-	r := &Request{Slices: []SliceCount{{Resource: "1g", Count: 1}}}
-	for _, tc := range []struct {
-		name          string
-		better, worse *Inventory
-	}{
-		{"a GPU in use before an empty one", slicedNode(1, 2, 1), slicedNode(1, 3, 1)},
-		{"a node with a GPU in use before one of the same size without", slicedNode(4, 11, 4), slicedNode(4, 12, 4)},
-		{"a nearly full GPU before a half empty one", slicedNode(1, 0, 1), slicedNode(1, 2, 1)},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			judge := &Judge{Weights: Weights{Slices: 1}}
-			better, worse := judge.Change(tc.better, r, Placement{}), judge.Change(tc.worse, r, Placement{})
-			if better.Fixed.Slices >= worse.Fixed.Slices {
-				t.Errorf("broken: %.0f milli-GPU where %.0f, want less", better.Fixed.Slices, worse.Fixed.Slices)
-			}
-		})
-	}
-}
-
-// TestGPUsOfTwoGeometriesOnOneNode places slices of GPUs with four and with eight memory slices.
-func TestGPUsOfTwoGeometriesOnOneNode(t *testing.T) {
-	t.Parallel()
-	eighth, _ := ParseProfile("3g.20gb", "", 0)
-	quarter, _ := ParseProfile("1g.6gb", "", 0)
-	for name, tc := range map[string]struct {
-		eighths, quarters int
-		ask               string
-	}{
-		"the second on a GPU of its own":   {1, 0, "quarter"},
-		"beside one of its own geometry":   {1, 1, "quarter"},
-		"the greater beside a smaller one": {0, 2, "eighth"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inv := &Inventory{Replicas: 1, SlicedGPUs: 2, Slices: []SliceCount{
-				{Resource: "eighth", Count: 2, Total: 2 + tc.eighths, Profile: eighth},
-				{Resource: "quarter", Count: 4, Total: 4 + tc.quarters, Profile: quarter},
-			}}
-			alone := &Inventory{Replicas: 1, SlicedGPUs: 1}
-			for _, s := range inv.Slices {
-				if s.Resource == tc.ask {
-					s.Total = s.Count + map[string]int{"eighth": tc.eighths, "quarter": tc.quarters}[tc.ask]
-					alone.Slices = []SliceCount{s}
-				}
-			}
-			wanted := []SliceCount{{Resource: tc.ask, Count: 1}}
-			if got, want := inv.brokenSlices(wanted), alone.brokenSlices(wanted); got != want {
-				t.Errorf("%v milli-GPU broken, want %v as on a GPU of that geometry alone", got, want)
-			}
-		})
-	}
 }
 
 func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
@@ -248,8 +144,8 @@ func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
-	demand := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}, Fraction: 1}}),
-		mix.Capacity{inv.Model: {GPUs: 8}}, 8)
+	demand := NewDemand(Given([]Portion{{Class: Class{CPUMilli: 1000, Count: 8, Milli: 1000}, Fraction: 1}}),
+		Capacity{inv.Model: {GPUs: 8}}, 8)
 	if part := PartOf(inv, demand); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Hosts != (Hosts{}) {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}

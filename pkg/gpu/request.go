@@ -3,8 +3,6 @@ package gpu
 import (
 	"slices"
 	"strings"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // Interconnect is what a pod asks of the links among its GPUs.
@@ -125,8 +123,8 @@ func (r *Request) AcceptsModel(model string) bool {
 }
 
 // ClassOf is the class of a request; a share given by memory counts on GPUs of memMiB each.
-func ClassOf(r *Request, memMiB int) mix.Class {
-	c := mix.Class{CPUMilli: r.CPUMilli, Count: r.Count}
+func ClassOf(r *Request, memMiB int) Class {
+	c := Class{CPUMilli: r.CPUMilli, Count: r.Count}
 	if s, ok := r.ShareOn(memMiB); ok && r.Count > 0 {
 		c.Milli = min(s.Milli, WholeMilli)
 	} else {
@@ -141,7 +139,7 @@ func ClassOf(r *Request, memMiB int) mix.Class {
 }
 
 // countSlices counts slices of several sizes as equal parts of as many GPUs.
-func countSlices(c *mix.Class, wanted []SliceCount) {
+func countSlices(c *Class, wanted []SliceCount) {
 	names := make([]string, 0, len(wanted))
 	milli := 0
 	for _, s := range wanted {
@@ -153,7 +151,7 @@ func countSlices(c *mix.Class, wanted []SliceCount) {
 }
 
 // accepts reports whether the request runs on GPUs of that model.
-func accepts(c mix.Capacity, r *Request, model string) bool {
+func accepts(c Capacity, r *Request, model string) bool {
 	linked := r.Count > 1 && r.Interconnect == InterconnectRequired
 	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, linked)
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // TestSharesByMemoryFillAGPU gives one GPU to as many pods as its memory holds.
@@ -50,7 +48,7 @@ func TestSharesByMemoryFillAGPU(t *testing.T) {
 
 func TestClassOf(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[mix.Class]*Request{
+	for want, r := range map[Class]*Request{
 		{CPUMilli: 8000}: {CPUMilli: 8000},
 		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10,
 			Models: []string{"A", "B"}},

@@ -10,8 +10,6 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 const (
@@ -38,7 +36,7 @@ const (
 // that is offered, so that a thousand small ones cannot fill the streams. Values are cached by model, free CPU and
 // sorted free compute. A Stranding is safe for concurrent use; new demand takes a new one.
 type Stranding struct {
-	portions []mix.Portion
+	portions []Portion
 	// fluid is the CPU, in milli-cores, that pods without GPUs take for each milli-GPU that is offered.
 	fluid float64
 
@@ -73,22 +71,11 @@ type offer struct {
 	milli int16
 }
 
-func newStranding(d *mix.Distribution) *Stranding {
-	s := &Stranding{portions: d.Portions, seed: maphash.MakeSeed()}
+func newStranding(d *Distribution) *Stranding {
+	s := &Stranding{portions: d.Portions, fluid: d.CPUBeside, seed: maphash.MakeSeed()}
 	s.models.Store(&map[string]*streams{})
 	for i := range s.shards {
 		s.shards[i].values = map[string]float64{}
-	}
-	var cpu, offered float64
-	for _, p := range d.Portions {
-		if demand := p.Fraction * float64(p.Count*p.Milli); demand > 0 {
-			offered += demand
-		} else {
-			cpu += p.Fraction * float64(p.CPUMilli)
-		}
-	}
-	if offered > 0 {
-		s.fluid = cpu / offered
 	}
 	return s
 }
@@ -117,13 +104,13 @@ func (s *Stranding) stream(model string) *streams {
 // newStreams draws the streams. Each is stratified, one pod from each equal part of the demand, and then shuffled: with
 // the mix held fixed the streams differ by order alone, which takes most of the noise out of the mean. The draws are
 // the same for every node and mix, so that the values of two states differ by the states.
-func newStreams(portions []mix.Portion, model string) *streams {
+func newStreams(portions []Portion, model string) *streams {
 	m := &streams{minCPU: math.MaxInt64}
-	var accepted []mix.Portion
+	var accepted []Portion
 	var cumulative []float64
 	sum, demand := 0.0, 0.0
 	for _, p := range portions {
-		if p.Count == 0 || p.Milli == 0 || !p.Accepts(model) {
+		if p.Milli == 0 || !p.Accepts(model) {
 			continue
 		}
 		sum += p.Fraction

@@ -7,27 +7,27 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
-// mixOf observes n pods of each class.
-func mixOf(n int, classes ...mix.Class) *mix.Distribution {
-	m := mix.New()
-	for range n {
-		for _, c := range classes {
-			m.Observe(c, mix.Owner{}, true)
+// mixOf is that of n pods of each class. Those without GPUs run beside the others.
+func mixOf(n int, classes ...Class) *Distribution {
+	var h Histogram
+	for _, c := range classes {
+		if c.Count == 0 {
+			h.AddBeside(int64(n) * c.CPUMilli)
+		} else {
+			h.Add(c, "", n)
 		}
 	}
-	return m.Distribution()
+	return h.Distribution()
 }
 
 func TestStranding(t *testing.T) {
 	t.Parallel()
-	three := mix.Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
+	three := Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
 	for _, tc := range []struct {
 		name  string
-		mix   *mix.Distribution
+		mix   *Distribution
 		model string
 		cpu   int64
 		free  []int
@@ -36,23 +36,23 @@ func TestStranding(t *testing.T) {
 		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000,
 			1000, 1000}, 2000},
 		{"work of three GPUs leaves two of two", mixOf(100, three), "A", 64_000, []int{1000, 1000}, 2000},
-		{"without CPU everything is stranded", mixOf(100, mix.Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000,
+		{"without CPU everything is stranded", mixOf(100, Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000,
 			[]int{1000, 300}, 1300},
-		{"work for another model leaves all", mixOf(100, mix.Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000,
+		{"work for another model leaves all", mixOf(100, Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000,
 			[]int{1000}, 1000},
-		{"shares leave what no share fits", mixOf(100, mix.Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
+		{"shares leave what no share fits", mixOf(100, Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
 		{"a full node wastes nothing", mixOf(100, three), "A", 64_000, []int{0, 0}, 0},
-		{"an empty mix leaves all", mix.New().Distribution(), "A", 64_000, []int{1000}, 1000},
-		{"CPU-only work takes the CPU that GPUs need", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli},
-			mix.Class{CPUMilli: 1000}), "A", 2000,
+		{"an empty mix leaves all", mixOf(0), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work takes the CPU that GPUs need", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli},
+			Class{CPUMilli: 1000}), "A", 2000,
 			[]int{1000, 1000}, 1000},
 		{"however many CPU-only pods come, they take what comes with the free GPU",
-			mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 4000,
+			mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 4000,
 			[]int{1000, 1000}, 0},
 		{"slices are no work for GPUs",
-			mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000,
+			mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000,
 			[]int{1000}, 1000},
-		{"CPU-only work leaves all", mixOf(100, mix.Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work leaves all", mixOf(100, Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestStranding(t *testing.T) {
 
 func TestStrandingIsCachedBySortedVector(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, mix.Class{Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, Class{Count: 1, Milli: 300}))
 	a := r.Value("A", 64_000, []int{1000, 500, 0})
 	b := r.Value("A", 64_400, []int{0, 500, 1000})
 	if hits, misses := r.CacheCounts(); a != b || hits != 1 || misses != 1 {
@@ -83,9 +83,9 @@ func TestStrandingIsCachedBySortedVector(t *testing.T) {
 
 func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(40, mix.Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli},
-		mix.Class{CPUMilli: 2000, Count: 1, Milli: 460},
-		mix.Class{CPUMilli: 8000}, mix.Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
+	r := newStranding(mixOf(40, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli},
+		Class{CPUMilli: 2000, Count: 1, Milli: 460},
+		Class{CPUMilli: 8000}, Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.IntRange(0, WholeMilli), 0, 20).Draw(t, "free")
 		total := sum(free)
@@ -98,7 +98,7 @@ func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
 
 func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 300}))
 	want := r.Value("A", 8000, []int{1000, 400})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -114,12 +114,17 @@ func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func BenchmarkStrandingMiss(b *testing.B) {
-	m := mix.New()
-	for i := range 60 {
-		m.Observe(mix.Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, mix.Owner{}, true)
+// manyClasses is the mix of n pods that differ in CPU and share.
+func manyClasses(n int) *Distribution {
+	var h Histogram
+	for i := range n {
+		h.Add(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, "", 1)
 	}
-	s := newStranding(m.Distribution()).stream("A")
+	return h.Distribution()
+}
+
+func BenchmarkStrandingMiss(b *testing.B) {
+	s := newStranding(manyClasses(60)).stream("A")
 	free := []int{100, 300, 500, 1000, 1000, 1000, 1000, 1000}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -128,12 +133,8 @@ func BenchmarkStrandingMiss(b *testing.B) {
 }
 
 func BenchmarkAssess(b *testing.B) {
-	m := mix.New()
-	for i := range 200 {
-		m.Observe(mix.Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, mix.Owner{}, true)
-	}
 	inv, r := node(8, shared, take(300, 500, 900)), share(250)
-	j := NewJudge(DefaultWeights(), false, NewDemand(m.Distribution(), nil, 8), &Supply{}, r)
+	j := NewJudge(DefaultWeights(), false, NewDemand(manyClasses(200), nil, 8), &Supply{}, r)
 	b.ReportAllocs()
 	for b.Loop() {
 		assess(j, inv, r, Placement{})

@@ -2,8 +2,6 @@ package gpu
 
 import (
 	"math"
-
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 const (
@@ -13,26 +11,22 @@ const (
 	unaskedLinks = 0.2
 	// openingGPUs is from how many GPUs on opening a node counts in full: a small node is no loss to large pods.
 	openingGPUs = 4
-	// steadyHosts is the part of the price of a place that counts at a steady load, where pods that leave make places,
-	// too, and best-fit keeps most of them. It counts against pods for which the place is muchLarger times too large: a
-	// plugin that prefers some nodes, as for their price, would have them fill with small pods.
-	steadyHosts, muchLarger = 0.25, 4
-	// capableMemMiB and capableGeneration describe the GPU at which over-provisioning counts in full.
+	// capableMemMiB and capableGeneration describe the GPU whose capability counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
-	// mostMemMiB and newestGeneration are those of the GPU that is preferred most where that is asked for.
-	mostMemMiB, newestGeneration = 288 << 10, 120
+	// avoidMilli is the waste of putting a pod that keeps off GPU nodes on one.
+	avoidMilli = 4 * WholeMilli
 )
 
 // Waste is the expected waste of a placement in milli-GPU, term by term.
 type Waste struct {
-	Packing, BestFit, Sliver, Opening, Hosts, Scarcity, Slices, Links, OverProvisioning, Utilization, Avoid float64
-	ForeignUse, Framebuffer, PreferMemory, PreferGeneration, Faulty                                         float64
+	Packing, BestFit, Opening, Hosts, Scarcity, Links, Capability, Utilization, Avoid float64
+	ForeignUse, Framebuffer, Faulty                                                   float64
 }
 
 // Sum is the waste of all terms.
 func (w Waste) Sum() float64 {
-	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links + w.OverProvisioning +
-		w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid + w.Faulty
+	return w.Packing + w.BestFit + w.Opening + w.Hosts + w.Scarcity + w.Links + w.Capability +
+		w.Utilization + w.ForeignUse + w.Framebuffer + w.Avoid + w.Faulty
 }
 
 // halfScore is how much more waste than the best node, in milli-GPU, halves a node's score.
@@ -71,13 +65,11 @@ type Judge struct {
 	// Spread inverts packing: the emptiest node is best.
 	Spread bool
 	demand *Demand
-	// filling is Supply.Filling.
-	filling float64
 	// opening is what it costs to open a node of openingGPUs and more. A node that is opened while those in use are
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
 	// hostPrices is what a place for each size of the demand is worth to others than the pod, in milli-GPU.
-	hostPrices [mix.MostSizes]float64
+	hostPrices [MostSizes]float64
 	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
 	// for all.
 	byModel map[string]float64
@@ -89,21 +81,14 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 	if spread || !d.Known() {
 		return j
 	}
-	j.demand, j.filling = d, s.Filling()
-	j.opening = j.filling * w.Opening * s.Open()
+	j.demand = d
+	j.opening = w.Opening * s.Open()
 	j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
-	for i := range d.sizes {
-		if d.sizes[i].GPUs >= muchLarger*max(1, r.Count) {
-			j.hostPrices[i] *= max(j.filling, steadyHosts)
-		} else {
-			j.hostPrices[i] *= j.filling
-		}
-	}
 	if len(d.confined) > 0 && r.Count > 0 {
 		j.byModel = make(map[string]float64, len(d.pressure))
 		lowest := d.lowestPressure(r)
 		for model := range d.pressure {
-			j.byModel[model] = j.filling*d.scarcity(model, lowest) + (1-j.filling)*d.contention(model, r, s)
+			j.byModel[model] = d.scarcity(model, lowest)
 		}
 	}
 	return j
@@ -117,8 +102,6 @@ type Placement struct {
 	ForeignMilli int
 	// FullMilli is the part of the memory of the GPUs that the pod would share that is measured to be in use.
 	FullMilli int
-	// Apart is the part of the pods it works with, 0 to 1, that the node's NVLink does not reach.
-	Apart float64
 	// Allocated reports that an allocator chooses the devices, and Granted says which.
 	Allocated bool
 	Granted   []Grant
@@ -130,7 +113,7 @@ func (j *Judge) Price(c *Change) Waste {
 	if j.demand == nil {
 		return w
 	}
-	w.Packing = j.filling * j.Weights.Packing * c.StrandedMilli
+	w.Packing = j.Weights.Packing * c.StrandedMilli
 	if c.Opens > 0 {
 		w.Opening = j.opening * min(1, float64(c.Opens)/openingGPUs)
 	}
@@ -151,12 +134,12 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	var before, after [32]int
 	free := inv.freeVector(before[:0])
 	var left []int
-	var taken, sliver int
+	var taken int
 	if at.Allocated {
-		left, taken, sliver = inv.takeGranted(after[:0], at.Granted)
+		left, taken = inv.takeGranted(after[:0], at.Granted)
 		c.Fixed.Faulty = faultyMilli * float64(inv.faulty(at.Granted))
 	} else {
-		left, taken, sliver = takeVector(append(after[:0], free...), inv, r)
+		left, taken = takeVector(append(after[:0], free...), inv, r)
 	}
 	cpuLeft := inv.FreeCPUMilli - r.CPUMilli
 	total := sum(left)
@@ -169,7 +152,6 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	} else {
 		c.Fixed.BestFit = j.Weights.BestFit * 0.5 * (float64(max(0, cpuLeft))/bestFitCPUMilli +
 			float64(total)/(bestFitGPUs*WholeMilli))
-		c.Fixed.Sliver = j.Weights.Sliver * float64(sliver) / WholeMilli
 	}
 	if j.demand != nil {
 		if !inv.InUse {
@@ -182,27 +164,20 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model,
 			inv.FreeCPUMilli, free)
 	}
-	c.Fixed.Slices = j.Weights.Slices * inv.brokenSlices(inv.wanted(r))
-	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)
+	c.Fixed.Capability = j.Weights.Capability * c.GPUs * capability(inv)
 	c.Fixed.Links = j.Weights.Links * c.GPUs * WholeMilli * lostLinks(inv, r, &at)
 	c.Fixed.Utilization = j.Weights.Utilization * float64(at.BusyMilli) / WholeMilli
 	c.Fixed.Framebuffer = j.Weights.Framebuffer * float64(at.FullMilli) / WholeMilli
 	c.Fixed.ForeignUse = j.Weights.ForeignUse * c.GPUs * float64(at.ForeignMilli) / WholeMilli
-	gpus := c.GPUs + float64(inv.SlicedMilli(r))/WholeMilli
-	c.Fixed.PreferMemory = j.Weights.PreferMemory * gpus * missing(inv.memoryFor(r), mostMemMiB)
-	c.Fixed.PreferGeneration = j.Weights.PreferGeneration * gpus * missing(inv.Generation, newestGeneration)
 	if r.AvoidsGPUNode && !r.WantsGPU() {
-		c.Fixed.Avoid = j.Weights.Avoid
+		c.Fixed.Avoid = avoidMilli
 	}
 	return c
 }
 
-// missing is the part of the most that is not there, 0 to 1.
-func missing(have, most int) float64 { return 1 - float64(min(have, most))/float64(most) }
-
-// lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
-// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth, and of their own GPUs only what
-// the node could give when it is empty: they pay for a bad set of GPUs, but have no model that they prefer.
+// lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node. Pods that did
+// not ask for links count a fifth, and only what the node could give when it is empty: they pay for a bad set of GPUs,
+// but have no model that they prefer.
 func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
 	count, score, best := r.Count, MaxLinkScore, MaxLinkScore
 	if at.Allocated {
@@ -213,7 +188,7 @@ func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
 	if r.Interconnect == InterconnectAny && score < best {
 		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
 	}
-	lost := at.Apart + float64(max(0, best-score))/MaxLinkScore
+	lost := float64(max(0, best-score)) / MaxLinkScore
 	if r.Interconnect == InterconnectAny {
 		lost *= unaskedLinks
 	}
@@ -248,18 +223,17 @@ func (inv *Inventory) freeVector(buf []int) []int {
 	return buf
 }
 
-// takeVector takes the request out of the vector best-fit and returns the vector, the compute taken, and what is left
-// of the devices on which shares of it were placed.
-func takeVector(free []int, inv *Inventory, r *Request) (left []int, used, sliver int) {
+// takeVector takes the request out of the vector best-fit and returns the vector and the compute taken.
+func takeVector(free []int, inv *Inventory, r *Request) (left []int, used int) {
 	if r.Count == 0 {
-		return free, 0, 0
+		return free, 0
 	}
 	share, ok := r.ShareOn(inv.MemMiB)
 	if inv.unlike() {
 		_, share, ok = Choose(inv, r)
 	}
 	if !ok {
-		return free, 0, 0
+		return free, 0
 	}
 	milli := share.Milli
 	if inv.TimeSliced() {
@@ -269,9 +243,6 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used, slive
 		i := tightest(free, milli)
 		if i < 0 {
 			break
-		}
-		if milli < WholeMilli {
-			sliver += free[i] - milli
 		}
 		free[i] -= milli
 		used += milli
@@ -284,7 +255,7 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used, slive
 			free[i] += taken
 		}
 	}
-	return free, used, sliver
+	return free, used
 }
 
 // wholes counts the GPUs of a free vector that pods can have entirely. Time slices never add up to one.

@@ -30,5 +30,5 @@ func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), 
 
 func (k *Keys) labels() []string {
 	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
-		k.CliqueLabels, k.InterconnectLabels)
+		k.InterconnectLabels)
 }

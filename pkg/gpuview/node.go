@@ -25,8 +25,6 @@ type Node struct {
 	allocatable int64
 	// uuids of the devices in index order, nil where the node does not list them.
 	uuids []string
-	// Clique is the NVLink domain across nodes; empty when there is none.
-	Clique string
 	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the
 	// first may be shared.
 	first  bool
@@ -206,7 +204,6 @@ func (b *nodeReader) pool(i int) *Node {
 	// The links are among all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
 	b.links(inv, product, i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == "")
 	inv.IndexKnown = inv.Mode == gpu.ModeShared
-	g.Clique = b.first(b.keys.CliqueLabels)
 	return g
 }
 

@@ -34,13 +34,12 @@ type facts struct {
 	Sliced             int
 	Replicas           int
 	NVLinked           int
-	Clique             string
 }
 
 func factsOf(g *Node) facts {
 	inv := g.Empty()
 	return facts{inv.Mode, inv.Resource, inv.Model, inv.Generation, inv.MemMiB, g.GPUs(), inv.Healthy(), inv.SlicedGPUs,
-		inv.Replicas, inv.Links.LargestLinked(len(inv.Devices)), g.Clique}
+		inv.Replicas, inv.Links.LargestLinked(len(inv.Devices))}
 }
 
 func TestReadGPUNode(t *testing.T) {
@@ -56,62 +55,62 @@ func TestReadGPUNode(t *testing.T) {
 		{"GPU feature discovery", strs{nv: "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB",
 			"nvidia.com/gpu.memory": "81920", "nvidia.com/gpu.count": "8",
 			"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "0", "nvidia.com/gpu.replicas": "1",
-			"nvidia.com/gpu.sharing-strategy": "none", "nvidia.com/gpu.clique": "c.1"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 8, 0, 1, 8, "c.1"}},
+			"nvidia.com/gpu.sharing-strategy": "none"}, nil,
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 8, 0, 1, 8}},
 		{"the product fills in what labels leave out", strs{nv: "4"}, strs{"nvidia.com/gpu.product": "Tesla-T4"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 4, 4, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 4, 4, 0, 1, 1}},
 		{"labels of published examples", strs{nv: "2"}, strs{"gpu-memory-gb": "40", "gpu-interconnect": "nvlink",
 			"gpu-generation": "h100", "gpu-type": "H100"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "H100", 90, 40960, 2, 2, 0, 1, 2, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "H100", 90, 40960, 2, 2, 0, 1, 2}},
 		{"AMD", strs{"amd.com/gpu": "8"}, strs{"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
 			"amd.com/gpu.vram": "192G"}, nil,
-			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Instinct_MI300X_OAM", 0, 192 << 10, 8, 8, 0, 1, 8, ""}},
+			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Instinct_MI300X_OAM", 0, 192 << 10, 8, 8, 0, 1, 8}},
 		{"Intel", strs{"gpu.intel.com/i915": "2"}, strs{"gpu.intel.com/product": "Max_1550"}, nil,
-			facts{gpu.ModeDevicePlugin, "gpu.intel.com/i915", "Max_1550", 0, 128 << 10, 2, 2, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, "gpu.intel.com/i915", "Max_1550", 0, 128 << 10, 2, 2, 0, 1, 1}},
 		{"time slices are divided out", strs{nv: "8"}, strs{"nvidia.com/gpu.product": "Tesla-T4-SHARED",
 			"nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 2, 2, 0, 4, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "Tesla-T4", 75, 16384, 2, 2, 0, 4, 1}},
 		{"time slices without a label of their number", strs{nv: "8"},
 			strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.sharing-strategy": "mps"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 2, 2, 0, 4, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 2, 2, 0, 4, 1}},
 		{"a label of replicas leaves nothing to guess", strs{nv: "8"},
 			strs{"nvidia.com/gpu.replicas": "1", v1.LabelInstanceTypeStable: "g6.12xlarge"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-L4", 89, 24 << 10, 8, 8, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-L4", 89, 24 << 10, 8, 8, 0, 1, 1}},
 		{"time slices under a name of their own", strs{"nvidia.com/gpu.shared": "8"},
 			strs{"nvidia.com/gpu.count": "2", "nvidia.com/gpu.replicas": "4"}, nil,
-			facts{gpu.ModeDevicePlugin, "nvidia.com/gpu.shared", "", 0, 0, 2, 2, 0, 4, 1, ""}},
+			facts{gpu.ModeDevicePlugin, "nvidia.com/gpu.shared", "", 0, 0, 2, 2, 0, 4, 1}},
 		{"GPUs that the device plugin took out", strs{nv: "7"}, strs{"nvidia.com/gpu.count": "8"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 7, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 7, 0, 1, 1}},
 		{"a device plugin that is down", nil, strs{"nvidia.com/gpu.count": "8"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 0, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 0, 0, 1, 1}},
 		{"AMD's device plugin is down, on a known machine", nil,
 			strs{v1.LabelInstanceTypeStable: "Standard_ND96isr_MI300X_v5"}, nil,
-			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Instinct_MI300X_OAM", 0, 192 << 10, 8, 0, 0, 1, 8, ""}},
+			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Instinct_MI300X_OAM", 0, 192 << 10, 8, 0, 0, 1, 8}},
 		{"the same by the labels of Karpenter", nil, strs{"karpenter.k8s.aws/instance-gpu-name": "radeon-pro-v520",
 			"karpenter.k8s.aws/instance-gpu-count": "4"}, nil,
-			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Radeon_Pro_V520", 0, 8 << 10, 4, 0, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, "amd.com/gpu", "AMD_Radeon_Pro_V520", 0, 8 << 10, 4, 0, 0, 1, 1}},
 		{"a device plugin that is down, on a known machine", nil, strs{v1.LabelInstanceTypeStable: "p4d.24xlarge"}, nil,
-			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-40GB", 80, 40 << 10, 8, 0, 0, 1, 8, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-40GB", 80, 40 << 10, 8, 0, 0, 1, 8}},
 		{"a shared node", strs{nv: "4"}, strs{wellknown.GPUModeKey: "shared"}, nil, facts{gpu.ModeShared, nv, "", 0, 0, 4, 4,
-			0, 1, 1, ""}},
+			0, 1, 1}},
 		{"HAMi's records", strs{nv: "20"}, nil,
 			strs{hamiRegisterKey: "GPU-a,10,32768,100,NVIDIA-V100,0,true:GPU-b,10,32768,100,NVIDIA-V100,0,false:"},
-			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1, ""}},
+			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1}},
 		{"HAMi's JSON", strs{nv: "10"}, nil, strs{hamiRegisterKey: `[{"id":"GPU-a","count":10,"devmem":16384,"devcore":100,"type":"T4","health":true}]`},
-			facts{gpu.ModeShared, nv, "", 0, 16384, 1, 1, 0, 1, 1, ""}},
+			facts{gpu.ModeShared, nv, "", 0, 16384, 1, 1, 0, 1, 1}},
 		{"HAMi's records of a GPU that it cuts into slices", strs{nv: "20"}, nil,
 			strs{
 				hamiRegisterKey: "GPU-a,10,32768,100,NVIDIA-A100,0,true,0,hami-core:GPU-b,10,32768,100,NVIDIA-A100,0,true,1,mig:"},
-			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1, ""}},
+			facts{gpu.ModeShared, nv, "", 0, 32768, 2, 1, 0, 1, 1}},
 		{"the same in JSON", strs{nv: "20"}, nil, strs{hamiRegisterKey: `[{"id":"GPU-a","count":10,"devmem":16384,"health":true,"mode":"hami-core"},` +
-			`{"id":"GPU-b","count":10,"devmem":16384,"health":true,"mode":"mig"}]`}, facts{gpu.ModeShared, nv, "", 0, 16384, 2, 1, 0, 1, 1, ""}},
+			`{"id":"GPU-b","count":10,"devmem":16384,"health":true,"mode":"mig"}]`}, facts{gpu.ModeShared, nv, "", 0, 16384, 2, 1, 0, 1, 1}},
 		{"links from an agent", strs{nv: "4"}, nil, strs{wellknown.GPULinksKey: `{"links":[[0,1,"NV12"],[1,2,"NV12"],[0,3,"SYS"]]}`},
-			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 4, 4, 0, 1, 3, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 4, 4, 0, 1, 3}},
 		{"the matrix beats the product", strs{nv: "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, strs{wellknown.GPULinksKey: `{"links":[]}`},
-			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-H100-80GB-HBM3", 90, 80 << 10, 2, 2, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-H100-80GB-HBM3", 90, 80 << 10, 2, 2, 0, 1, 1}},
 		{"MIG slices and no whole GPUs", strs{"nvidia.com/mig-1g.5gb": "7"}, strs{"nvidia.com/gpu.count": "1"}, nil,
-			facts{gpu.ModeDevicePlugin, "", "", 0, 0, 1, 0, 1, 1, 1, ""}},
-		{"claims", nil, strs{wellknown.GPUModeKey: "dra"}, nil, facts{gpu.ModeDRA, nv, "", 0, 0, 0, 0, 0, 1, 1, ""}},
+			facts{gpu.ModeDevicePlugin, "", "", 0, 0, 1, 0, 1, 1, 1}},
+		{"claims", nil, strs{wellknown.GPUModeKey: "dra"}, nil, facts{gpu.ModeDRA, nv, "", 0, 0, 0, 0, 0, 1, 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

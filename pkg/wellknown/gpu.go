@@ -45,8 +45,6 @@ type GPUNames struct {
 	GenerationLabels []string
 	// InterconnectLabels say "nvlink" where all GPUs of the node are connected by it.
 	InterconnectLabels []string
-	// CliqueLabels hold the NVLink domain that spans nodes.
-	CliqueLabels []string
 	// Drivers are those of dynamic resource allocation whose devices are GPUs.
 	Drivers []string
 }
@@ -66,7 +64,6 @@ func DefaultGPUNames() GPUNames {
 		ReplicasLabels:     []string{"nvidia.com/gpu.replicas"},
 		GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},
 		InterconnectLabels: []string{"gpu-interconnect"},
-		CliqueLabels:       []string{"nvidia.com/gpu.clique"},
 		Drivers:            []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"},
 	}
 }

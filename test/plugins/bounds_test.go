@@ -124,24 +124,13 @@ var bounds = map[string]map[string]string{
 		"setReserver.members": oneCycle,
 	},
 	"pkg/gpu": {
-		"usual": inSource, "Demand.pressure": byNode, "Judge.byModel": byNode, "Stranding.models": byNode,
-		"Supply.byModel": byNode, "strandingShard.values": "65,536 packing values a shard (maxCached)",
-		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one",
+		"Demand.capacity": byNode, "Demand.pressure": byNode, "Histogram.controllers": byPod,
+		"controllerPods.classes": byPod, "Judge.byModel": byNode, "Stranding.models": byNode,
+		"strandingShard.values": "65,536 packing values a shard (maxCached)",
+		"Workload.kinds":        "a replay or an overview of a cluster; no scheduler has one",
 	},
 	"pkg/gpu/catalog": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,
-	},
-	"pkg/gpu/mix": {
-		"Mix.weights": "2048 classes (mostClasses)", "lifetimes.byClass": "2048 classes (mostClasses)",
-		"owners.lives":   "1024 owners (mostOwners)",
-		"shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
-	},
-	"pkg/gpu/fleet": {
-		"Fleet.memories": byNode, "Fleet.nodes": byNode, "Fleet.sizes": byNode,
-	},
-	"pkg/gpudemand": {
-		"Learner.measured": byNode, "arrivals.groups": "16 groups: dropped once the mix is known",
-		"taintSets.byNode": byNode, "taintSets.sets": byNode,
 	},
 	"pkg/hamilock": {
 		"Locks.lines": byNode,
@@ -207,11 +196,9 @@ var bounds = map[string]map[string]string{
 		"settings.interruptions": byAdmin, "waiting.pods": byPod,
 	},
 	"pkg/plugins/gpuaware": {
-		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
-		"fleet.dirty": byNode, "fleet.parts": byNode, "groupMembers.byGroup": byPod, "groupMembers.groups": byPod,
-		"ledger.byNode": byNode, "ledger.byPod": byPod, "memos.byKey": "256 kinds of pods (maxMemos)",
-		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.classes": byPod, "roll.pods": byPod, "roll.waiting": byPod,
-		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
+		"faulted.byUID": byPod, "fleet.dirty": byNode, "fleet.parts": byNode, "ledger.byNode": byNode,
+		"ledger.byPod": byPod, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle,
+		"totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {
 		"book.nominated": byPod, "calls.of": byPod, "noted.neverRan": byPod, "noted.profiles": byAdmin,

@@ -253,15 +253,13 @@ func (c *tenants) roots() []any {
 var worked = []string{
 	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/podgroup.record.waits",
 	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
-	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.groupMembers.groups",
-	"pkg/address.Ledger.held",
+	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",
 	"pkg/plugins/networktopology.peers.pods", "pkg/plugins/networktopology.space.terms", "pkg/policy.Ledger.holders",
 }
 
 // lists are those that grow up to a number of entries.
 var lists = map[string]string{
-	"pkg/plugins/gpuaware.refusals.known": "4096 reasons (maxRefusals)",
-	"pkg/gpu.streams.pods":                "100 streams of each model of the nodes (streamCount)",
+	"pkg/gpu.streams.pods": "100 streams of each model of the nodes (streamCount)",
 }
 
 // What is gone leaves nothing behind but in maps that a number bounds, as the table says.

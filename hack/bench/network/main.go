@@ -87,13 +87,13 @@ type ring []string
 
 // hops returns how often the rings that are placed whole go from one rack to another in the mean, and what percentage
 // of them does so at each level of the network as seldom as the nodes allow.
-func hops(rings []ring, at map[string]*topology.Place, placements map[string]string) (mean, best float64) {
+func hops(rings []ring, at map[string]site, placements map[string]string) (mean, best float64) {
 	placed, fewest, sum := 0, 0, 0
 	for _, pods := range rings {
 		var members []ranks.Member
 		for rank, pod := range pods {
-			if place := at[placements[pod]]; place != nil {
-				members = append(members, ranks.Member{Rank: rank, Path: append(slices.Clone(place.Path()), placements[pod])})
+			if at, ok := at[placements[pod]]; ok {
+				members = append(members, ranks.Member{Rank: rank, Path: append(slices.Clone(at.path), placements[pod])})
 			}
 		}
 		if len(members) < len(pods) {
@@ -131,7 +131,7 @@ func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcom
 	d := topology.Distances{4, 5, 25, 45, 70, 150, 2_200, 32_000}
 	sum, counted, racked := 0.0, 0.0, 0.0
 	for _, p := range pairs {
-		a, b := places[result.Placements[p.a]], places[result.Placements[p.b]]
+		a, b := places[result.Placements[p.a]].place, places[result.Placements[p.b]].place
 		if a == nil || b == nil {
 			continue
 		}
@@ -148,15 +148,22 @@ func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcom
 		1000 * result.Timing.CPU / float64(result.Pods)}, nil
 }
 
-func placesOf(objects []runtime.Object) map[string]*topology.Place {
+// site is where a node is in the network. The path names its domains, the widest first.
+type site struct {
+	place *topology.Place
+	path  []string
+}
+
+func placesOf(objects []runtime.Object) map[string]site {
 	var levels podview.NetworkLevels
 	for _, l := range config.DefaultNetworkLevels() {
 		levels = append(levels, podview.NetworkLevel{Labels: l.Labels})
 	}
-	places := map[string]*topology.Place{}
+	places := map[string]site{}
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok {
-			places[node.Name] = topology.NewPlace(node.Name, levels.Path(node))
+			path := levels.Path(node)
+			places[node.Name] = site{topology.NewPlace(node.Name, path), path}
 		}
 	}
 	return places

@@ -2,7 +2,6 @@ package main
 
 import (
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -41,7 +40,9 @@ type product struct {
 // kind is a kind of pod. Kinds are numbered within a family.
 type kind struct {
 	request gpu.Request
-	class   mix.Class
+	class   gpu.Class
+	// controller has made all pods of the kind; empty where each is on its own.
+	controller string
 	// milli is the GPU that it asks for in sum.
 	milli int
 	// members is how many such pods start together or not at all.
@@ -60,7 +61,7 @@ func newKind(cpuMilli int64, count, milli int, models ...string) kind {
 type cluster struct {
 	machines []machine
 	supply   gpu.Supply
-	capacity mix.Capacity
+	capacity gpu.Capacity
 	// gpuMilli is the compute of all GPUs, usedMilli what pods have of it.
 	gpuMilli, usedMilli int
 	inUse               int
@@ -73,7 +74,7 @@ type cluster struct {
 }
 
 func newCluster(shapes []shape) *cluster {
-	c := &cluster{capacity: mix.Capacity{}, pods: map[bool]int64{}}
+	c := &cluster{capacity: gpu.Capacity{}, pods: map[bool]int64{}}
 	for _, s := range shapes {
 		c.largest = max(c.largest, s.gpus)
 		for range s.count {
@@ -86,7 +87,7 @@ func newCluster(shapes []shape) *cluster {
 				inv.Links = gpu.Mesh(s.gpus)
 			}
 			c.machines = append(c.machines, machine{inv: inv, split: splitOf(&s)})
-			c.capacity[s.model] = mix.Stock{
+			c.capacity[s.model] = gpu.Stock{
 				GPUs: c.capacity[s.model].GPUs + s.gpus, MemMiB: s.product.memMiB, Linked: s.product.linked,
 			}
 			c.gpuMilli += s.gpus * gpu.WholeMilli
@@ -122,20 +123,15 @@ func (c *cluster) place(p policy, k *kind, rank []int) []placement {
 		placed = append(placed, c.take(at, k, p.demand()))
 	}
 	for range placed {
-		if k.milli > 0 {
-			c.supply.Placed()
-		}
-		p.placed(k)
+		p.placed(k, 1)
 	}
 	return placed
 }
 
 // release ends a pod.
-func (c *cluster) release(p placement, demand *gpu.Demand) {
-	if p.kind.milli > 0 {
-		c.supply.Departed()
-	}
-	c.give(p, demand)
+func (c *cluster) release(gone placement, p policy) {
+	c.give(gone, p.demand())
+	p.placed(gone.kind, -1)
 }
 
 func (c *cluster) take(i int, k *kind, demand *gpu.Demand) placement {

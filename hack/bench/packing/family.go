@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"berth.dev/berth/pkg/gpu/mix"
+	"berth.dev/berth/pkg/gpu"
 )
 
 // family is a kind of cluster with a kind of work.
@@ -172,10 +172,10 @@ func (f *family) draw(r *rand.Rand, at float64) *kind {
 }
 
 // mix is the demand for certain.
-func (f *family) mix() *mix.Distribution {
-	portions := make([]mix.Portion, len(f.kinds))
+func (f *family) mix() *gpu.Distribution {
+	portions := make([]gpu.Portion, len(f.kinds))
 	for i := range f.kinds {
-		portions[i] = mix.Portion{Class: f.kinds[i].class, Fraction: f.weights[i]}
+		portions[i] = gpu.Portion{Class: f.kinds[i].class, Fraction: f.weights[i]}
 	}
-	return mix.Given(portions)
+	return gpu.Given(portions)
 }

@@ -1,6 +1,6 @@
 // Command packing measures placement rules against each other by simulation: on clusters of several shapes, with work
 // of many kinds, as the cluster fills up, as it turns over, and through a day. The rules are those of the literature
-// and the one of pkg/gpu, with the mix of the work given or learnt and with each of its terms off.
+// and the one of pkg/gpu, with the mix of the work given or that of what runs, and with each of its terms off.
 package main
 
 import (

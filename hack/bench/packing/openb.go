@@ -51,16 +51,17 @@ func read[T any](path string, parse func(io.Reader, string) ([]T, error)) ([]T, 
 	return parse(file, path)
 }
 
-// arrivals returns what gives one pod after the other. The pods of a trace come in random order, each once, and then,
-// as there are not enough to fill the cluster, drawn at random: the method of the trace's authors.
-func (f *family) arrivals(r *rand.Rand) func() *kind {
+// arrivals returns what gives one pod after the other, by the part of all that has come. The pods of a trace come in
+// random order, each once, and then, as there are not enough to fill the cluster, drawn at random: the method of the
+// trace's authors.
+func (f *family) arrivals(r *rand.Rand) func(at float64) *kind {
 	if f.pods == nil {
-		return func() *kind { return f.draw(r, 1) }
+		return func(at float64) *kind { return f.draw(r, at) }
 	}
 	order := slices.Clone(f.pods)
 	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	next := 0
-	return func() *kind {
+	return func(float64) *kind {
 		if next < len(order) {
 			next++
 			return &f.kinds[order[next-1]]

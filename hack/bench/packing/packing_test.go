@@ -69,7 +69,7 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 			if len(running) > 0 && r.IntN(3) == 0 {
 				i := r.IntN(len(running))
 				used -= running[i].kind.milli
-				c.release(running[i], p.demand())
+				c.release(running[i], p)
 				running[i] = running[len(running)-1]
 				running = running[:len(running)-1]
 				continue
@@ -80,12 +80,15 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 				used += k.milli
 			}
 		}
-		if c.usedMilli != used || c.supply.IdleMilli() != int64(c.gpuMilli-used) {
-			t.Fatalf("%d milli-GPU are used and %d idle, want %d of %d used", c.usedMilli, c.supply.IdleMilli(), used,
-				c.gpuMilli)
+		idle := 0
+		for i := range c.machines {
+			idle += c.machines[i].inv.FreeMilli()
 		}
-		for _, p := range running {
-			c.release(p, nil)
+		if c.usedMilli != used || idle != c.gpuMilli-used {
+			t.Fatalf("%d milli-GPU are used and %d idle, want %d of %d used", c.usedMilli, idle, used, c.gpuMilli)
+		}
+		for _, placed := range running {
+			c.release(placed, p)
 		}
 		for i := range c.machines {
 			if m := &c.machines[i]; m.inv.FreeCPUMilli != m.inv.CPUMilli || m.inv.FreeWhole() != len(m.inv.Devices) ||

@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // policy ranks the machines that a pod fits, the lowest value first.
 type policy interface {
-	// placed tells it of a pod that was given a place.
-	placed(k *kind)
+	// placed tells it of pods that were given a place, or that have left theirs where n is negative.
+	placed(k *kind, n int)
 	// demand is what it counts the supply by, nil if it does not.
 	demand() *gpu.Demand
 	// begin prepares it for one pod.
@@ -24,7 +23,7 @@ type policy interface {
 // simple is a policy that looks at one machine at a time and knows nothing else.
 type simple func(m *machine, k *kind) float64
 
-func (simple) placed(*kind)                               {}
+func (simple) placed(*kind, int)                          {}
 func (simple) demand() *gpu.Demand                        { return nil }
 func (simple) begin(*cluster, *kind)                      {}
 func (s simple) value(m *machine, _ int, k *kind) float64 { return s(m, k) }
@@ -85,8 +84,8 @@ func policies() map[string]maker {
 	}
 	for name, off := range map[string]func(*gpu.Weights){
 		"no-packing": func(w *gpu.Weights) { w.Packing = 0 }, "no-best-fit": func(w *gpu.Weights) { w.BestFit = 0 },
-		"no-sliver": func(w *gpu.Weights) { w.Sliver = 0 }, "no-opening": func(w *gpu.Weights) { w.Opening = 0 },
-		"no-hosts": func(w *gpu.Weights) { w.Hosts = 0 }, "no-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
+		"no-opening": func(w *gpu.Weights) { w.Opening = 0 },
+		"no-hosts":   func(w *gpu.Weights) { w.Hosts = 0 }, "no-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
 	} {
 		w := gpu.DefaultWeights()
 		off(&w)
@@ -173,10 +172,11 @@ func (f *fgd) fragmentation(model string, cpu int64, free []int) float64 {
 	return sum
 }
 
-// ours is the rule of pkg/gpu, with a mix that is given or learnt.
+// ours is the rule of pkg/gpu, with a mix that is given, or that of what runs.
 type ours struct {
 	weights gpu.Weights
-	mix     *mix.Mix
+	// running are the pods that run, nil where the mix is given.
+	running *gpu.Histogram
 	drawn   *gpu.Demand
 	supply  *cluster
 	judge   *gpu.Judge
@@ -192,29 +192,33 @@ type remembered struct {
 	change        gpu.Change
 }
 
-func newOurs(w gpu.Weights, c *cluster, given *mix.Distribution) *ours {
+func newOurs(w gpu.Weights, c *cluster, given *gpu.Distribution) *ours {
 	o := &ours{weights: w, supply: c, changes: map[*kind][]remembered{}}
 	if given != nil {
 		o.draw(given)
 		return o
 	}
-	o.mix = mix.New()
-	o.draw(o.mix.Distribution())
+	o.running = &gpu.Histogram{}
+	o.draw(o.running.Distribution())
 	return o
 }
 
-func (o *ours) draw(d *mix.Distribution) {
+func (o *ours) draw(d *gpu.Distribution) {
 	o.drawn = gpu.NewDemand(d, o.supply.capacity, o.supply.largest)
 	o.number++
 	o.supply.recount(o.drawn)
 }
 
-func (o *ours) placed(k *kind) {
-	if o.mix == nil {
+func (o *ours) placed(k *kind, n int) {
+	switch {
+	case o.running == nil:
 		return
+	case k.class.Count == 0:
+		o.running.AddBeside(int64(n) * k.request.CPUMilli)
+	default:
+		o.running.Add(k.class, k.controller, n)
 	}
-	o.mix.Observe(k.class, mix.Owner{}, true)
-	if d := o.mix.Redraw(o.drawn.Distribution()); d != nil {
+	if d := o.running.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)
 	}
 }

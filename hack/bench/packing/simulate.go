@@ -25,9 +25,6 @@ type outcome struct {
 	Nodes, Dollars float64
 }
 
-// pastPods is how many pods of the work before it changed were placed on a cluster before it fills.
-const pastPods = 1000
-
 // fill lets pods come to an empty cluster until they have asked for all of its GPUs. None leaves, and none is tried
 // again: the method of the trace's authors.
 func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
@@ -37,14 +34,9 @@ func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	rank := r.Perm(len(c.machines))
 	arrived, big, refused := 0, 0, 0
 	var o outcome
-	if f.later != nil {
-		for range pastPods {
-			p.placed(f.draw(r, 0))
-		}
-	}
 	next := f.arrivals(r)
 	for arrived < c.gpuMilli {
-		k := next()
+		k := next(float64(arrived) / float64(c.gpuMilli))
 		asked := k.members * k.milli
 		arrived += asked
 		placed := c.place(p, k, rank)
@@ -113,7 +105,7 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		if running.Len() > 0 && running.Items[0].at < next {
 			e := running.Pop()
 			account(e.at)
-			c.release(e.placement, p.demand())
+			c.release(e.placement, p)
 			kept := waiting[:0]
 			failed := map[*kind]bool{}
 			for _, w := range waiting {

@@ -29,9 +29,6 @@ type GPUAwareArgs struct {
 	// workload-type: CPU-intensive. Default 0: any node.
 	CPUIntensiveMinMilliCPU *int64 `json:"cpuIntensiveMinMilliCPU,omitempty"`
 
-	// Prefer favours GPUs by what they are. Off when left out.
-	Prefer *GPUPreference `json:"prefer,omitempty"`
-
 	// Signals reads measured utilisation and health from Prometheus. Off when left out.
 	Signals *GPUSignals `json:"signals,omitempty"`
 
@@ -75,8 +72,6 @@ type GPUWeights struct {
 	PackingPercent *int32 `json:"packingPercent,omitempty"`
 	// BestFit is the waste of leaving 128 cores and 8 GPUs free on the node. Default 30.
 	BestFit *int32 `json:"bestFit,omitempty"`
-	// Sliver is the waste of leaving nearly all of a GPU free beside a share. Default 100.
-	Sliver *int32 `json:"sliver,omitempty"`
 	// Opening is the waste of taking an empty node into use, of four and more GPUs, while the nodes in use are idle; it
 	// counts for the part of their GPUs that is. Smaller nodes cost less. Default 4000.
 	Opening *int32 `json:"opening,omitempty"`
@@ -85,12 +80,8 @@ type GPUWeights struct {
 	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's.
 	// Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
-	// SlicesPercent multiplies the GPU that a hardware slice makes useless to other profiles. Default 100.
-	SlicesPercent *int32 `json:"slicesPercent,omitempty"`
 	// LinksPercent multiplies the loss of link quality among a pod's GPUs. Default 100.
 	LinksPercent *int32 `json:"linksPercent,omitempty"`
-	// OverProvisioning is the waste, per GPU, of the most capable GPU where a lesser one would do. Default 50.
-	OverProvisioning *int32 `json:"overProvisioning,omitempty"`
 	// Utilisation is the waste of sharing a GPU that is measured fully busy. Default 50.
 	Utilisation *int32 `json:"utilisation,omitempty"`
 	// ForeignUse is the waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods
@@ -98,17 +89,6 @@ type GPUWeights struct {
 	ForeignUse *int32 `json:"foreignUse,omitempty"`
 	// Framebuffer is the waste of sharing a GPU whose memory is measured to be full. Default 20.
 	Framebuffer *int32 `json:"framebuffer,omitempty"`
-	// AvoidGPUNodes is the waste of putting a pod labelled CPU-intensive on a GPU node. Default 4000.
-	AvoidGPUNodes *int32 `json:"avoidGPUNodes,omitempty"`
-}
-
-// GPUPreference favours GPUs by what they are, in milli-GPU of waste as the weights are. Over-provisioning weighs
-// against it: set weights.overProvisioning to 0 where the most capable GPUs are to be used first.
-type GPUPreference struct {
-	// Memory is the waste, per GPU, of having no memory rather than 288 GiB. Default 0.
-	Memory *int32 `json:"memory,omitempty"`
-	// Generation is the waste, per GPU, of an unknown compute capability rather than 12.0. Default 0.
-	Generation *int32 `json:"generation,omitempty"`
 }
 
 // maxGPUWeight is 100 GPUs of waste, or a hundred times a term's natural size.
@@ -130,24 +110,17 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	w, d := a.Weights, gpu.DefaultWeights()
 	setDefault(&w.PackingPercent, int32(d.Packing*100))
 	setDefault(&w.BestFit, int32(d.BestFit))
-	setDefault(&w.Sliver, int32(d.Sliver))
 	setDefault(&w.Opening, int32(d.Opening))
 	setDefault(&w.HostsPercent, int32(d.Hosts*100))
 	setDefault(&w.Scarcity, int32(d.Scarcity))
-	setDefault(&w.SlicesPercent, int32(d.Slices*100))
 	setDefault(&w.LinksPercent, int32(d.Links*100))
-	setDefault(&w.OverProvisioning, int32(d.OverProvisioning))
 	setDefault(&w.Utilisation, int32(d.Utilization))
 	setDefault(&w.ForeignUse, int32(d.ForeignUse))
 	setDefault(&w.Framebuffer, int32(d.Framebuffer))
-	setDefault(&w.AvoidGPUNodes, int32(d.Avoid))
 
 	setDefaultsGPUNames(&a.GPUNames)
 	setDefault(&a.MinMemoryMiB, 0)
 	setDefault(&a.CPUIntensiveMinMilliCPU, 0)
-	setDefault(&a.Prefer, GPUPreference{})
-	setDefault(&a.Prefer.Memory, int32(d.PreferMemory))
-	setDefault(&a.Prefer.Generation, int32(d.PreferGeneration))
 	SetDefaultsGPUSignals(a.Signals)
 	setDefault(&a.UnassignedShares, UnassignedSharesRequested)
 	setDefault(&a.Candidates, defaultCandidates)
@@ -161,19 +134,17 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 		name  string
 		value *int32
 	}{
-		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
+		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"opening", w.Opening},
 		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning},
+		{"linksPercent", w.LinksPercent},
 		{"utilisation", w.Utilisation},
-		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer}, {"avoidGPUNodes", w.AvoidGPUNodes},
+		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer},
 	} {
 		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)
 	}
 	all = append(all, validateGPUNames(path, &a.GPUNames)...)
 	all = append(all, validateRange(path.Child("minMemoryMiB"), int64(*a.MinMemoryMiB), 0, 1<<30)...)
 	all = append(all, validateRange(path.Child("cpuIntensiveMinMilliCPU"), *a.CPUIntensiveMinMilliCPU, 0, 1<<40)...)
-	all = append(all, validateRange(path.Child("prefer", "memory"), int64(*a.Prefer.Memory), 0, maxGPUWeight)...)
-	all = append(all, validateRange(path.Child("prefer", "generation"), int64(*a.Prefer.Generation), 0, maxGPUWeight)...)
 	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
 	all = append(all, validateEnum(path.Child("unassignedShares"), *a.UnassignedShares,
 		[]UnassignedShares{UnassignedSharesRequested, UnassignedSharesAnnotated})...)

@@ -44,8 +44,6 @@ type GPULabels struct {
 	Generation []string `json:"generation,omitempty"`
 	// Interconnect says nvlink where it connects all GPUs of the node.
 	Interconnect []string `json:"interconnect,omitempty"`
-	// Clique holds the NVLink domain that spans nodes.
-	Clique []string `json:"clique,omitempty"`
 }
 
 // Names are the names as those who read nodes and pods know them. Defaults must be set.
@@ -61,7 +59,6 @@ func (n *GPUNames) Names() wellknown.GPUNames {
 		ReplicasLabels:     l.Replicas,
 		GenerationLabels:   l.Generation,
 		InterconnectLabels: l.Interconnect,
-		CliqueLabels:       l.Clique,
 		Drivers:            n.DeviceDrivers,
 	}
 }
@@ -82,7 +79,6 @@ func setDefaultsGPUNames(n *GPUNames) {
 	setDefaultList(&l.Replicas, names.ReplicasLabels)
 	setDefaultList(&l.Generation, names.GenerationLabels)
 	setDefaultList(&l.Interconnect, names.InterconnectLabels)
-	setDefaultList(&l.Clique, names.CliqueLabels)
 }
 
 // setDefaultList keeps a list that was given empty: it switches the names off.
@@ -105,7 +101,7 @@ func validateGPUNames(path *field.Path, n *GPUNames) field.ErrorList {
 		{path.Child("resources"), n.Resources}, {path.Child("sharedResources"), n.SharedResources},
 		{labels.Child("product"), l.Product}, {labels.Child("memory"), l.Memory}, {labels.Child("count"), l.Count},
 		{labels.Child("replicas"), l.Replicas}, {labels.Child("generation"), l.Generation},
-		{labels.Child("interconnect"), l.Interconnect}, {labels.Child("clique"), l.Clique},
+		{labels.Child("interconnect"), l.Interconnect},
 	} {
 		all = append(all, validateKeys(f.path, f.list)...)
 	}

@@ -45,11 +45,8 @@ func TestArgsOfGPUAwareThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"minMemoryMiB: -1":                              "args.minMemoryMiB",
 		"cpuIntensiveMinMilliCPU: -1":                   "args.cpuIntensiveMinMilliCPU",
-		"prefer: {memory: -1}":                          "args.prefer.memory",
-		"prefer: {generation: 100001}":                  "args.prefer.generation",
 		"weights: {foreignUse: -1}":                     "args.weights.foreignUse",
 		"weights: {framebuffer: -1}":                    "args.weights.framebuffer",
-		"weights: {slicesPercent: -1}":                  "args.weights.slicesPercent",
 		"resources: []":                                 "args.resources",
 		"slicePrefixes: ['']":                           "args.slicePrefixes[0]",
 		"labels: {count: [nvidia.com/a, nvidia.com/a]}": "args.labels.count[1]",

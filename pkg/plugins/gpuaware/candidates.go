@@ -18,10 +18,10 @@ var (
 // Candidates is how many nodes the framework is to look at, 0 for all.
 func (p *Plugin) Candidates() int { return p.settings.candidates }
 
-// Class is the node's inventories and NVLink domain.
+// Class is the node's inventories.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	key.All = append(v.inventory.AppendClass(key.All), v.node.Clique...)
+	key.All = v.inventory.AppendClass(key.All)
 	for _, other := range v.others {
 		key.All = other.AppendClass(append(key.All, 0))
 	}
@@ -32,10 +32,10 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 // to judge what changes over time.
 func (p *Plugin) Basis() any { return p.cluster.claims.Epoch() }
 
-// Judge returns nil where devices that are claimed, siblings on other nodes, or measurements matter.
+// Judge returns nil where devices that are claimed, or measurements matter.
 func (p *Plugin) Judge(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) candidates.Judge {
 	s, err := p.state(ctx, cycle, pod)
-	if err != nil || s.claims != nil || s.siblings != nil || s.live.snapshot != nil {
+	if err != nil || s.claims != nil || s.live.snapshot != nil {
 		return nil
 	}
 	return &judge{ctx: ctx, plugin: p, cycle: cycle, pod: pod, state: s}

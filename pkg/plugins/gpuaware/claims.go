@@ -101,21 +101,21 @@ func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Reque
 }
 
 // inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of
-// it the allocator would give where that makes a difference. It returns false where that is not sure.
+// it the allocator would give where that makes a difference.
 func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState,
-	at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
+	at *gpu.Placement) *gpu.Inventory {
 	if c.state == nil {
-		return v.inventory, true
+		return v.inventory
 	}
 	node := c.state.Node(v.node)
 	inventory := c.state.Devices(info, c.pod)
 	healthy := s.live.healthy(inventory, node)
 	if s.request.Count > 0 && healthy == inventory && !c.pod.Varies() && c.state.Interchangeable(info.Node().Name) {
-		return inventory, true
+		return inventory
 	}
 	outcome, err := c.state.Allocate(ctx, info, c.pod)
 	if err == nil && outcome.OK {
 		at.Allocated, at.Granted = true, outcome.Granted
 	}
-	return healthy, err == nil
+	return healthy
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/gpu/mix"
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
@@ -53,34 +53,34 @@ func TestClaimsAreDemand(t *testing.T) {
 	for name, tc := range map[string]struct {
 		claim    *resourcev1.ResourceClaim
 		resource string
-		want     mix.Class
+		want     gpu.Request
 		unknown  bool
 	}{
 		"whole GPUs": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)),
-			want: mix.Class{Count: 3, Milli: 1000}},
+			want: gpu.Request{Count: 3, Milli: 1000}},
 		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))),
-			want: mix.Class{Count: 1, Milli: 250}},
+			want: gpu.Request{Count: 1, Milli: 250}},
 		"several requests": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)),
-			want: mix.Class{Count: 3, Milli: 1000}},
+			want: gpu.Request{Count: 3, Milli: 1000}},
 		"all of a node": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)),
-			want: mix.Class{Count: 4, Milli: 1000}},
+			want: gpu.Request{Count: 4, Milli: 1000}},
 		"the first that there is": {claim: objects.ClaimOf("c",
 			resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
 				{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
 				{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
-			}}), want: mix.Class{Count: 2, Milli: 1000}},
+			}}), want: gpu.Request{Count: 2, Milli: 1000}},
 		"a resource named after a class": {resource: "deviceclass.resource.kubernetes.io/whole",
-			want: mix.Class{Count: 2, Milli: 1000}},
+			want: gpu.Request{Count: 2, Milli: 1000}},
 		"devices of another kind": {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)),
-			want: mix.Class{}},
+			want: gpu.Request{}},
 		"more than any node has":      {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
 		"a class that does not exist": {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
 		"a claim that is allocated": {claim: claimOf("c", "whole", "gpu-1", "gpu-2"),
-			want: mix.Class{Count: 2, Milli: 1000}},
+			want: gpu.Request{Count: 2, Milli: 1000}},
 		"a selector that cannot be read": {claim: objects.ClaimOf("c",
 			objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
 		"a selector that excludes no device": {claim: objects.ClaimOf("c",
-			objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
+			objects.Request("a", "whole", 1, objects.Matching("true"))), want: gpu.Request{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,10 +101,7 @@ func TestClaimsAreDemand(t *testing.T) {
 			}
 			h := newHarness(t, gpuOnly(alone(defaultArgs())), made...)
 			want, known := tc.want, !tc.unknown
-			if known {
-				want.CPUMilli = 1000
-			}
-			var class mix.Class
+			var got gpu.Request
 			var ok bool
 			await.Until(t, "slices, classes and the claim to be seen", func() bool {
 				seen, err := h.DRA.ResourceSlices().ListWithDeviceTaintRules()
@@ -119,11 +116,11 @@ func TestClaimsAreDemand(t *testing.T) {
 				} else if h.DRA.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
 					return false
 				}
-				class, _, ok = h.plugin.cluster.learner.ClassOf(h.ctx, pod)
+				got, ok = h.plugin.cluster.claims.Demand(h.ctx, h.plugin.cluster.claims.Pod(pod))
 				return true
 			})
-			if diff := cmp.Diff(want, class); diff != "" || ok != known {
-				t.Errorf("known %t, want %t; class (-want +got):\n%s", ok, known, diff)
+			if diff := cmp.Diff(want, got); diff != "" || ok != known {
+				t.Errorf("known %t, want %t; request (-want +got):\n%s", ok, known, diff)
 			}
 		})
 	}
@@ -138,14 +135,13 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 200 {
-			h.plugin.cluster.arrived(claiming("p", "c"))
+			_, _, _ = h.evaluate(t, h, claiming("p", "c"))
 			h.plugin.cluster.fleet.byModel()
 		}
 	}()
-	var names []string
-	for i := range 20 {
+	const nodes = 20
+	for i := range nodes {
 		name := fmt.Sprint("n", i)
-		names = append(names, name)
 		if _, err := h.client.CoreV1().Nodes().Create(h.ctx, bareNode(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,9 +152,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	}
 	await.Next(t, done, "pods to arrive")
 	await.Until(t, "the GPUs of all nodes to be counted", func() bool {
-		h.plugin.cluster.claims.Latest()
-		_, total := h.plugin.cluster.learner.ByClique(names)
-		return total == len(names)
+		return h.plugin.cluster.fleet.byModel()["Tesla-T4"].total == 4*nodes
 	})
 }
 

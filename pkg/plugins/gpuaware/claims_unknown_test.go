@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
 )
 
@@ -42,10 +41,6 @@ func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), class, bareNode("n"), gpuNodeObject("plugin", 4, "Tesla-T4"), slice,
 		sets, objects.ClaimOf("c", objects.Request("a", "whole", gpus+1)))
 	awaitClaim(t, h, 1)
-	h.add(t, claiming("endless", "c"))
-	h.add(t, podObject("other", strs{"nvidia.com/gpu": "1"}, nil))
-	await.Until(t, "the other pod to be enrolled",
-		func() bool { return h.plugin.cluster.roll.enrolledNow()["other"].mixed })
 	picky := claiming("picky", "c")
 	picky.Annotations = strs{"berth.dev/gpu-models": "Tesla-T4"}
 	for pod, want := range map[*v1.Pod]bool{picky: false, claiming("easy", "c"): true} {

@@ -12,28 +12,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/claimview"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/signals"
 )
 
 // cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
 // promise the same share twice.
 type cluster struct {
-	ledger  *ledger
-	locks   *hamilock.Locks
-	views   *views
-	learner *gpudemand.Learner
-	claims  *claimview.GPUs
-	gangs   *gangview.Gangs
-	fleet   *fleet
-	// members are the pods that work with others.
-	members *groupMembers
-	roll    *roll
-	// nodesKnown reports whether the learner has heard of all nodes.
+	ledger *ledger
+	locks  *hamilock.Locks
+	views  *views
+	claims *claimview.GPUs
+	fleet  *fleet
+	// nodesKnown reports whether all nodes have been heard of.
 	nodesKnown cache.InformerSynced
 	// faulted are the pods that a faulty GPU keeps pending.
 	faulted *faulted
@@ -66,16 +60,14 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		gangs := gangview.GangsOf(factory)
 		claims, err := claimview.GPUsOf(ctx, factory, handle.SharedDRAManager(), keys.Drivers)
 		if err != nil {
 			return nil, err
 		}
 		c := &cluster{
 			ledger: l, locks: locks,
-			views:   &views{ByNode: nodes, keys: keys, bad: bad, ledger: l, claims: claims},
-			learner: gpudemand.New(keys, gangs, claims), claims: claims, gangs: gangs,
-			members: newGroupMembers(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
+			views:  &views{ByNode: nodes, keys: keys, bad: bad, ledger: l, claims: claims, totals: newTotals()},
+			claims: claims, faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
@@ -83,7 +75,6 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 			nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
-		c.roll = newRoll(ctx, c)
 		if err := c.watch(factory); err != nil {
 			return nil, err
 		}
@@ -108,7 +99,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 			c.locks.NodeChanged(before, node)
 		},
 		Gone: func(node *v1.Node) {
-			c.views.totals.set(node.Name)
+			c.views.totals.set(node.Name, nil)
 			c.views.bad.Forget(node.Name)
 			c.seeNode(node.Name)
 		},
@@ -126,12 +117,8 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 	return informers.Events[*v1.Pod]{
 		Set: func(before, pod *v1.Pod) {
 			c.fleet.touchedBy(pod)
-			given := pod.Spec.NodeName != "" && (before == nil || before.Spec.NodeName == "")
-			if given || claimview.MayClaim(pod) {
-				c.roll.see(pod)
-			}
-			if given {
-				c.placed(pod)
+			if pod.Spec.NodeName != "" && (before == nil || before.Spec.NodeName == "") {
+				c.faulted.forget(pod.UID)
 			}
 			c.holds(before, pod)
 			if before == nil {
@@ -147,18 +134,10 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 		Gone: func(pod *v1.Pod) {
 			c.fleet.touchedBy(pod)
 			c.ledger.release(pod.UID)
-			c.roll.leave(pod)
 			c.locks.Wake(pod.Spec.NodeName)
-			c.members.gone(pod.UID)
 			c.faulted.forget(pod.UID)
 		},
 	}
-}
-
-// placed takes note of a pod that was given a node.
-func (c *cluster) placed(pod *v1.Pod) {
-	c.settled(pod, pod.Spec.NodeName)
-	c.faulted.forget(pod.UID)
 }
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.
@@ -172,11 +151,21 @@ func (c *cluster) seeNode(name string) {
 	defer c.fleet.seeing.Unlock()
 	obj, exists, _ := c.fleet.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
-		seen, bad := c.views.keys.ReadGPUNode(node)
+		_, bad := c.views.keys.ReadGPUNode(node)
 		c.views.bad.Report(node, bad)
-		c.learner.NodeSeen(c.claims.GPUNode(seen))
-	} else {
-		c.learner.NodeGone(name)
 	}
 	c.fleet.touch(name)
+}
+
+// measured lists the nodes whose GPUs are measured, under the names that series may give them: DCGM knows NVIDIA's
+// alone.
+func (c *cluster) measured() []signals.Node {
+	var all []signals.Node
+	for _, obj := range c.fleet.nodes.List() {
+		node := obj.(*v1.Node)
+		if seen, _ := c.views.keys.ReadGPUNode(node); c.claims.GPUNode(seen).NVIDIA() {
+			all = append(all, signals.Node{Name: node.Name, Hostname: node.Labels[v1.LabelHostname]})
+		}
+	}
+	return all
 }

@@ -40,8 +40,8 @@ func BenchmarkCycle(b *testing.B) {
 				b.StartTimer()
 				cycle(b, h.plugin, bc.pod(i), infos)
 			}
-			hits, misses := h.plugin.cluster.learner.CacheCounts()
-			b.ReportMetric(100*float64(hits)/float64(max(1, hits+misses)), "cache-hit-%")
+			values := h.plugin.cluster.views.totals.cacheCounts()
+			b.ReportMetric(100*float64(values.hits)/float64(max(1, values.hits+values.misses)), "cache-hit-%")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(infos)), "ns/node")
 		})
 	}
@@ -64,9 +64,9 @@ func busyCluster(tb testing.TB, nodes int) *harness {
 	}
 	h := newHarness(tb, alone(defaultArgs()), objects...)
 	for i := range 500 {
-		h.plugin.cluster.arrived(podObject(fmt.Sprint(i),
+		h.plugin.cluster.runs(podObject(fmt.Sprint(i),
 			strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
-		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)},
+		h.plugin.cluster.runs(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)},
 			strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
 	}
 	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
 )
 
@@ -36,25 +37,27 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if err != nil {
 		return rejection(err)
 	}
-	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
-	if number, ok := s.fits.load(place.Index, state); ok {
-		return p.refusals.status(number)
-	}
 	var reason gpu.Reason
 	if s.claims.serves(info) {
 		if reason, err = s.claims.fit(ctx, info, &s.request.Request); err != nil {
 			return s.claims.unanswered(ctx, info, &s.request.Request, err)
 		}
 	} else {
-		v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
+		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 		if reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request); reason.Cause != gpu.Fits {
 			p.noteFault(ctx, s, pod, v)
 		}
 	}
-	number, ok := p.refusals.number(reason)
-	if !ok {
-		return newRefusal(reason).status()
+	return refusal(reason)
+}
+
+// refusal is the status of a node that is refused for that reason, nil for none.
+func refusal(reason gpu.Reason) *fwk.Status {
+	switch {
+	case reason.Cause == gpu.Fits:
+		return nil
+	case reason.Evictable():
+		return fwk.NewStatus(fwk.Unschedulable).WithError(cycles.ReasonError(reason))
 	}
-	s.fits.store(place.Index, state, number)
-	return p.refusals.status(number)
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithError(cycles.ReasonError(reason))
 }

@@ -25,6 +25,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	harnessframework "berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/leak"
@@ -191,10 +192,18 @@ func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 	return bound
 }
 
-// arrived lets the learner see a pod that needs not be looked up among claims.
-func (c *cluster) arrived(pod *v1.Pod) {
-	if class, mixed, _ := c.learner.ClassOf(context.Background(), pod); mixed {
-		c.learner.Started(class, pod)
+// runs lets the mix know of a pod that runs on a node which nobody looks at.
+func (c *cluster) runs(pod *v1.Pod) {
+	request, err := c.views.keys.PodGPURequest(pod)
+	if err != nil {
+		panic(err)
+	}
+	c.views.totals.mu.Lock()
+	defer c.views.totals.mu.Unlock()
+	if class := gpu.ClassOf(&request.Request, 0); class.Count > 0 {
+		c.views.totals.running.Add(class, controllerOf(pod), 1)
+	} else {
+		c.views.totals.running.AddBeside(class.CPUMilli)
 	}
 }
 

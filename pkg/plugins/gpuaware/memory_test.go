@@ -36,13 +36,10 @@ func TestPodsThatAreGoneLeaveNoMemory(t *testing.T) { //nolint:paralleltest // i
 			if n >= 3 {
 				pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{}
 			}
-			c.roll.see(pod)
 			_, _, _ = h.evaluate(t, h, pod)
 			_, _, _ = h.evaluate(t, h, pod)
 			pod.Spec.NodeName = fmt.Sprint("no-such-node-", long)[:253]
-			c.roll.see(pod)
 			c.fleet.touch(pod.Spec.NodeName)
-			c.roll.leave(pod)
 		}
 	}
 	if grown := int64(heap()) - int64(before); grown > leave {

@@ -30,7 +30,7 @@ var (
 	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
 		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descStranded = metrics.NewDesc("berth_gpu_stranded",
-		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil,
+		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.", []string{"model"}, nil,
 		metrics.ALPHA, "")
 	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
 		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
@@ -127,14 +127,14 @@ func (f *fleet) byModel() map[string]count {
 	claimable := f.cluster.claims.Latest() // it may touch nodes
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	learnt := f.cluster.learner.Learnt()
+	demand := f.cluster.views.totals.demandNow()
 	for name := range claimable.Names() {
 		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
 	}
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if parts := f.count(obj.(*v1.Node), claimable, learnt.Demand); len(parts) > 0 {
+			if parts := f.count(obj.(*v1.Node), claimable, demand); len(parts) > 0 {
 				f.parts[name] = parts
 			}
 		}
@@ -281,8 +281,8 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 			sum.add(n)
 			sums[model] = sum
 		}
-		h, m := of.learner.CacheCounts()
-		hits, misses = hits+h, misses+m
+		values := of.views.totals.cacheCounts()
+		hits, misses = hits+values.hits, misses+values.misses
 	}
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)

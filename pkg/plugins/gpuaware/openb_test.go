@@ -62,30 +62,28 @@ func BenchmarkOpenb(b *testing.B) {
 	}
 	for _, variant := range variants {
 		pods := readOpenbPods(b, filepath.Join(folder, "openb_pod_list_"+variant+".csv"))
-		for _, mode := range []string{"given", "learnt"} {
-			b.Run(variant+"/"+mode, func(b *testing.B) {
-				var sum openbResult
-				seeds := 0
-				for b.Loop() {
-					for seed := range *openbSeeds {
-						r := replayOpenb(b, root, nodes, pods, uint64(seed), mode == "given")
-						b.Logf("seed %d: allocated %.2f%%, %d of %d pods of 8 GPUs refused", seed, r.allocated, r.refusedEight, r.eight)
-						sum.allocated += r.allocated
-						sum.eight += r.eight
-						sum.refusedEight += r.refusedEight
-						sum.pods += r.pods
-						seeds++
-					}
+		b.Run(variant, func(b *testing.B) {
+			var sum openbResult
+			seeds := 0
+			for b.Loop() {
+				for seed := range *openbSeeds {
+					r := replayOpenb(b, root, nodes, pods, uint64(seed))
+					b.Logf("seed %d: allocated %.2f%%, %d of %d pods of 8 GPUs refused", seed, r.allocated, r.refusedEight, r.eight)
+					sum.allocated += r.allocated
+					sum.eight += r.eight
+					sum.refusedEight += r.refusedEight
+					sum.pods += r.pods
+					seeds++
 				}
-				b.ReportMetric(sum.allocated/float64(seeds), "allocated-%")
-				b.ReportMetric(100*float64(sum.refusedEight)/float64(max(1, sum.eight)), "refused-8-GPU-%")
-				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(sum.pods), "µs/pod")
-				if p, ok := published[variant]; ok {
-					b.Logf("published: FGD %.2f, best-fit %.2f, packing %.2f, clustering %.2f, dot product %.2f, random %.2f",
-						p.fgd, p.bestFit, p.packing, p.clustering, p.dotProduct, p.random)
-				}
-			})
-		}
+			}
+			b.ReportMetric(sum.allocated/float64(seeds), "allocated-%")
+			b.ReportMetric(100*float64(sum.refusedEight)/float64(max(1, sum.eight)), "refused-8-GPU-%")
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(sum.pods), "µs/pod")
+			if p, ok := published[variant]; ok {
+				b.Logf("published: FGD %.2f, best-fit %.2f, packing %.2f, clustering %.2f, dot product %.2f, random %.2f",
+					p.fgd, p.bestFit, p.packing, p.clustering, p.dotProduct, p.random)
+			}
+		})
 	}
 }
 
@@ -150,8 +148,7 @@ type openbPod struct {
 	count int
 }
 
-func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []openbPod, seed uint64,
-	mixGiven bool) openbResult {
+func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []openbPod, seed uint64) openbResult {
 	profile := alone(defaultArgs())
 	if *openbProfile != "alone" {
 		profile = shippedProfile(b, root, *openbProfile)
@@ -162,11 +159,6 @@ func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []o
 		q := n.(*v1.Node).Status.Allocatable["nvidia.com/gpu"]
 		capacity += int(q.Value()) * gpu.WholeMilli
 	}
-	if mixGiven {
-		for _, p := range workload {
-			h.plugin.cluster.arrived(p.pod)
-		}
-	}
 	var r openbResult
 	arrived, placed, sum, bins := 0, 0, 0.0, 0
 	for i, p := range tuneOpenb(workload, capacity, seed) {
@@ -176,9 +168,6 @@ func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []o
 		pod := p.pod.DeepCopy()
 		pod.Name = fmt.Sprintf("%s-%d", pod.Name, i)
 		pod.UID = types.UID(pod.Name)
-		if !mixGiven {
-			h.plugin.cluster.arrived(pod)
-		}
 		_, _, err := h.reserve(b, pod)
 		arrived += p.milli
 		switch {

@@ -2,7 +2,7 @@
 //
 // A pod goes only to a node with the GPUs it asks for: enough of them free, of an accepted model, with enough memory
 // and the links asked for, shared or exclusive as it wants. Among those, the node is best on which the placement is
-// expected to waste the least GPU, judged by the mix of work that the cluster was seen to run. On nodes that share GPUs
+// expected to waste the least GPU, judged by the mix of pods that run. On nodes that share GPUs
 // the plugin also chooses the device, tells it to the pod in the dialect in which the pod asked, and never promises a
 // share twice.
 package gpuaware
@@ -20,7 +20,6 @@ import (
 
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
@@ -36,9 +35,6 @@ type Plugin struct {
 	cluster  *cluster
 	// signals reads measurements in the background; nil when the args ask for none.
 	signals *signals.GPUReader
-	// memos and refusals remember what was found of nodes.
-	memos    memos
-	refusals *refusals
 	// lastChange is that of the node that changed last.
 	lastChange *atomic.Pointer[nodeChange]
 }
@@ -65,13 +61,13 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.learner.Measured, c.nodesKnown)
+	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.measured, c.nodesKnown)
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
 	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
 	return &Plugin{
-		handle: handle, settings: s, cluster: c, signals: reader, memos: newMemos(), refusals: newRefusals(),
+		handle: handle, settings: s, cluster: c, signals: reader,
 		lastChange: &atomic.Pointer[nodeChange]{},
 	}, nil
 }
@@ -90,9 +86,6 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "claims are the pod's own")
 	}
-	if request.Count > 0 && p.cluster.learner.HasCliques() && gpudemand.GroupOf(p.cluster.gangs, pod) != "" {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's place depends on where its siblings are")
-	}
 	fragment := fwk.SignFragment{Key: "berth.dev/" + Name, Value: request}
 	if request.AsksNothing() {
 		fragment.Value = request.CPUMilli // signatures are encoded as JSON, which takes long for a request
@@ -100,22 +93,15 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{fragment}, nil
 }
 
-// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for
-// what it remembers.
+// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for faulted.
 type podState struct {
 	request gpuview.Request
 	// judge values what the pod changes on a node against the cluster as it is in this cycle.
 	judge *gpu.Judge
-	// siblings are the pods it works with, by NVLink domain; nil when that does not matter.
-	siblings *siblings
 	// live is what was measured.
 	live live
 	// claims is how nodes serve the pod by dynamic resource allocation; nil for pods that need no devices from it.
 	claims *claims
-	// fits and scores remember what was found of nodes for the same request: the number of a refusal, and that of a
-	// change.
-	fits, scores memo
-	changes      *changes
 	// faulted is set once a faulty GPU has kept the pod off a node.
 	faulted atomic.Bool
 }
@@ -131,17 +117,15 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
-	learnt := p.cluster.learner.Learnt()
+	p.cluster.views.count(p.handle.SnapshotSharedLister())
 	s := &podState{request: request}
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
 	}
-	s.siblings = p.readSiblings(pod, s)
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
-	s.judge = p.cluster.views.totals.judge(p.settings, learnt.Demand, &s.request.Request)
-	p.recall(s, learnt.Number)
+	s.judge = p.cluster.views.totals.judge(p.settings, &s.request.Request)
 	return s, nil
 }
 

@@ -35,24 +35,6 @@ func TestAProfileMayAskForGPUMemory(t *testing.T) {
 	}
 }
 
-func TestAProfileMayPreferGPUs(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		prefer config.GPUPreference
-		want   string
-	}{
-		"more memory":        {config.GPUPreference{Memory: ptr.To(int32(2000)), Generation: ptr.To(int32(0))}, "a100"},
-		"a newer generation": {config.GPUPreference{Memory: ptr.To(int32(0)), Generation: ptr.To(int32(2000))}, "l4"},
-	} {
-		h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Prefer = &tc.prefer })),
-			gpuNodeObject("t4", 4, "Tesla-T4"), gpuNodeObject("l4", 4, "NVIDIA-L4"),
-			gpuNodeObject("a100", 4, "NVIDIA-A100-SXM4-80GB"))
-		if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != tc.want {
-			t.Errorf("%s: placed on %s, want %s", name, got, tc.want)
-		}
-	}
-}
-
 func TestCPUIntensivePodsKeepOffSmallNodes(t *testing.T) {
 	t.Parallel()
 	small := &v1.Node{}
@@ -127,8 +109,8 @@ func TestOnlyNVIDIANodesAreMeasured(t *testing.T) {
 	delete(sliced.Status.Allocatable, "nvidia.com/gpu")
 	sliced.Status.Allocatable["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
 	h := newHarness(t, alone(defaultArgs()), amd, sliced, gpuNodeObject("t4", 1, "Tesla-T4"))
-	await.Until(t, "both nodes to be learnt", func() bool { return len(h.plugin.cluster.learner.Measured()) == 2 })
-	for _, n := range h.plugin.cluster.learner.Measured() {
+	await.Until(t, "both nodes to be known", func() bool { return len(h.plugin.cluster.measured()) == 2 })
+	for _, n := range h.plugin.cluster.measured() {
 		if n.Name == "amd" {
 			t.Error("DCGM's coverage counts a node of AMD's")
 		}

@@ -114,25 +114,3 @@ func TestNodeAnnotationsAreAmongTheEvents(t *testing.T) {
 	}
 	t.Error("a change of a node's annotations wakes no pod")
 }
-
-func TestSiblingsAreLookedUpNotSearched(t *testing.T) {
-	t.Parallel()
-	k := newGroupMembers()
-	k.placed("a", "default/gang/g", "n1")
-	k.placed("b", "default/gang/g", "n2")
-	k.placed("c", "default/gang/other", "n1")
-	if got := k.nodes("default/gang/g", "b"); len(got) != 1 || got[0] != "n1" {
-		t.Errorf("siblings of b are on %v, want n1", got)
-	}
-	k.placed("a", "default/gang/g", "n3")
-	k.gone("b")
-	k.gone("b")
-	if got := k.nodes("default/gang/g", ""); len(got) != 1 || got[0] != "n3" {
-		t.Errorf("after a moved and b went: %v, want n3", got)
-	}
-	k.gone("a")
-	k.gone("c")
-	if len(k.byGroup)+len(k.groups) != 0 {
-		t.Errorf("groups of pods that are gone are kept: %v", k)
-	}
-}

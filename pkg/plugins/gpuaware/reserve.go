@@ -57,9 +57,6 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if s.request.Count == 0 {
 		return nil
 	}
-	if !simulated {
-		p.cluster.settled(pod, nodeName)
-	}
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
@@ -130,7 +127,6 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return
 	}
 	p.cluster.ledger.release(pod.UID)
-	p.cluster.members.gone(pod.UID)
 	p.cluster.claims.Stale()
 	p.cluster.keepBound(pod, foundBound(cycle))
 	data, err := cycle.Read(lockedKey)

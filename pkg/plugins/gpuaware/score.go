@@ -23,32 +23,22 @@ func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	return scoreOf(w), nil
 }
 
-// waste is the expected waste of the placement. What the pod changes on the node is remembered.
+// waste is the expected waste of the placement.
 func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (gpu.Waste, error) {
 	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
 		return gpu.Waste{}, err
 	}
-	place, state := p.cluster.views.Of(info.Node()), p.cluster.views.state(info, s.claims)
-	number, ok := s.scores.load(place.Index, state)
-	if ok {
-		return s.judge.Price(s.changes.at(number)), nil
-	}
-	v := p.cluster.views.of(place, info, p.handle.SnapshotSharedLister())
+	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 	var at gpu.Placement
 	var inventory *gpu.Inventory
-	sure := true
 	if s.claims.serves(info) {
-		inventory, sure = s.claims.inventory(ctx, info, v, s, &at)
+		inventory = s.claims.inventory(ctx, info, v, s, &at)
 	} else {
 		inventory = s.live.inventory(v.of(&s.request.Request))
 		at = s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)
 	}
-	at.Apart = s.siblings.apart(v.node.Clique)
 	change := s.judge.Change(inventory, &s.request.Request, at)
-	if number, ok := s.changes.number(&change); ok && sure {
-		s.scores.store(place.Index, state, number)
-	}
 	return s.judge.Price(&change), nil
 }
 

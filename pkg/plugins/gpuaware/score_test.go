@@ -6,14 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/test/harness/await"
 )
 
 func TestNormalizeScoreKeepsTheBestUnique(t *testing.T) {
@@ -135,43 +132,11 @@ func TestLinkedGPUsArePreferred(t *testing.T) {
 	}
 }
 
-func TestSiblingsPreferOneNVLinkDomain(t *testing.T) {
-	t.Parallel()
-	member := func(name, node string) *v1.Pod {
-		p := podObject(name, strs{"nvidia.com/gpu": "2"}, nil)
-		p.Spec.NodeName = node
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "app", UID: "app", Controller: ptr.To(true)}}
-		return p
-	}
-	stranger := member("stranger", "a1")
-	stranger.OwnerReferences[0].UID = types.UID("other")
-	h := newHarness(t, alone(defaultArgs()),
-		gpuNodeObject("a1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.a"),
-		gpuNodeObject("b1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"),
-		gpuNodeObject("b2", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"), gpuNodeObject("none", 4, "Tesla-T4"),
-		member("first", "b1"), member("second", "b1"), stranger)
-	pod := member("third", "")
-	await.Until(t, "the siblings to be seen", func() bool {
-		s, err := h.plugin.read(h.ctx, pod)
-		return err == nil && s.siblings != nil && s.siblings.byClique["uuid.b"] == 2
-	})
-	if got := best(t, h, pod); got != "b2" {
-		t.Errorf("placed on %s, want b2 in the domain of its siblings; best-fit alone would fill a1", got)
-	}
-	if _, status := h.plugin.SignPod(t.Context(), pod); status.IsSuccess() {
-		t.Error("a pod whose place depends on its siblings was signed")
-	}
-	pod.OwnerReferences = nil
-	if got := best(t, h, pod); got != "a1" {
-		t.Errorf("placed on %s, want a1: without siblings best-fit decides", got)
-	}
-}
-
 func TestFreeEightGPUNodesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("eight", 8, "Tesla-T4"), gpuNodeObject("four", 4, "Tesla-T4"))
 	for i := range 200 {
-		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": fmt.Sprint(1 + 7*(i%2))}, nil))
+		h.plugin.cluster.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": fmt.Sprint(1 + 7*(i%2))}, nil))
 	}
 	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != "four" {
 		t.Errorf("placed on %s, want four: half of the pods need eight GPUs", got)

@@ -23,6 +23,8 @@ type view struct {
 	inventory  *gpu.Inventory
 	// others are the inventories of the GPUs that the node offers under further resource names.
 	others []*gpu.Inventory
+	// running is what runs there; nil on a node without GPUs.
+	running *running
 }
 
 // of is the inventory against which a request is held, and the GPUs that it counts.
@@ -55,24 +57,23 @@ type views struct {
 	ledger *ledger
 	claims *claimview.GPUs
 	totals totals
+	// counted is done once all nodes have been counted: later ones are as they are looked at.
+	counted sync.Once
 }
 
 var stateSeed = maphash.MakeSeed()
 
-// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are
-// in this cycle for a pod that claims some, as they were a moment ago for others.
-func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
-	var stamp uint64
-	if c != nil {
-		stamp = c.state.LocalStamp(info.Node().Name)
-	} else {
-		stamp = v.claims.Latest().Stamp(info.Node().Name)
-	}
-	if stamp = v.stamp(info.Node().Name, stamp); stamp == 0 {
-		return info.GetGeneration()
-	}
-	// Generations are counted from 1: they never get so high.
-	return int64(maphash.Comparable(stateSeed, [2]uint64{uint64(info.GetGeneration()), stamp})>>2 | 1<<61)
+// count counts all nodes of the snapshot at the first call.
+func (v *views) count(snapshot fwk.SharedLister) {
+	v.counted.Do(func() {
+		if snapshot == nil {
+			return
+		}
+		infos, _ := snapshot.NodeInfos().List()
+		for _, info := range infos {
+			v.of(v.Of(info.Node()), info, snapshot)
+		}
+	})
 }
 
 // of returns the view of a NodeInfo, whose node has that place. The snapshot tells states that are from those that are
@@ -105,86 +106,155 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	if claimed != nil {
 		fresh.node = claimable.Node(fresh.node)
 	}
+	if fresh.hasGPU() {
+		var before *running
+		if known != nil && known.stamp == stamp && known.node.Node == node {
+			before = known.running
+		}
+		fresh.running = v.readRunning(fresh, info, claimable, before)
+	}
 	p.Value.Store(fresh)
 	if known != nil && !known.hasGPU() && !fresh.hasGPU() {
 		return fresh // it has no part in the totals
 	}
 	if snapshot != nil && p.Index != informers.NoIndex && stamp == claims {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
-			v.totals.set(node.Name, append([]*gpu.Inventory{fresh.inventory}, fresh.others...)...)
+			v.totals.set(node.Name, fresh)
 		}
 	}
 	return fresh
 }
 
-// totals keep the supply: the sum over the nodes as they were last looked at, and the pods that have come and gone.
-// They are safe for concurrent use.
+// totals are what the nodes have and what runs on them, as they were last looked at, and the demand that follows. They
+// are safe for concurrent use.
 type totals struct {
-	mu     sync.Mutex
-	supply gpu.Supply
-	// demand is by whose sizes places for large pods are counted.
-	demand *gpu.Demand
-	nodes  map[string][]counted
+	mu      sync.Mutex
+	supply  gpu.Supply
+	running gpu.Histogram
+	// capacity is the GPUs by model.
+	capacity gpu.Capacity
+	demand   *gpu.Demand
+	nodes    map[string]*counted
+	// past are the packing values of demands that are no longer in use.
+	past cacheCounts
 }
 
-// counted is the GPUs of a node with what they contribute.
+// cacheCounts are the packing values that were found in a cache, and those that had to be computed.
+type cacheCounts struct{ hits, misses uint64 }
+
+// counted is a node as it was counted.
 type counted struct {
-	inventory *gpu.Inventory
-	part      gpu.Part
+	*view
+	model string
+	stock gpu.Stock
+	// parts are what its GPUs contribute, those of each resource under which it offers some.
+	parts []gpu.Part
 }
 
-// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is
-// taken out.
-func (t *totals) set(node string, inventories ...*gpu.Inventory) {
+func newTotals() totals {
+	return totals{
+		capacity: gpu.Capacity{}, demand: gpu.NewDemand(&gpu.Distribution{}, nil, 0), nodes: map[string]*counted{},
+	}
+}
+
+// set counts a node as it is now; without a view, or without GPUs, it is taken out.
+func (t *totals) set(node string, now *view) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, before := range t.nodes[node] {
-		t.supply.Replace(before.part, gpu.Part{})
+	before := t.nodes[node]
+	if before == nil {
+		before = &counted{view: &view{}}
 	}
-	now := t.nodes[node][:0]
-	for _, inv := range inventories {
-		if inv.HasGPU() {
-			c := counted{inventory: inv, part: gpu.PartOf(inv, t.demand)}
-			t.supply.Replace(gpu.Part{}, c.part)
-			now = append(now, c)
-		}
+	if now == nil || !now.hasGPU() {
+		now = &view{}
 	}
-	if len(now) == 0 {
+	after := &counted{view: now}
+	if now.node != nil {
+		after.model, after.stock = now.node.Model(), stockOf(now.node)
+	}
+	if before.model != after.model || before.stock != after.stock {
+		t.capacity.Add(before.model, before.stock, -1)
+		t.capacity.Add(after.model, after.stock, 1)
+	}
+	t.replaceParts(before.parts, after)
+	replace(&t.running, before.running, now.running)
+	if t.nodes[node] = after; now.node == nil {
 		delete(t.nodes, node)
+	}
+}
+
+// stockOf is what a node adds to the capacity.
+func stockOf(n *gpuview.Node) gpu.Stock {
+	return gpu.Stock{GPUs: n.WholeGPUs(), MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(n.WholeGPUs()) > 1}
+}
+
+// replaceParts counts the node's GPUs in the supply in place of those parts. The lock is held.
+func (t *totals) replaceParts(before []gpu.Part, node *counted) {
+	for _, part := range before {
+		t.supply.Replace(part, gpu.Part{})
+	}
+	node.parts = nil
+	if node.node == nil {
 		return
 	}
-	if t.nodes == nil {
-		t.nodes = map[string][]counted{}
-	}
-	t.nodes[node] = now
-}
-
-// came and went count the pods with GPUs that were given a node and that have left it.
-func (t *totals) came() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.supply.Placed()
-}
-
-func (t *totals) went() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.supply.Departed()
-}
-
-// judge returns the judge of one request's placements by this demand.
-func (t *totals) judge(s *settings, d *gpu.Demand, r *gpu.Request) *gpu.Judge {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.demand != d {
-		t.demand = d
-		for _, pools := range t.nodes {
-			for i := range pools {
-				part := gpu.PartOf(pools[i].inventory, d)
-				t.supply.Replace(pools[i].part, part)
-				pools[i].part = part
-			}
+	for _, inventory := range append([]*gpu.Inventory{node.inventory}, node.others...) {
+		if inventory.HasGPU() {
+			part := gpu.PartOf(inventory, t.demand)
+			t.supply.Replace(gpu.Part{}, part)
+			node.parts = append(node.parts, part)
 		}
 	}
-	return gpu.NewJudge(s.weights, s.spread, d, &t.supply, r)
+}
+
+// judge returns the judge of one request's placements.
+func (t *totals) judge(s *settings, r *gpu.Request) *gpu.Judge {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redraw()
+	return gpu.NewJudge(s.weights, s.spread, t.demand, &t.supply, r)
+}
+
+// redraw draws up the demand if what runs or the capacity has changed enough. The lock is held.
+func (t *totals) redraw() {
+	inUse := t.demand
+	if d := t.running.Redraw(inUse.Distribution()); d != nil {
+		t.demand = gpu.NewDemand(d, t.capacity, t.largest())
+	} else if inUse.Outgrown(t.capacity) {
+		t.demand = inUse.WithCapacity(t.capacity, t.largest())
+	}
+	if t.demand == inUse {
+		return
+	}
+	if t.demand.Stranding() != inUse.Stranding() {
+		hits, misses := inUse.Stranding().CacheCounts()
+		t.past.hits, t.past.misses = t.past.hits+hits, t.past.misses+misses
+	}
+	for _, node := range t.nodes {
+		t.replaceParts(node.parts, node)
+	}
+}
+
+// largest is the most GPUs of one node.
+func (t *totals) largest() int {
+	most := 0
+	for _, node := range t.nodes {
+		most = max(most, node.stock.GPUs)
+	}
+	return most
+}
+
+// demandNow is the demand by what runs now.
+func (t *totals) demandNow() *gpu.Demand {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redraw()
+	return t.demand
+}
+
+// cacheCounts is how many packing values were found in the cache so far, and how many computed.
+func (t *totals) cacheCounts() cacheCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	hits, misses := t.demand.Stranding().CacheCounts()
+	return cacheCounts{t.past.hits + hits, t.past.misses + misses}
 }

@@ -1,4 +1,4 @@
-package mix
+package gpu
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ func (d *Distribution) Sizes(largest int) []Size {
 		}
 		demand := p.Fraction * float64(p.Count*p.Milli)
 		all += demand
-		if p.Count > 0 && p.Milli >= WholeMilli {
+		if p.Milli >= WholeMilli {
 			k := kind{p.Count, cpuStep(float64(p.CPUMilli) / float64(p.Count))}
 			t := tallies[k]
 			tallies[k] = tally{t.pods + p.Fraction, t.cpu + p.Fraction*float64(p.CPUMilli), t.demand + demand}
@@ -43,9 +43,9 @@ func (d *Distribution) Sizes(largest int) []Size {
 	}
 	// As if a pod of each usual size had come: large pods are rare, and a place for one that was given away before the
 	// first of them comes stays lost.
-	if cpu, demand := d.GPUDemand(); demand > 0 && !math.IsInf(d.Independent, 1) {
+	if cpu, demand := d.GPUDemand(); demand > 0 && !math.IsInf(d.Pods, 1) {
 		for gpus := 1; gpus <= largest; gpus *= 2 {
-			pods := 1 / d.Independent
+			pods := 1 / d.Pods
 			more := pods * float64(gpus) * WholeMilli
 			k := kind{gpus, cpuStep(cpu / demand * WholeMilli)}
 			t := tallies[k]

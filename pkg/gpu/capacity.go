@@ -1,4 +1,4 @@
-package mix
+package gpu
 
 import (
 	"maps"
@@ -15,6 +15,18 @@ type Stock struct {
 	// MemMiB is the memory of each, 0 if it is unknown. Linked reports that NVLink connects those of a node.
 	MemMiB int
 	Linked bool
+}
+
+// Add adds n times the stock of a node, which may be negative, to that of its model.
+func (c Capacity) Add(model string, s Stock, n int) {
+	if s.GPUs == 0 {
+		return
+	}
+	if s.GPUs = c[model].GPUs + n*s.GPUs; s.GPUs > 0 {
+		c[model] = s
+	} else {
+		delete(c, model)
+	}
 }
 
 // GPUs counts all of them.
