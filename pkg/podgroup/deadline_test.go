@@ -142,7 +142,7 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 	bound.Spec.NodeName = "n"
 	starts := func(minutes int) *schedulingv1alpha1.PodGroupEstimatedStart {
 		return &schedulingv1alpha1.PodGroupEstimatedStart{
-			Earliest: metav1.NewTime(now.Add(time.Duration(minutes) * time.Minute))}
+			Time: metav1.NewTime(now.Add(time.Duration(minutes) * time.Minute))}
 	}
 	had := metav1.Condition{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue,
 		Reason: cannotEndInTime, Message: "before"}
