@@ -8,7 +8,6 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // Cluster is the part of an index that knows nodes and bound pods, whatever shapes ask for.
@@ -56,23 +55,6 @@ func (x *Cluster) Domain(held map[string]int, labels []string) []string {
 		return nil
 	}
 	return most
-}
-
-// CordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
-func (x *Cluster) CordonedFor(id gang.ID) map[string]bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	value := wellknown.CordonedFor("podgroup", id.Namespace, id.Name)
-	var names map[string]bool
-	for _, n := range x.nodes.existing() {
-		if n.node.Annotations[wellknown.CordonedForKey] == value {
-			if names == nil {
-				names = map[string]bool{}
-			}
-			names[n.name] = true
-		}
-	}
-	return names
 }
 
 // PodsBetween returns the bound pods of these priorities and those between them for which the condition holds. It is

@@ -13,11 +13,10 @@ import (
 
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
 // as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
-// nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. end says
-// when a bound pod ends, false if that is not known. Both must not call the index, and are called for every bound pod
-// with mu held. With together, it is told, too, what nodes have for pods of several shapes that share them, and what
-// pods of each shape ask for of that.
-func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, together bool,
+// nodes without one are left out. end says when a bound pod ends, false if that is not known. Both must not call the
+// index, and are called for every bound pod with mu held. With together, it is told, too, what nodes have for pods of
+// several shapes that share them, and what pods of each shape ask for of that.
+func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 	gone func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []reserve.Node,
 	asks [][]int64) {
 	x.mu.Lock()
@@ -39,9 +38,8 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
 	nothing := make([]int64, len(used))
 	var ending []endingPod
-	admits := func(i int, name string, s *shape) bool {
-		return s != nil && len(s.bounds) > 0 &&
-			(s.rule.verdicts[i] == admitted || emptied[name] && s.rule.verdicts[i] == cordoned)
+	admits := func(i int, s *shape) bool {
+		return s != nil && len(s.bounds) > 0 && s.rule.verdicts[i] == admitted
 	}
 	for i, n := range x.nodes.existing() {
 		if domains != nil && domains.of[i] < 0 {
@@ -73,7 +71,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 		}
 		fits := false
 		for k, s := range shapes {
-			if !admits(i, n.name, s) {
+			if !admits(i, s) {
 				continue
 			}
 			room := reserve.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
@@ -94,7 +92,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 				}
 				stage := reserve.Stage{Fits: make([]int, len(keys))}
 				for s := range shapes {
-					if admits(i, n.name, shapes[s]) {
+					if admits(i, shapes[s]) {
 						stage.Fits[s] = int(slotsOn(shapes[s].bounds, n.has, used))
 					}
 				}

@@ -15,8 +15,8 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 	}
 	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
 		known := func(p *BoundPod) (time.Time, bool) { return time.Unix(int64(len(p.UID)), 0), true }
-		all, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return false }, known)
-		none, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return true }, known)
+		all, _ := m.x.Rooms(keys, labels, false, func(*v1.Pod, int32) bool { return false }, known)
+		none, _ := m.x.Rooms(keys, labels, false, func(*v1.Pod, int32) bool { return true }, known)
 		values := map[int]string{}
 		for n, node := range all {
 			of := ""

@@ -20,7 +20,7 @@ var placementAnnotations = slices.Concat(gpuview.Annotations, gangview.PodAnnota
 	wellknown.TopologyPreferredKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey,
 	wellknown.BackfillKey,
 	wellknown.RunTimeKey, wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey,
-	wellknown.ProtectForKey, wellknown.StandInKey, wellknown.CordonedForKey,
+	wellknown.ProtectForKey, wellknown.StandInKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,
 	v1.MirrorPodAnnotationKey,
 	"storageclass.kubernetes.io/is-default-class",

@@ -136,8 +136,7 @@ func (s *Search) cost(g *waitlist.Gang) int {
 // starts the soonest by the ends that are known, if these are enough, else those that are the nearest to being free.
 // Pods that the gang may evict count as gone.
 func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now time.Time) (reserve.Choice, bool) {
-	emptied := s.List.Capacity.Cluster.CordonedFor(g.ID)
-	if slices.Contains(g.Pods, nil) || s.cost(g) > reserveRooms || len(emptied) == 0 && !s.List.MayFit(g, true) {
+	if slices.Contains(g.Pods, nil) || s.cost(g) > reserveRooms || !s.List.MayFit(g, true) {
 		return reserve.Choice{}, false
 	}
 	most := func(byTime bool) int {
@@ -161,7 +160,7 @@ func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now
 	}
 	// Who makes way is found out first: the account must not be locked for so long.
 	var asks [][]int64
-	p.Nodes, asks = s.List.Capacity.Rooms(shapes, g.Levels.Required, emptied, g.Divided() && len(shapes) > 1,
+	p.Nodes, asks = s.List.Capacity.Rooms(shapes, g.Levels.Required, g.Divided() && len(shapes) > 1,
 		s.makesWay(g), s.ends(now))
 	if g.Divided() {
 		var err error
@@ -169,20 +168,11 @@ func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now
 			return reserve.Choice{}, false
 		}
 	}
-	if len(emptied) > 0 {
-		// It is enough for the gang, and the pods that leave it need places elsewhere.
-		p.NoSpare, held = true, emptied
-	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		n.Kept = held[n.Name]
 		if some != nil && !some[n.Name] {
 			n.Domain = -1
-		}
-		for r := range n.Rooms {
-			if emptied[n.Name] {
-				n.Rooms[r].Pods = min(n.Rooms[r].Pods, 1)
-			}
 		}
 	}
 	if byTime {

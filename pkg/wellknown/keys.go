@@ -9,9 +9,6 @@ const (
 	SchedulerKey = "berth.dev/scheduler"
 	// PricePerHourKey is the annotation of a node that states its price in decimal dollars an hour.
 	PricePerHourKey = "berth.dev/price-per-hour"
-	// CordonedForKey is the annotation of a node that "berth advise --evict" empties for a pod or a gang; CordonedFor
-	// is its value.
-	CordonedForKey = "berth.dev/cordoned-for"
 	// StartWindowKey is the annotation of a pod that names the price window it may start in.
 	StartWindowKey = "berth.dev/start-window"
 	// DeadlineKey is the annotation of a pod with the time by which it is to end if it declares its run time, and else the
@@ -95,6 +92,3 @@ const (
 	// DatasetsKey is the annotation of a pod with the datasets that it reads: names separated by commas.
 	DatasetsKey = "berth.dev/datasets"
 )
-
-// CordonedFor is the value of CordonedForKey for a pod (kind pod) or a gang (kind podgroup).
-func CordonedFor(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

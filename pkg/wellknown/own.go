@@ -10,7 +10,7 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey,
+	BackfillKey, CheckpointEveryKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey,
 	GPUAssignedKey,
 	GroupKey, GroupLabelKey, GroupsKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,

@@ -93,7 +93,7 @@ var elsewhere = []string{
 	wellknown.GPUAgentKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.PricePerHourKey, wellknown.IPAddressKey,
 	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey,
 	wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
-	wellknown.SLAClassKey, wellknown.CordonedForKey,
+	wellknown.SLAClassKey,
 }
 
 // many is a list of that many names.

@@ -139,11 +139,6 @@ func (w *world) doPatience(_ context.Context, l *line) (err error) {
 
 func (w *world) doCordon(ctx context.Context, l *line) error {
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, l.command == "cordon")
-	if group := l.option("for", ""); group != "" {
-		namespace, name := w.locate(group)
-		patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"spec":{"unschedulable":true}}`,
-			wellknown.CordonedForKey, wellknown.CordonedFor("podgroup", namespace, name))
-	}
 	for _, node := range l.args {
 		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.StrategicMergePatchType, patch,
 			metav1.PatchOptions{}); err != nil {
