@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// Past explains the decision that the scheduler remembers of the first of the pods of which it remembers one: why it
-// chose the node. It is an error if it remembers none.
+// Past explains why the scheduler chose the node, for the first of the pods whose decision it remembers. It is an error
+// if it remembers none.
 func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
 	for _, pod := range pods {
 		if decision := list.Of(pod); decision != nil {

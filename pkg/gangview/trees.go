@@ -9,7 +9,7 @@ import (
 	"berth.dev/berth/pkg/grouptree"
 )
 
-// Trees are those of Kubernetes' own groups, each of which is one gang. They may be used by several goroutines. The
+// Trees are those of Kubernetes' own groups; each tree is one gang. They may be used by several goroutines. The
 // operator's tool asks them wherever it counts gangs; the scheduler follows the same objects in pkg/podgroup.
 type Trees struct {
 	forest *grouptree.Forest

@@ -11,7 +11,7 @@ import (
 
 var group = gang.ID{Namespace: "ns", Name: "a"}
 
-// ends is a choice for which so many pods have to end.
+// ends is a choice for which a number of pods have to end.
 func ends(pods int) *Choice { return &Choice{Pods: pods} }
 
 // starts is a choice with a start.

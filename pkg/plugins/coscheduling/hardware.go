@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// hardware knows the nodes on which hardware fails. They count as cordoned for members of gangs: a gang of which one
-// member stops stops as a whole.
+// hardware knows the nodes on which hardware fails. They count as cordoned for members of gangs: if one member
+// stops, its gang stops as a whole.
 type hardware struct {
 	mu sync.RWMutex
 	// failing says why, by node.
