@@ -99,8 +99,7 @@ func TestADistributionOfChangedFilesSaysSo(t *testing.T) {
 	for state, want := range map[string]bool{"dirty": true, "clean": false} {
 		command := exec.CommandContext(t.Context(), "../hack/dist.sh", filepath.Join(t.TempDir(), "dist"))
 		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state,
-			"ARCHITECTURES=none",
-			"RELEASE_URL=https://example.com", "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder")
+			"ARCHITECTURES=none", "RELEASE_URL=https://example.com", "IMAGE=example.com/berth-scheduler:0")
 		out, err := command.CombinedOutput()
 		if err == nil {
 			t.Error("it has built for an architecture that does not exist")
