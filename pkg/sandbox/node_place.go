@@ -1,12 +1,12 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -66,18 +66,24 @@ func syntaxFault(d yamldoc.Document, err error) error {
 // decode reads a document into an object. Fields that are unknown to an object of the API are those of a newer version,
 // and are left out; the short form has none of them.
 func decode(d yamldoc.Document, content []byte, into any) error {
+	var strict []sigsyaml.JSONOpt
 	_, short := into.(*nodesFile)
+	if short {
+		strict = append(strict, sigsyaml.DisallowUnknownFields)
+	}
+	// It takes numbers for texts, unlike the search for faults.
+	err := sigsyaml.Unmarshal(d.Text, into, strict...)
+	if err == nil {
+		return nil
+	}
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.Text, &root); err != nil {
-		return syntaxFault(d, err)
+	if syntaxErr := yaml.Unmarshal(d.Text, &root); syntaxErr != nil {
+		return syntaxFault(d, syntaxErr)
 	}
 	for _, f := range yamldoc.Faults(root.Content[0], content, reflect.TypeOf(into), nil) {
 		if short || !f.Unknown {
 			return fault{line: d.First + f.Line - 1, text: strings.TrimPrefix(f.Path+": "+f.Message, ": ")}
 		}
 	}
-	if err := json.Unmarshal(content, into); err != nil {
-		return fault{line: d.First, text: strings.Join(strings.Fields(err.Error()), " ")}
-	}
-	return nil
+	return fault{line: d.First, text: strings.Join(strings.Fields(err.Error()), " ")}
 }
