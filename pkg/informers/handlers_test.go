@@ -3,6 +3,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -126,6 +129,14 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 			Gone: func(*v1.Node) { told <- name + " delete" },
 		}
 	}
+	// Informers have synced before their watch begins, and the client tells them nothing of what happens in between.
+	watched := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(watched) })
+	client.PrependWatchReactor("nodes", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		defer begun()
+		w, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		return true, w, err
+	})
 	nodes := factory.Core().V1().Nodes().Informer()
 	first := get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, nodes, handler("first")))
 	second := get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, nodes, handler("second")))
@@ -134,6 +145,11 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 	factory.StartWithContext(ctx)
 	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil || !first.HasSynced() || !second.HasSynced() {
 		t.Fatalf("the handlers were not told of the node: %v", err)
+	}
+	select {
+	case <-watched:
+	case <-ctx.Done():
+		t.Fatal("no watch of nodes has begun")
 	}
 	if _, err := client.CoreV1().Nodes().Update(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1",
 		Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{}); err != nil {
