@@ -111,7 +111,13 @@ func (r *objectReader) numbers(path string) map[string]int {
 	return counts
 }
 
-func (r *objectReader) has(path string) bool { return r.field(path) != nil }
+func (r *objectReader) has(path string) bool {
+	value := r.field(path)
+	if _, ok := value.([]any); ok {
+		r.keep(strings.Split(path, "."), []any{}) // that there is one is all that is asked
+	}
+	return value != nil
+}
 
 func (r *objectReader) text(path string) string {
 	value := r.field(path)
