@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"slices"
 
 	"berth.dev/berth/pkg/tree"
@@ -10,7 +11,7 @@ import (
 //
 // Which domain is the best for a set depends on those of the others, and all of them on who has gone. So all units go up
 // to a rank, the lowest with which all sets find domains; domains that cost less for each member are filled first. Then
-// units come back that take nothing of what was found.
+// units come back without which the sets find room as well.
 type setSearch struct {
 	*search
 	answer *tree.Answer
@@ -120,19 +121,44 @@ func (s *setSearch) cheapest(level int, nodes []tree.Node) []int {
 	return order
 }
 
-// putBack puts back one unit after the other that takes nothing of what was found, the most important first.
+// mostRefits bounds how many times all sets are placed anew for a unit that comes back: each takes milliseconds in a
+// large cluster.
+const mostRefits = 48
+
+// putBack puts back one unit after the other, the most important first: those that take nothing of what was found, and
+// then those without which the sets find room elsewhere.
 func (s *setSearch) putBack() {
 	back := returning{domain: &s.domain}
-	queue := s.goneSince(0)
-	slices.SortFunc(queue, back.compare)
-	for len(queue) > 0 {
-		unit, start := queue[0], len(s.trail)
-		queue = queue[1:]
-		spare := back.putBack(unit)
-		if back.inTheWay(unit) {
-			s.undo(start)
-			continue
+	again := func(most int, fits func(unit int) bool) {
+		queue := s.goneSince(0)
+		slices.SortFunc(queue, back.compare)
+		for ; len(queue) > 0 && most > 0; most-- {
+			unit, start := queue[0], len(s.trail)
+			queue = queue[1:]
+			if spare := back.putBack(unit); fits(unit) {
+				queue = append(queue, spare...)
+			} else {
+				s.undo(start)
+			}
 		}
-		queue = append(queue, spare...)
 	}
+	again(math.MaxInt, func(unit int) bool { return !back.inTheWay(unit) })
+	again(mostRefits, func(int) bool { return s.refit() })
+}
+
+// refit places all sets anew, and reports whether they fit. If not, the caller has to undo.
+func (s *setSearch) refit() bool {
+	before := s.answer
+	for class := range s.placed {
+		for n, members := range s.placed[class] {
+			if members > 0 {
+				s.do(step{unit: -1, class: class, node: n, by: -members})
+			}
+		}
+	}
+	if s.arrange() {
+		return true
+	}
+	s.answer = before
+	return false
 }

@@ -81,6 +81,11 @@ func TestChooseBySet(t *testing.T) {
 			sets[0].Least = 2
 			return sets
 		}(), RoomAfterEviction, []gang.UID{"on n2"}},
+		{"a member of no segment goes to a free node", fullNodes(2, 5, 5, 5, 5, -1), func() []tree.Set {
+			sets := segments(2)
+			sets[0].Need[0] = 1
+			return sets
+		}(), RoomAfterEviction, []gang.UID{"on n2", "on n3"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,7 @@
 package eviction
 
+import "slices"
+
 // search looks for the cheapest plan in one domain after the other.
 type search struct{ domain }
 
@@ -34,7 +36,26 @@ func (s *search) solve() *solution {
 			best = cheaper(best, s.save())
 		}
 	}
+	if best == nil {
+		best = s.fromAll()
+	}
 	return best
+}
+
+// fromAll has all units go, whatever the rules, and puts back what it can. Members that take the room there is first
+// may be in the way of others.
+func (s *search) fromAll() *solution {
+	s.undo(0)
+	s.removeAll(highest)
+	if !s.arrange(false) {
+		return nil
+	}
+	putBack(&s.domain)
+	found := s.save()
+	if slices.ContainsFunc(found.units, func(u int) bool { return !s.legal(u) }) {
+		return nil
+	}
+	return found
 }
 
 // cheaper returns the cheaper of two solutions, the first of equal ones.
