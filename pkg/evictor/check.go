@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,15 +16,16 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// findings are the nodes that filters have refused to members of a shape. The next search for the same gang leaves them
-// out.
-type findings = map[refusal]bool
+const (
+	// maxAsked is for how many shapes of members all nodes are asked in one cycle.
+	maxAsked = 4
+	// maxAskedAlone is how many nodes are asked about one class each in one cycle.
+	maxAskedAlone = 16
+)
 
-// refusal is that of a node, or of all nodes that have room for the shape by the account.
-type refusal struct {
-	shape capacity.ShapeKey
-	node  string
-}
+// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without
+// a node is of every node that has room by the account and is not known to accept.
+type findings = map[gang.Refusal]bool
 
 // checking looks at a proposal with the profile's own filters.
 type checking struct {
@@ -36,6 +38,8 @@ type checking struct {
 	// elsewhere are those of the pods that go which are on other nodes than the members.
 	elsewhere []dryrun.PlacedPod
 	said      findings
+	// alone counts the questions about one node.
+	alone int
 }
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
@@ -55,13 +59,7 @@ func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *
 		// What filters say of nodes that have other pods by now says nothing of the next proposal.
 		return a, nil, err
 	}
-	classOf := map[gang.UID]int{}
-	for _, m := range proposed {
-		classOf[m.UID] = slices.IndexFunc(r.classes,
-			func(k requestClass) bool { return k.class == m.Class && k.role == m.Role })
-	}
-	c.learn(a, classOf)
-	return a, c.said, nil
+	return a, c.said, c.learn(a, proposed)
 }
 
 func newChecking(ctx context.Context, p *Profile, r *request, turn gang.Turn, found *proposal) *checking {
@@ -152,35 +150,101 @@ func (c *checking) proposed() []gang.Member {
 	return out
 }
 
-// learn notes where members were not placed as proposed. What filters say of one shape holds of all its classes: each
-// member of a StatefulSet has a volume of its own. Where no pod would have to go and yet no member is placed, something
-// refuses the shape that the account does not know.
-func (c *checking) learn(a *dryrun.Plan, classOf map[gang.UID]int) {
-	placed, total, short := map[refusal]int{}, map[capacity.ShapeKey]int{}, map[capacity.ShapeKey]int{}
+// learn notes what it says about classes and nodes that only some of the proposed members were placed.
+func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
+	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
+	classOf := make(map[gang.UID]string, len(proposed))
+	for _, m := range proposed {
+		classOf[m.UID] = m.Class
+		short[m.Class]++
+	}
 	for _, as := range a.Assignments {
-		shape := c.shape(classOf[as.UID])
-		placed[refusal{shape, as.Node}]++
-		total[shape]++
-		short[shape]--
+		class := classOf[as.UID]
+		placed[gang.Refusal{Class: class, Node: as.Node}]++
+		total[class]++
+		short[class]--
 	}
-	wanted := map[refusal]int{}
+	alike, nowhere := c.alike(), map[capacity.ShapeKey]bool{}
 	for _, want := range c.found.Placed {
-		shape := c.shape(want.Class)
-		wanted[refusal{shape, want.Node}] += want.Members
-		short[shape] += want.Members
-	}
-	for at, members := range wanted {
+		class := c.request.classes[want.Class]
+		shape, n := c.profile.evictor.Capacity.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		if placed[n] >= want.Members {
+			continue
+		}
+		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
+			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
+			nowhere[shape] = true
+			continue
+		}
+		refused, err := c.refusedAlone(n)
 		switch {
-		case short[at.shape] <= 0 || placed[at] >= members: // it went elsewhere, as it may
-		case c.found.Outcome == eviction.RoomAlready && total[at.shape] == 0:
-			c.said[refusal{shape: at.shape}] = true
-		default:
-			c.said[at] = true
+		case err != nil:
+			return err
+		case refused:
+			for _, class := range alike[shape] {
+				c.said[gang.Refusal{Class: class, Node: n.Node}] = true
+			}
+		case short[n.Class] > 0:
+			c.said[n] = true
+		default: // it went elsewhere, as it may
 		}
 	}
+	for shape := range nowhere {
+		for _, class := range alike[shape] {
+			c.said[gang.Refusal{Class: class}] = true
+		}
+	}
+	if len(nowhere) > maxAsked {
+		return nil
+	}
+	for shape := range nowhere {
+		if err := c.ask(alike[shape]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// shape is that of the class of the request.
-func (c *checking) shape(class int) capacity.ShapeKey {
-	return c.profile.evictor.Capacity.ShapeOf(c.request.classes[class].pod)
+// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others:
+// each member of a StatefulSet has a volume of its own.
+func (c *checking) alike() map[capacity.ShapeKey][]string {
+	classes := map[capacity.ShapeKey][]string{}
+	for _, class := range c.request.classes {
+		shape := c.profile.evictor.Capacity.ShapeOf(class.pod)
+		classes[shape] = append(classes[shape], class.class)
+	}
+	return classes
+}
+
+// refusedAlone reports whether a node refuses a member of a class that comes alone. After some questions it says no.
+func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
+	info, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
+	if c.alone++; err != nil || c.alone > maxAskedAlone {
+		return false, nil //nolint:nilerr // the node is gone
+	}
+	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
+	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1},
+		dryrun.Part{Nodes: []fwk.NodeInfo{info}})
+	return err == nil && !a.Feasible(), err
+}
+
+// ask finds nodes that accept members of classes of one shape as they are.
+func (c *checking) ask(classes []string) error {
+	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	of, turn := sets.New(classes...), c.turn
+	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
+	turn.Need = gang.Minimum{Total: len(turn.Members)}
+	a, err := c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, as := range a.Assignments {
+		for _, class := range classes {
+			c.said[gang.Refusal{Class: class, Node: as.Node}] = false
+		}
+	}
+	return nil
 }

@@ -158,10 +158,21 @@ func (c *checking) bySet() (*dryrun.Plan, findings, error) {
 	if err != nil || a.Feasible() || stale {
 		return a, nil, err
 	}
+	placed := map[gang.Refusal]int{}
 	classOf := map[gang.UID]int{}
 	for i := range members {
 		classOf[members[i].UID], _ = d.posed.ClassOf(&members[i])
 	}
-	c.learn(a, classOf)
+	at := func(class int, node string) gang.Refusal {
+		return gang.Refusal{Class: c.request.classes[class].class, Node: node}
+	}
+	for _, as := range a.Assignments {
+		placed[at(classOf[as.UID], as.Node)]++
+	}
+	for _, want := range c.found.Placed {
+		if refusal := at(want.Class, want.Node); placed[refusal] < want.Members {
+			c.said[refusal] = true
+		}
+	}
 	return a, c.said, nil
 }

@@ -116,7 +116,7 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	}
 	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: readBudgets(all),
 		leaving: map[string][]*v1.Pod{}, now: time.Now()}
-	p := b.build(keys, said)
+	p := b.build(said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
 	impacts := map[gang.ID]gang.EvictionImpact{}
 	for _, i := range found.Victims {
@@ -169,7 +169,7 @@ type problemBuilder struct {
 	kept bool
 }
 
-func (b *problemBuilder) build(shapes []capacity.ShapeKey, said findings) *eviction.Problem {
+func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
 	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
 	width := len(b.cluster.Resources)
@@ -181,7 +181,7 @@ func (b *problemBuilder) build(shapes []capacity.ShapeKey, said findings) *evict
 		}
 		for n := range b.cluster.Nodes {
 			node := &b.cluster.Nodes[n]
-			class.Fits[n] = node.Admits[i] && !said[refusal{shapes[i], node.Name}] && r.mayHelp(node.Name)
+			class.Fits[n] = node.Admits[i] && !said[gang.Refusal{Class: c.class, Node: node.Name}] && r.mayHelp(node.Name)
 		}
 		p.Classes = append(p.Classes, class)
 	}
@@ -191,7 +191,7 @@ func (b *problemBuilder) build(shapes []capacity.ShapeKey, said findings) *evict
 	b.addLosses()
 	b.addKept()
 	b.addNominated()
-	b.applyFilterFindings(shapes, said)
+	b.applyFilterFindings(said)
 	b.addDomains()
 	r.division.addTo(p)
 	for id, g := range p.Groups {
@@ -294,15 +294,20 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// applyFilterFindings rules out the room that there is for a shape by the account, where filters have refused it.
-func (b *problemBuilder) applyFilterFindings(shapes []capacity.ShapeKey, said findings) {
-	for i, shape := range shapes {
-		if !said[refusal{shape: shape}] {
+// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class
+// on all nodes but those that are known to accept it. What the account does not know, claims for example, may refuse
+// other nodes as well: that shows when the next proposal is checked.
+func (b *problemBuilder) applyFilterFindings(said findings) {
+	for i, c := range b.request.classes {
+		if !said[gang.Refusal{Class: c.class}] {
 			continue
 		}
 		class := &b.problem.Classes[i]
 		for n := range b.problem.Nodes {
-			class.Fits[n] = class.Fits[n] && !b.problem.Nodes[n].Free.Holds(class.Demand)
+			node := &b.problem.Nodes[n]
+			if _, asked := said[gang.Refusal{Class: c.class, Node: node.Name}]; !asked && node.Free.Holds(class.Demand) {
+				class.Fits[n] = false
+			}
 		}
 	}
 }
