@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -133,7 +132,7 @@ type placedNode struct {
 
 func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 	whole := place{document: d}
-	content, err := sigsyaml.YAMLToJSONStrict(d.Text)
+	content, err := yamldoc.JSON(d.Text)
 	if err != nil {
 		return nil, syntaxFault(d, err)
 	}

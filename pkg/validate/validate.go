@@ -12,7 +12,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/gang"
@@ -128,7 +127,7 @@ func (r *Report) check(name string, data []byte, offset int) {
 	for _, doc := range documents {
 		var node yaml.Node
 		offset := offset + doc.First - 1
-		text, err := sigsyaml.YAMLToJSONStrict(doc.Text)
+		text, err := yamldoc.JSON(doc.Text)
 		if err == nil {
 			err = yaml.Unmarshal(doc.Text, &node)
 		}

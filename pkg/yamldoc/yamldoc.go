@@ -6,12 +6,24 @@
 package yamldoc
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 )
+
+// JSON converts a document. A key that an object has twice is an error, but for one that overrides what << merges in.
+func JSON(text []byte) ([]byte, error) {
+	content, err := sigsyaml.YAMLToJSONStrict(text)
+	var value any
+	if err == nil || !bytes.Contains(text, []byte("<<")) || yaml.Unmarshal(text, &value) != nil {
+		return content, err
+	}
+	return sigsyaml.YAMLToJSON(text)
+}
 
 // Child is the value of a key of an object; nil if the node is none, or does not have it.
 func Child(node *yaml.Node, key string) *yaml.Node {

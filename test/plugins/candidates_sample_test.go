@@ -115,10 +115,10 @@ func TestPodsWhoseVolumesAreBoundGoToTheBestNodes(t *testing.T) {
 func TestNearNodesAreInTheSample(t *testing.T) {
 	t.Parallel()
 	peer := podOf("peer", 1000, 1024, 0)
-	peer.Labels, peer.Spec.NodeName = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, "n00421"
-	r := newRig(t, nodesOf(600), peer)
+	peer.Labels, peer.Spec.NodeName = map[string]string{"app.kubernetes.io/part-of": "shop"}, "n00421"
+	r := newRigWith(t, drawingApps(t), profileName, nodesOf(600), peer)
 	pod := preferring(0)
-	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
+	pod.Labels = map[string]string{"app.kubernetes.io/part-of": "shop"}
 	seen := r.namesSeen(t, pod)
 	far := 0
 	for i := range 600 {

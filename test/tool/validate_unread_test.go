@@ -64,7 +64,7 @@ spec:
 		"a group of Volcano": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g") +
 			"---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n" +
 			"spec: {minMember: 2, queue: q}\n",
-			want: []string{"not checked: no definition of this kind",
+			want: []string{"not checked: the fields of this kind",
 				"f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
 		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"),
 			want: []string{"there is no Volcano PodGroup g in the files"}},
@@ -78,7 +78,7 @@ spec:
 		"a group of Volcano for Volcano": {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
 		"a group of KAI that cannot be read": {
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
-			want: []string{"not checked: no definition of this kind",
+			want: []string{"not checked: the fields of this kind",
 				"f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
 		"a profile with the plugins": {text: profile + with + pod("with", pool, spot)},
 		"no configuration":           {text: pod("without", pool, spot)},

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -54,7 +53,7 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	}
 	m := &Manifest{}
 	for _, doc := range yamldoc.Split(data) {
-		content, err := sigsyaml.YAMLToJSONStrict(doc.Text)
+		content, err := yamldoc.JSON(doc.Text)
 		if err == nil {
 			err = m.add(content, namespace)
 		}
