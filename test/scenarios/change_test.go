@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // doFinish lets pods that run end, well or not, or lets some that have failed be reported as running again, which a
