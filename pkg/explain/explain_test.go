@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -251,9 +252,21 @@ func TestDistanceIsExplained(t *testing.T) {
 	}
 	p, sibling := pod("p", "", "1", 0), pod("sibling", "a", "0", 0)
 	p.Spec.SchedulerName = "berth-scheduler"
-	p.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
+	p.Labels = map[string]string{"app": "a"}
 	sibling.Labels = p.Labels
-	e := ask(t, p, racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), sibling)
+	c := shipped(t)
+	for _, profile := range c.Component.Profiles {
+		for _, of := range profile.PluginConfig {
+			if args, ok := of.Args.(*config.NetworkTopologyArgs); ok {
+				args.AppLabel = new("app")
+			}
+		}
+	}
+	e, err := Pod(Question{Configuration: c, Pod: p, Now: now,
+		Objects: []runtime.Object{racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), sibling}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]string{}
 	for _, n := range e.Nodes {
 		for _, s := range n.Scores {
