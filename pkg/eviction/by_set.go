@@ -121,7 +121,7 @@ func (s *setSearch) cheapest(level int, nodes []tree.Node) []int {
 	return order
 }
 
-// mostRefits bounds how many times all sets are placed anew for a unit that comes back: each takes milliseconds in a
+// mostRefits bounds how many times all sets are placed again for a unit that comes back: each takes milliseconds in a
 // large cluster.
 const mostRefits = 48
 
@@ -146,7 +146,7 @@ func (s *setSearch) putBack() {
 	again(mostRefits, func(int) bool { return s.refit() })
 }
 
-// refit places all sets anew, and reports whether they fit. If not, the caller has to undo.
+// refit places all sets again, and reports whether they fit. If not, the caller has to undo.
 func (s *setSearch) refit() bool {
 	before := s.answer
 	for class := range s.placed {
