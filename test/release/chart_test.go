@@ -201,7 +201,7 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 		}
 	}
 	// Accounts of the cluster itself do not move.
-	for _, want := range []string{"elsewhere:berth-scheduler", "elsewhere:berth-extender", "elsewhere:berth-node-agent",
+	for _, want := range []string{"elsewhere:berth-scheduler", "elsewhere:berth-node-agent",
 		"kube-system:daemon-set-controller"} {
 		if want = "'system:serviceaccount:" + want + "'"; !strings.Contains(rendered, want) {
 			t.Errorf("no policy is about %s", want)
