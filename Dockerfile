@@ -41,7 +41,7 @@ ARG VERSION
 ARG COMMIT=unknown
 ARG BUILD_DATE=1970-01-01T00:00:00Z
 LABEL org.opencontainers.image.title="berth-node-agent" \
-      org.opencontainers.image.description="publishes which GPUs of a node are in use, and how they are linked" \
+      org.opencontainers.image.description="publishes how the GPUs of a node are linked" \
       org.opencontainers.image.vendor="Berth" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \

@@ -114,7 +114,7 @@ func TestCausesOf(t *testing.T) {
 		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
 			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up",
 				Kind: "node(s) that turned a member away"}}},
-		{"a node turned a member away and nobody said why", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("")),
+		{"a node turned a member away without a reason", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("")),
 			[]gangplan.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
