@@ -24,7 +24,7 @@ func testRefusals(t *testing.T, b *box.Box) {
 	for i := range 5 {
 		member(t, of.mallory, fmt.Sprintf("m-%d", i), fmt.Sprintf("g%d", i), 2)
 	}
-	awaitOneEvent(t, of.mallory, "m-")
+	awaitRefusals(t, of.mallory, "m-", 5)
 
 	t.Run("another namespace gets its PodGroups", func(t *testing.T) {
 		member(t, of.alice, "a-0", "g", 2)
@@ -43,12 +43,12 @@ func testRefusals(t *testing.T, b *box.Box) {
 		for i := range 30 {
 			member(t, trent, fmt.Sprintf("q-%d", i), fmt.Sprintf("q%d", i), 1)
 		}
-		// They start without, and the namespace hears of it once.
+		// They start without, and one member of each hears of it once.
 		trent.BoundPods(t, "", 30)
-		awaitOneEvent(t, trent, "q-")
+		awaitRefusals(t, trent, "q-", 30)
 		member(t, of.alice, "a-1", "h", 1)
 		awaitGroups(t, of.alice, 2)
-		stillOneEvent(t, trent, "q-")
+		stillRefusals(t, trent, "q-", 30)
 		quotas := b.Client.CoreV1().ResourceQuotas(trent.Namespace)
 		if err := quotas.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -62,11 +62,11 @@ func testRefusals(t *testing.T, b *box.Box) {
 			for n := range 3 {
 				member(t, oscar, fmt.Sprint(prefix, n), name, 4)
 			}
-			awaitOneEvent(t, oscar, prefix)
+			awaitRefusals(t, oscar, prefix, 1)
 			// It is scheduled all the same.
 			member(t, oscar, prefix+"3", name, 4)
 			oscar.BoundPods(t, prefix, 4)
-			stillOneEvent(t, oscar, prefix)
+			stillRefusals(t, oscar, prefix, 1)
 		}
 	})
 	t.Run("other names are refused before the scheduler sees them", func(t *testing.T) {
@@ -116,7 +116,7 @@ func testHangingWebhooks(t *testing.T, b *box.Box) {
 	for i := range slow {
 		// Their gangs start all the same.
 		slow[i].BoundPods(t, "", gangs)
-		awaitOneEvent(t, slow[i], "s-")
+		awaitRefusals(t, slow[i], "s-", gangs)
 	}
 	answer(t, b)
 	for i := range slow {
@@ -201,20 +201,20 @@ func noPodGroups(events []*v1.Event, prefix string) int {
 	return n
 }
 
-// awaitOneEvent waits until the event that no PodGroup can be made was written once.
-func awaitOneEvent(t *testing.T, b *box.Box, prefix string) {
+// awaitRefusals waits until the event that no PodGroup can be made was written for each of the gangs.
+func awaitRefusals(t *testing.T, b *box.Box, prefix string, gangs int) {
 	t.Helper()
-	b.AwaitEvents(t, "one event NoPodGroup", func(events []*v1.Event) (bool, error) {
-		return noPodGroups(events, prefix) == 1, nil
+	b.AwaitEvents(t, "one event NoPodGroup for each gang", func(events []*v1.Event) (bool, error) {
+		return noPodGroups(events, prefix) == gangs, nil
 	})
 }
 
-// stillOneEvent checks that the event was not written again.
-func stillOneEvent(t *testing.T, b *box.Box, prefix string) {
+// stillRefusals checks that no event was written again.
+func stillRefusals(t *testing.T, b *box.Box, prefix string, gangs int) {
 	t.Helper()
 	b.AwaitEvents(t, "the events", func(events []*v1.Event) (bool, error) {
-		if n := noPodGroups(events, prefix); n != 1 {
-			t.Errorf("%d events NoPodGroup about the pods %s* of %s, want 1", n, prefix, b.Namespace)
+		if n := noPodGroups(events, prefix); n != gangs {
+			t.Errorf("%d events NoPodGroup about the pods %s* of %s, want %d", n, prefix, b.Namespace, gangs)
 		}
 		return true, nil
 	})
