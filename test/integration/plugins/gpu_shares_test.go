@@ -1,6 +1,7 @@
 package plugins_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,6 +72,11 @@ func (g *gpus) said(t *testing.T, pod, reason string) {
 func (g *gpus) edit(t *testing.T) {
 	t.Helper()
 	defer g.Steady()()
+	// One that another test's kill has just started may first see the pods as they are after the edit.
+	g.Await(t, "the scheduler to know the cluster", func(ctx context.Context) (bool, error) {
+		_, err := g.SchedulerPage(ctx, "/readyz", nil)
+		return err == nil, nil
+	})
 	edited := ""
 	for _, pod := range g.settled(t, 10) {
 		if pod.Spec.NodeName == "" {
