@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender dist verify-dist demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -113,9 +113,6 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
 	diff -r dist .berth/verify-dist/dist
 
-site: ## the pages as a website in site/, to be read from a disk or a server
-	@go run -C hack/tools/site . --root $(CURDIR) --output $(CURDIR)/site
-
 # The demo runs these two only, so that a fresh clone gets to it sooner.
 demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
@@ -137,7 +134,7 @@ test-real: build tools ## the tests on real control planes, with Prometheus, a b
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
 
-generate: ## deepcopy functions, the CRDs, the static pod's configuration, the reference of metrics, the chart's copies
+generate: ## deepcopy functions, the CRDs, the static pod's configuration, the chart's copies, the list of licenses
 	hack/generate.sh
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves
