@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configuration of the static pod from
-# that of manifests/replace-default, the examples in one file, the chart's copies, the reference of metrics from the
-# sources, and the licenses of dependencies.
+# that of manifests/replace-default, the examples in one file, the chart's copies, and the licenses of dependencies.
 # With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -43,8 +42,6 @@ generate() {
   cp manifests/service-monitor/account.yaml charts/berth/files/service-monitor-account.yaml
   cp manifests/service-monitor/servicemonitor.yaml charts/berth/files/service-monitors.yaml
   cp manifests/monitoring/rules.yaml charts/berth/files/
-  go run ./hack/metrics >docs/internals/metrics.md.new
-  mv docs/internals/metrics.md.new docs/internals/metrics.md
   cp manifests/monitoring/dashboards/*.json charts/berth/files/dashboards/
   local licenses
   licenses=$(mktemp)
@@ -64,8 +61,7 @@ case "${1:-}" in
   cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
   if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
-    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/internals/metrics.md "$scratch/docs/internals/metrics.md" ||
-    ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

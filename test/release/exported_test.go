@@ -126,13 +126,13 @@ func measuring(t *testing.T, server string) string {
 
 // rare are the metrics that have a value only after something that this test does not bring about.
 var rare = map[string]bool{
-	"berth_signal_query_failures_total":  true,
-	"berth_signal_dropped_samples_total": true,
-	"scheduler_preemption_victims":       true,
-	"berth_field_pruned":                 true,
+	"berth_signal_query_failures_total": true,
+	"scheduler_preemption_victims":      true,
+	"berth_field_pruned":                true,
 }
 
-// testExportedMetrics asks the scheduler for what rules and dashboards use.
+// testExportedMetrics asks the scheduler for what rules and dashboards use, and holds all that it exports of Berth against
+// the reference.
 func testExportedMetrics(t *testing.T, w *guarded) {
 	files := fstest.MapFS{"objects.yaml": {Data: []byte(measured)}}
 	if _, err := sandbox.CreateFiles(t.Context(), w.Config, metav1.NamespaceDefault, files, "objects.yaml"); err != nil {
@@ -148,7 +148,7 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 	}
 	known, shown := monitoring.Reference(t, box.Root(t)), monitoring.Used(t, box.Root(t))
 	shown["leader_election_master_status"] = nil // which tells the replica whose queue counts
-	var missing []string
+	var missing, unlisted []string
 	var unread error
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
@@ -162,7 +162,12 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 			if err != nil {
 				return false, err
 			}
-			missing = nil
+			missing, unlisted = nil, nil
+			for name, family := range exported {
+				if labels, listed := known[name]; strings.HasPrefix(name, "berth_") && !(listed && has(family, labels)) {
+					unlisted = append(unlisted, name)
+				}
+			}
 			for name, labels := range shown {
 				if rare[name] || strings.HasPrefix(name, "berth_extender_") || strings.HasPrefix(name, "berth_node_agent_") {
 					continue
@@ -182,6 +187,10 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 		})
 	if err = errors.Join(err, unread); err != nil {
 		t.Errorf("the scheduler does not export %q with the labels that it should: %v", missing, err)
+	}
+	slices.Sort(unlisted)
+	if len(unlisted) > 0 {
+		t.Errorf("docs/internals/metrics.md has no row for %q, or other labels", unlisted)
 	}
 }
 
