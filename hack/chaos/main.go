@@ -17,13 +17,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/hack/bench/rig"
 )
@@ -33,45 +29,35 @@ type options struct {
 	only          string
 	times         int
 	podsPerSecond float64
-	json          string
 	soak          time.Duration
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "chaos:", err)
-	}
-	os.Exit(code)
+	var o options
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the first round; each round has the next")
+	flag.StringVar(&o.only, "only", "", "do only the faults with this in their names")
+	flag.IntVar(&o.times, "times", 0, "rounds of each fault; 0 for those of the full run")
+	flag.Float64Var(&o.podsPerSecond, "pods-per-second", 14, "pods that come while there is load")
+	flag.DurationVar(&o.soak, "soak", 0,
+		"do no fault: put load on the cluster for so long, and see whether the scheduler grows")
+	rig.Main("does to a local cluster what happens to real ones, and checks what the scheduler promises.", o.run)
 }
 
-func parse(args []string) (o options, err error) {
-	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
-	flags.Uint64Var(&o.seed, "seed", 1, "seed of the first round; each round has the next")
-	flags.StringVar(&o.only, "only", "", "do only the faults with this in their names")
-	flags.IntVar(&o.times, "times", 0, "rounds of each fault; 0 for those of the full run")
-	flags.Float64Var(&o.podsPerSecond, "pods-per-second", 14, "pods that come while there is load")
-	flags.DurationVar(&o.soak, "soak", 0,
-		"do no fault: put load on the cluster for so long, and see whether the scheduler grows")
-	flags.StringVar(&o.json, "json", "", "write the report to this file, too")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
+// check refuses what cannot be played.
+func (o options) check() error {
 	if o.times < 0 {
-		return o, fmt.Errorf("--times %d: must be 0 or more", o.times)
+		return fmt.Errorf("--times %d: must be 0 or more", o.times)
 	}
 	if o.podsPerSecond < 1 || o.podsPerSecond > 500 {
-		return o, fmt.Errorf("--pods-per-second %v: must be 1 to 500", o.podsPerSecond)
+		return fmt.Errorf("--pods-per-second %v: must be 1 to 500", o.podsPerSecond)
 	}
 	if o.soak < 0 || o.soak > 0 && o.soak < time.Minute {
-		return o, fmt.Errorf("--soak %s: must be a minute or more", o.soak)
+		return fmt.Errorf("--soak %s: must be a minute or more", o.soak)
 	}
 	if len(plan(o)) == 0 {
-		return o, fmt.Errorf("--only %q: no fault has this in its name", o.only)
+		return fmt.Errorf("--only %q: no fault has this in its name", o.only)
 	}
-	return o, nil
+	return nil
 }
 
 // plan lists the disasters of a run, mixed.
@@ -87,59 +73,29 @@ func plan(o options) []disaster {
 	return all
 }
 
-// run returns 0 when every promise was kept, and 1 otherwise.
-func run(ctx context.Context, args []string, out io.Writer) (int, error) {
-	o, err := parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0, nil
-	case err != nil:
-		return 2, err
-	}
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 2, fmt.Errorf("reading the load of the machine: %w", err)
+// run plays everything, and returns what was found until the end or until it broke off. A promise that was not kept is
+// an error.
+func (o options) run(ctx context.Context, out io.Writer) (any, error) {
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	c, err := startCluster(ctx, o)
 	if err != nil {
-		return 2, err
+		return nil, err
 	}
-	r := &report{Command: strings.Join(append([]string{"chaos"}, args...), " "), Began: time.Now().UTC(),
-		PodsPerSecond: o.podsPerSecond}
-	r.LoadBefore, _, _ = strings.Cut(string(load), " ")
-	if err = measured(r, func() error {
-		if o.soak > 0 {
-			return c.soak(ctx, o, r, out)
-		}
-		return c.playAll(ctx, o, r, out)
-	}); err != nil {
-		// What was found until then is reported all the same.
+	var r report
+	if o.soak > 0 {
+		err = c.soak(ctx, o, &r, out)
+	} else {
+		err = c.playAll(ctx, o, &r, out)
+	}
+	if err != nil {
 		err = fmt.Errorf("breaking off: %w", err)
 	}
-	r.Lines = sum(r.Rounds)
-	if err := errors.Join(err, c.close(), r.print(out, false), writeJSON(r, o.json)); err != nil {
-		return 2, fmt.Errorf("%w (the logs are in %s)", err, c.dir)
+	if err := errors.Join(err, c.close(), r.print(out)); err != nil {
+		return r, fmt.Errorf("%w (the logs are in %s)", err, c.dir)
 	}
-	if slices.ContainsFunc(r.Rounds, func(r *round) bool { return len(r.Broken) > 0 }) {
-		_, _ = fmt.Fprintln(out, "the logs of the schedulers are in", c.dir)
-		return 1, nil
-	}
-	return 0, os.RemoveAll(c.dir)
-}
-
-// measured does something and says how long it took and how busy the machine was meanwhile.
-func measured(r *report, do func() error) error {
-	before, err := rig.MachineCPU()
-	if err != nil {
-		return err
-	}
-	done := do()
-	after, err := rig.MachineCPU()
-	took := time.Since(r.Began)
-	r.Took, r.BusyCores = took.Round(time.Second).String(), hundredths((after-before).Seconds()/took.Seconds())
-	return errors.Join(done, err)
+	return r, os.RemoveAll(c.dir)
 }
 
 // playAll plays the rounds.
@@ -159,13 +115,31 @@ func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writ
 	return nil
 }
 
-func writeJSON(r *report, path string) error {
-	if path == "" {
-		return nil
+// report is what a run found.
+type report struct {
+	Rounds  []round  `json:"rounds"`
+	Samples []sample `json:"samples,omitempty"`
+	Trends  []trend  `json:"trends,omitempty"`
+}
+
+// print prints the tables and every promise that was not kept, which is an error.
+func (r *report) print(out io.Writer) error {
+	var err error
+	if len(r.Samples) > 0 {
+		err = errors.Join(rig.Table(out, r.Samples), rig.Table(out, r.Trends))
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+	err = errors.Join(err, rig.Table(out, r.Rounds))
+	broken := 0
+	for _, round := range r.Rounds {
+		for _, what := range round.Broken {
+			_, _ = fmt.Fprintf(out, "%s, seed %d: %s\n", round.Disaster, round.Seed, what)
+		}
+		if len(round.Broken) > 0 {
+			broken++
+		}
 	}
-	return errors.Join(r.print(file, true), file.Close())
+	if broken > 0 {
+		err = errors.Join(err, fmt.Errorf("a promise was not kept in %d of %d rounds", broken, len(r.Rounds)))
+	}
+	return err
 }

@@ -47,7 +47,6 @@ type observer struct {
 	made     map[types.UID]time.Time
 	bindings []binding
 	changed  time.Time
-	relists  int
 }
 
 func newObserver(checker *invariants.Checker) *observer {
@@ -150,7 +149,6 @@ func (o *observer) compare(kind string, list runtime.Object) (after string, err 
 	}
 	o.mu.Lock()
 	gone := maps.Clone(o.objects[kind])
-	o.relists++
 	o.mu.Unlock()
 	for _, item := range items {
 		key := keyOf(item)

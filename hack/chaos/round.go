@@ -25,24 +25,24 @@ const (
 
 // round is one disaster and what came of it.
 type round struct {
-	Disaster string `json:"disaster"`
+	Disaster string `json:"disaster" row:"fault"`
 	Seed     uint64 `json:"seed"`
 	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads
 	// has bound.
-	RecoverySeconds float64 `json:"recoverySeconds"`
+	RecoverySeconds float64 `json:"recoverySeconds" column:"recovery, s|%.2f|optional"`
 	// DrainSeconds is from when no more pods came to when each of them had run.
-	DrainSeconds float64  `json:"drainSeconds"`
-	Pods         int      `json:"pods"`
-	Bound        int      `json:"bound"`
-	Evicted      int      `json:"evicted"`
+	DrainSeconds float64  `json:"drainSeconds" column:"drain, s|%.1f"`
+	Pods         int      `json:"pods" column:"pods|%.0f"`
+	Bound        int      `json:"bound" column:"bound|%.0f"`
+	Evicted      int      `json:"evicted" column:"evicted|%.0f"`
 	Broken       []string `json:"broken,omitempty"`
 }
 
 // play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the
 // program.
-func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSecond float64) (*round, error) {
+func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSecond float64) (round, error) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a round must come again from its seed
-	r := &round{Disaster: d.name, Seed: seed}
+	r := round{Disaster: d.name, Seed: seed}
 	began := time.Now()
 	c.load.seed(seed)
 	c.load.set(podsPerSecond, false)
@@ -70,6 +70,12 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	}
 	c.excuse(false)
 	pause(ctx, 3*time.Second)
+	c.finish(ctx, &r, began)
+	return r, ctx.Err()
+}
+
+// finish stops the load, lets the jobs end, and checks what is left.
+func (c *cluster) finish(ctx context.Context, r *round, began time.Time) {
 	r.Broken = append(r.Broken, c.settle(ctx)...)
 	stopped := time.Now()
 	r.Broken = append(r.Broken, c.drain(ctx, leftBehind)...)
@@ -80,7 +86,6 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	}
 	r.Pods, r.Evicted = c.load.counts()
 	r.Bound = len(c.watched.bound(began))
-	return r, ctx.Err()
 }
 
 // recovered waits for a scheduler that leads and for a pod that is bound then. A scheduler that has ended meanwhile is

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -18,21 +16,21 @@ import (
 
 // sample is what the scheduler is like at one moment of a soak, after a garbage collection.
 type sample struct {
-	// Minutes since the beginning.
-	Minutes    float64 `json:"minutes"`
-	HeapMiB    float64 `json:"heapMiB"`
-	RSSMiB     float64 `json:"residentMiB"`
-	Goroutines float64 `json:"goroutines"`
+	// After is the time since the beginning.
+	After      string  `json:"after" row:"after"`
+	HeapMiB    float64 `json:"heapMiB" column:"heap MiB|%.1f"`
+	RSSMiB     float64 `json:"residentMiB" column:"resident MiB|%.1f"`
+	Goroutines float64 `json:"goroutines" column:"goroutines|%.0f"`
 	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in
 	// number show here.
-	Series float64 `json:"series"`
+	Series float64 `json:"series" column:"series|%.0f"`
 	// Cached are the pods, assumed pods and nodes in the scheduler's cache, and Pending those in its queue.
-	Cached  float64 `json:"cached"`
-	Pending float64 `json:"pending"`
+	Cached  float64 `json:"cached" column:"cache|%.0f"`
+	Pending float64 `json:"pending" column:"queue|%.0f"`
 	// MedianWait and P99Wait are, of the pods that were bound since the last sample, the seconds from when they were made.
-	MedianWait float64 `json:"medianWaitSeconds"`
-	P99Wait    float64 `json:"p99WaitSeconds"`
-	Bound      int     `json:"bound"`
+	MedianWait float64 `json:"medianWaitSeconds" column:"median wait, s|%.3f"`
+	P99Wait    float64 `json:"p99WaitSeconds" column:"p99|%.3f"`
+	Bound      int     `json:"bound" column:"bound|%.0f"`
 }
 
 // gauge is a column of samples that has to stay flat.
@@ -55,52 +53,40 @@ var gauges = []gauge{
 
 // trend is what became of a gauge in the second half of a soak.
 type trend struct {
-	Gauge string  `json:"gauge"`
-	Mean  float64 `json:"mean"`
-	// Growth is the slope of a straight line through the samples times the time between the first and the last of them.
-	Growth float64 `json:"growth"`
-	Flat   bool    `json:"flat"`
+	Gauge string  `json:"gauge" row:"gauge"`
+	Flat  bool    `json:"flat" row:"flat"`
+	Mean  float64 `json:"mean" column:"mean|%.2f"`
+	// Growth is the slope of a straight line through the samples times their number less one.
+	Growth float64 `json:"growth" column:"growth|%+.2f"`
 }
 
-// trends judges the second half of the samples.
+// trends judges the second half of the samples, which are as far from each other in time.
 func trends(samples []sample) []trend {
 	half := samples[len(samples)/2:]
 	var all []trend
 	for _, g := range gauges {
-		var x, y []float64
-		for _, s := range half {
-			x, y = append(x, s.Minutes), append(y, g.of(s))
-		}
-		mean, slope := straight(x, y)
-		growth := 0.0
-		if len(x) > 0 {
-			growth = slope * (x[len(x)-1] - x[0])
-		}
-		all = append(all, trend{g.name, hundredths(mean), hundredths(growth), growth <= g.slack || growth <= g.most*mean})
+		mean, growth := straight(half, g.of)
+		all = append(all, trend{g.name, growth <= g.slack || growth <= g.most*mean, mean, growth})
 	}
 	return all
 }
 
-// straight is the mean of y, and the slope of the straight line through the points by least squares.
-func straight(x, y []float64) (mean, slope float64) {
-	if len(x) == 0 {
-		return 0, 0
-	}
-	n := float64(len(x))
-	meanX := 0.0
-	for i := range x {
-		meanX += x[i] / n
-		mean += y[i] / n
+// straight is the mean of a gauge, and by how much the straight line through its values by least squares rises.
+func straight(samples []sample, of func(sample) float64) (mean, growth float64) {
+	n := float64(len(samples))
+	for _, s := range samples {
+		mean += of(s) / n
 	}
 	above, below := 0.0, 0.0
-	for i := range x {
-		above += (x[i] - meanX) * (y[i] - mean)
-		below += (x[i] - meanX) * (x[i] - meanX)
+	for i, s := range samples {
+		x := float64(i) - (n-1)/2
+		above += x * (of(s) - mean)
+		below += x * x
 	}
 	if below == 0 {
 		return mean, 0
 	}
-	return mean, above / below
+	return mean, above / below * (n - 1)
 }
 
 // soak puts load on the cluster for so long, samples the scheduler, and judges whether it has grown.
@@ -121,32 +107,24 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 		if err != nil {
 			return err
 		}
-		s.Minutes = hundredths(now.Sub(began).Minutes())
+		s.After = now.Sub(began).Round(time.Second).String()
 		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.drop(now))
 		r.Samples = append(r.Samples, s)
 		_, _ = fmt.Fprintf(out, "%s %+v\n", now.UTC().Format(time.TimeOnly), s)
 		c.surge()
 	}
 	r.Trends = trends(r.Samples)
-	end := &round{Disaster: "soak", Seed: o.seed}
-	end.Broken = append(end.Broken, c.settle(ctx)...)
-	stopped := time.Now()
-	end.Broken = append(end.Broken, c.drain(ctx, leftBehind)...)
-	end.DrainSeconds = hundredths(time.Since(stopped).Seconds())
-	end.Broken = append(end.Broken, c.fill(ctx)...)
-	for _, fault := range c.checker.All() {
-		end.Broken = append(end.Broken, fault.Error())
-	}
+	end := round{Disaster: "soak", Seed: o.seed}
+	c.finish(ctx, &end, began)
 	for _, t := range r.Trends {
 		if !t.Flat {
 			end.Broken = append(end.Broken,
 				fmt.Sprintf("%s grows: by %.2f over the second half, of %.2f", t.Gauge, t.Growth, t.Mean))
 		}
 	}
-	if end.Pods, end.Evicted = c.load.counts(); end.Evicted == 0 {
+	if end.Evicted == 0 {
 		end.Broken = append(end.Broken, "no pod was evicted: preemption was not tried")
 	}
-	end.Bound = len(c.watched.bound(began))
 	for _, s := range r.Samples {
 		end.Bound += s.Bound
 	}
@@ -197,8 +175,7 @@ func readSample(text []byte) (s sample, err error) {
 		}
 	}
 	const mib = 1 << 20
-	s.HeapMiB, s.RSSMiB = hundredths(total("go_memstats_heap_alloc_bytes")/mib),
-		hundredths(total("process_resident_memory_bytes")/mib)
+	s.HeapMiB, s.RSSMiB = total("go_memstats_heap_alloc_bytes")/mib, total("process_resident_memory_bytes")/mib
 	s.Goroutines, s.Cached, s.Pending = total("go_goroutines"), total("scheduler_cache_size"),
 		total("scheduler_pending_pods")
 	if s.HeapMiB == 0 || s.RSSMiB == 0 || s.Goroutines == 0 {
@@ -222,25 +199,6 @@ func waits(bindings []binding) (median, p99 float64, bound int) {
 		waited = append(waited, b.waiting.Seconds())
 	}
 	slices.Sort(waited)
-	at := func(q float64) float64 {
-		return math.Round(1000*waited[int(q*float64(len(waited)-1))]) / 1000
-	}
+	at := func(q float64) float64 { return waited[int(q*float64(len(waited)-1))] }
 	return at(0.5), at(0.99), len(waited)
-}
-
-// printSoak prints the samples and the trends as tables.
-func (r *report) printSoak(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table,
-		"minute\theap MiB\tresident MiB\tgoroutines\tseries\tcache\tqueue\tmedian wait s\tp99 wait s\tbound\t")
-	for _, s := range r.Samples {
-		_, _ = fmt.Fprintf(table, "%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f\t%d\t\n", s.Minutes, s.HeapMiB,
-			s.RSSMiB, s.Goroutines, s.Series, s.Cached,
-			s.Pending, s.MedianWait, s.P99Wait, s.Bound)
-	}
-	_, _ = fmt.Fprintln(table, "\ngauge\tmean\tgrowth\tflat\t")
-	for _, t := range r.Trends {
-		_, _ = fmt.Fprintf(table, "%s\t%.2f\t%+.2f\t%v\t\n", t.Gauge, t.Mean, t.Growth, t.Flat)
-	}
-	return table.Flush()
 }

@@ -27,8 +27,7 @@ func TestWhatGrowsIsToldFromWhatIsFlat(t *testing.T) {
 			t.Parallel()
 			var samples []sample
 			for minute := range 20 {
-				samples = append(samples, sample{Minutes: float64(minute), HeapMiB: test.heap(float64(minute)), RSSMiB: 100,
-					Goroutines: 300})
+				samples = append(samples, sample{HeapMiB: test.heap(float64(minute)), RSSMiB: 100, Goroutines: 300})
 			}
 			for _, got := range trends(samples) {
 				if want := test.flat || got.Gauge != "heap"; got.Flat != want {

@@ -49,7 +49,11 @@ func run(ctx context.Context, out io.Writer, json string,
 		return err
 	}
 	var results any
-	err = Catch(func() { results = Must(measure(ctx, out)) })
+	err = Catch(func() {
+		var failed error
+		results, failed = measure(ctx, out)
+		Fail(failed)
+	})
 	if results == nil {
 		return err
 	}
