@@ -1,6 +1,5 @@
 // Command cost measures what the nodes in use cost under different scheduler configurations when the openb trace has
-// filled a quarter, a half and three quarters of the cluster, or work of several kinds as much of made-up clusters with
-// prices (-families). The pods arrive in an order shuffled by a seed, none ends.
+// filled a quarter, a half and three quarters of the cluster. The pods arrive in an order shuffled by a seed, none ends.
 //
 // The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a
 // plugin that shares GPUs gives every pod whole ones.
@@ -14,14 +13,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -48,20 +44,10 @@ var (
 	profile    = flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
 	contenders = rig.List("contenders", []string{"profile", "stock", "most-allocated"},
 		"what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated", rig.Text)
-	weights = rig.List("weights", nil, "weights of GPUAware to try the profile with instead of its own", parseWeight)
-	priced  = flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
-	seeds   = rig.Count("seeds", 1, "orders of arrival to average over")
+	seeds = rig.Count("seeds", 1, "orders of arrival to average over")
 )
 
 func main() { rig.Main("measures by replay what the nodes in use cost.", bench) }
-
-func parseWeight(text string) (int32, error) {
-	weight, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || weight < 1 {
-		return 0, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
-	}
-	return int32(weight), nil
-}
 
 // contender is a configuration that is measured.
 type contender struct {
@@ -71,8 +57,7 @@ type contender struct {
 
 // outcome is the mean of the orders of arrival of one contender at one load.
 type outcome struct {
-	Family      string  `json:"family" row:"dollars an hour"`
-	Contender   string  `json:"contender" row:""`
+	Contender   string  `json:"contender" row:"dollars an hour"`
 	LoadPercent int64   `json:"loadPercent" row:"load, %"`
 	Dollars     float64 `json:"dollarsPerHour" column:"dollars|%.0f"`
 	Bound       float64 `json:"boundDollarsPerHour" column:"bound|%.0f"`
@@ -86,52 +71,45 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := families()
-	if !*priced {
-		openb, err := readOpenb()
-		if errors.Is(err, fs.ErrNotExist) {
-			_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", *data)
-			return nil, err
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = []family{openb}
+	in, err := readOpenb()
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", *data)
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
 	}
 	var results []outcome
-	for i := range all {
-		for _, c := range list {
-			for _, load := range loads {
-				rig.Progress("%s: %s at %d%%", all[i].name, c.name, load/10)
-				o, err := measure(ctx, c, &all[i], load)
-				if err != nil {
-					return results, err
-				}
-				results = append(results, o)
+	for _, c := range list {
+		for _, load := range loads {
+			rig.Progress("%s at %d%%", c.name, load/10)
+			o, err := measure(ctx, c, in, load)
+			if err != nil {
+				return results, err
 			}
+			results = append(results, o)
 		}
 	}
 	return results, rig.Table(out, results)
 }
 
 // readOpenb reads a variant of the trace and gives its nodes the prices above.
-func readOpenb() (family, error) {
+func readOpenb() (replay.Input, error) {
 	in, err := replay.Files{Nodes: filepath.Join(*data, "openb_node_list_gpu_node.csv"),
 		Jobs: filepath.Join(*data, "openb_pod_list_"+*variant+".csv")}.Load()
 	if err != nil {
-		return family{}, err
+		return in, err
 	}
-	f := family{"openb " + *variant, in.Nodes, in.Jobs}
-	for i := range f.nodes {
-		n := &f.nodes[i]
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
 		amount, err := rates.Price(n.Name, n.Model,
 			price.Capacity{MilliCPU: n.CPUMilli, MemoryMiB: n.MemoryMiB, MilliGPU: 1000 * int64(n.GPUs)})
 		if err != nil {
-			return f, err
+			return in, err
 		}
 		n.MicroDollarsPerHour = int64(amount)
 	}
-	return f, nil
+	return in, nil
 }
 
 func makeContenders() ([]contender, error) {
@@ -139,11 +117,11 @@ func makeContenders() ([]contender, error) {
 	for _, name := range *contenders {
 		switch name {
 		case "profile":
-			varied, err := profileContenders()
+			c, err := schedulerconfig.Load(*config)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, varied...)
+			list = append(list, contender{*profile, *profile, c})
 		case "stock", "most-allocated":
 			c, err := schedulerconfig.Load(schedulerconfig.Stock)
 			if err != nil {
@@ -162,40 +140,22 @@ func makeContenders() ([]contender, error) {
 	return list, nil
 }
 
-// profileContenders are the profile as it is, or with each of the weights for GPUAware.
-func profileContenders() ([]contender, error) {
-	if len(*weights) == 0 {
-		c, err := schedulerconfig.Load(*config)
-		return []contender{{*profile, *profile, c}}, err
-	}
-	var list []contender
-	for _, weight := range *weights {
-		c, err := schedulerconfig.Load(*config)
-		if err != nil {
-			return nil, err
-		}
-		replays.SetWeight(c, gpuaware.Name, weight)
-		list = append(list, contender{fmt.Sprintf("%s, GPUAware %d", *profile, weight), *profile, c})
-	}
-	return list, nil
-}
-
-func measure(ctx context.Context, c contender, f *family, load int64) (outcome, error) {
+func measure(ctx context.Context, c contender, in replay.Input, load int64) (outcome, error) {
 	fleet := map[shape]int{}
 	byName := map[string]trace.Job{}
-	for _, n := range f.nodes {
+	for _, n := range in.Nodes {
 		fleet[shape{
 			offers:  amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)},
 			dollars: float64(n.MicroDollarsPerHour) / 1e6,
 		}]++
 	}
-	for _, j := range f.jobs {
+	for _, j := range in.Jobs {
 		byName[j.Name] = j
 	}
-	o := outcome{Family: f.name, Contender: c.name, LoadPercent: load / 10}
+	o := outcome{Contender: c.name, LoadPercent: load / 10}
 	n := float64(*seeds)
 	for seed := range uint64(*seeds) {
-		result, err := replay.Run(ctx, c.config, replay.NewInput(f.name, f.nodes, f.jobs),
+		result, err := replay.Run(ctx, c.config, replay.NewInput("openb "+*variant, in.Nodes, in.Jobs),
 			replay.Options{Mode: replayed.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
 			return outcome{}, err

@@ -76,7 +76,7 @@ func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error)
 		for i := range values {
 			cost := map[contender]float64{}
 			for _, c := range [][]contender{{stock, berth}, {berth, stock}}[i%2] {
-				s, err := spawn(ctx, name, c)
+				s, err := sampleOf(ctx, name, c)
 				if err != nil {
 					return nil, err
 				}
@@ -92,7 +92,7 @@ func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error)
 func ofBerth(ctx context.Context, name string) ([]float64, error) {
 	values := make([]float64, 3)
 	for i := range values {
-		s, err := spawn(ctx, name, berth)
+		s, err := sampleOf(ctx, name, berth)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func ofBerth(ctx context.Context, name string) ([]float64, error) {
 }
 
 func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
-	s, err := spawn(ctx, "replay", berth)
+	s, err := sampleOf(ctx, "replay", berth)
 	return []float64{s.PlansPerGang}, err
 }
 
@@ -146,24 +146,30 @@ func child() bool {
 	return true
 }
 
-// spawn measures in a process of its own, so that heaps and caches do not mix. It has one processor, because idle ones
-// would collect garbage and look for work, in an amount that varies.
-func spawn(ctx context.Context, name string, c contender) (s sample, err error) {
+// sampleOf measures a figure with one processor, because idle ones would collect garbage and look for work, in an amount
+// that varies.
+func sampleOf(ctx context.Context, name string, c contender) (s sample, err error) {
+	err = spawn(ctx, name, c, &s, "GOMAXPROCS=1")
+	return s, err
+}
+
+// spawn measures in a process of its own, so that heaps and caches do not mix, and stores what that prints in measured.
+func spawn(ctx context.Context, name string, c contender, measured any, env ...string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return s, fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("finding this program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", childName+"="+name, childContender+"="+string(c),
-		childProfiles+"="+*profiles)
+	cmd.Env = append(os.Environ(), append(env, childName+"="+name, childContender+"="+string(c),
+		childProfiles+"="+*profiles)...)
 	output, err := outputOf(cmd)
 	if err == nil {
-		err = json.Unmarshal(output, &s)
+		err = json.Unmarshal(output, measured)
 	}
 	if err != nil {
-		return s, fmt.Errorf("measuring %s: %w", c, err)
+		return fmt.Errorf("measuring %s: %w", c, err)
 	}
-	return s, nil
+	return nil
 }
 
 // packing asks the benchmark of that name how many GPUs the rule that is installed leaves idle in a family.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -33,7 +34,7 @@ type replayRow struct {
 func replayLarge(ctx context.Context, out io.Writer, nodes int) ([]replayRow, error) {
 	rig.Progress("replaying %d pods on %d nodes", podsPerNode*nodes, nodes)
 	rows := make([]replayRow, 1)
-	if err := measureLarge(ctx, largeReplay, berth, nodes, &rows[0]); err != nil {
+	if err := spawn(ctx, largeReplay, berth, &rows[0], childScale+"="+strconv.Itoa(nodes)); err != nil {
 		return nil, err
 	}
 	return rows, rig.Table(out, rows)

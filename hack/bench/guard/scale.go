@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 
@@ -43,31 +40,12 @@ func scales(ctx context.Context, out io.Writer, nodes int) ([]scaleRow, error) {
 	for _, c := range []contender{stock, berth} {
 		rig.Progress("measuring %s on %d nodes", c, nodes)
 		var row scaleRow
-		if err := measureLarge(ctx, "scale", c, nodes, &row); err != nil {
+		if err := spawn(ctx, "scale", c, &row, childScale+"="+strconv.Itoa(nodes)); err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)
 	}
 	return rows, rig.Table(out, rows)
-}
-
-// measureLarge has a process of its own measure a scheduler on that many nodes, and stores what it found in row.
-func measureLarge(ctx context.Context, name string, c contender, nodes int, row any) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), childName+"="+name, childContender+"="+string(c), childScale+"="+strconv.Itoa(nodes),
-		childProfiles+"="+*profiles)
-	output, err := outputOf(cmd)
-	if err != nil {
-		return fmt.Errorf("measuring %s: %w", c, err)
-	}
-	if err := json.Unmarshal(output, row); err != nil {
-		return fmt.Errorf("reading what was measured of %s: %w", c, err)
-	}
-	return nil
 }
 
 // scale measures one scheduler in this process.

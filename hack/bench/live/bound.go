@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/pkg/sandbox"
 )
 
 // Bound sees pods of a namespace be bound. It watches only pods that have a node: the API server sends each of them
@@ -26,18 +26,13 @@ type Bound struct {
 	more chan struct{}
 }
 
-// Watch watches the pods of a namespace, and tells the listeners of each that is bound.
-func (b *Bed) Watch(namespace string, listeners ...func(*v1.Pod)) *Bound {
+// Watch watches the pods of a namespace.
+func (b *Bed) Watch(namespace string) *Bound {
 	w := &Bound{bed: b, namespace: namespace, more: make(chan struct{})}
-	factory := informers.NewSharedInformerFactoryWithOptions(b.Client, 0, informers.WithNamespace(namespace),
+	factory := informers.NewSharedInformerFactoryWithOptions(b.client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
 	informer := factory.Core().V1().Pods().Informer()
-	rig.Must(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-		w.add(time.Now())
-		for _, listen := range listeners {
-			listen(obj.(*v1.Pod))
-		}
-	}}))
+	rig.Must(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { w.add(time.Now()) }}))
 	factory.Start(b.ctx.Done())
 	if !cache.WaitForCacheSync(b.ctx.Done(), informer.HasSynced) {
 		rig.Check(context.Cause(b.ctx), "watching the pods of namespace %s", namespace)
@@ -76,12 +71,8 @@ func (w *Bound) PerSecond() float64 {
 	return float64(w.count-1) / w.end.Sub(w.began).Seconds()
 }
 
-// Await waits until n pods have been bound, for as long as the scheduler runs, and the extender that it may call.
+// Await waits until n pods have been bound, for as long as the scheduler runs.
 func (w *Bound) Await(n int, scheduler *Process) {
-	var extenderExited <-chan struct{}
-	if scheduler.Extender != nil {
-		extenderExited = scheduler.Extender.exited
-	}
 	for {
 		count, more := w.state()
 		if count >= n {
@@ -91,9 +82,7 @@ func (w *Bound) Await(n int, scheduler *Process) {
 		select {
 		case <-more:
 		case <-scheduler.exited:
-			err = fmt.Errorf("the scheduler ended without being stopped: %s", scheduler.lastWords())
-		case <-extenderExited:
-			err = fmt.Errorf("the extender ended without being stopped: %s", scheduler.Extender.lastWords())
+			err = fmt.Errorf("the scheduler ended without being stopped: %s", sandbox.LastLogLine(scheduler.log))
 		case <-w.bed.ctx.Done():
 			err = context.Cause(w.bed.ctx)
 		}

@@ -27,26 +27,19 @@ func parseMetrics(text []byte) Metrics {
 func (m Metrics) Sum(name, label string, values ...string) float64 {
 	total := 0.0
 	for _, metric := range m[name].GetMetric() {
-		if hasLabel(metric, label, values) {
+		if label == "" || slices.ContainsFunc(metric.GetLabel(), func(l *dto.LabelPair) bool {
+			return l.GetName() == label && slices.Contains(values, l.GetValue())
+		}) {
 			total += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
 		}
 	}
 	return total
 }
 
-func hasLabel(metric *dto.Metric, label string, values []string) bool {
-	return label == "" || slices.ContainsFunc(metric.GetLabel(), func(l *dto.LabelPair) bool {
-		return l.GetName() == label && slices.Contains(values, l.GetValue())
-	})
-}
-
-// Histogram adds up the histograms of a name that have a label with one of the values, all without a label.
-func (m Metrics) Histogram(name, label string, values ...string) Histogram {
+// Histogram adds up the histograms of a name.
+func (m Metrics) Histogram(name string) Histogram {
 	h := Histogram{UpTo: map[float64]float64{}}
 	for _, metric := range m[name].GetMetric() {
-		if !hasLabel(metric, label, values) {
-			continue
-		}
 		h.Count += float64(metric.GetHistogram().GetSampleCount())
 		h.Sum += metric.GetHistogram().GetSampleSum()
 		for _, b := range metric.GetHistogram().GetBucket() {
@@ -92,18 +85,3 @@ func (h Histogram) Median() float64 {
 
 // Mean is 0 without observations.
 func (h Histogram) Mean() float64 { return h.Sum / max(h.Count, 1) }
-
-// Longest is the bound of the bucket in which the largest observation is. It is 0 without any.
-func (h Histogram) Longest() float64 {
-	most := 0.0
-	if h.Count == 0 {
-		return most
-	}
-	for _, bound := range slices.Sorted(maps.Keys(h.UpTo)) {
-		most = bound
-		if h.UpTo[bound] == h.Count {
-			break
-		}
-	}
-	return most
-}

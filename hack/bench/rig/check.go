@@ -1,10 +1,6 @@
 package rig
 
-import (
-	"fmt"
-
-	"golang.org/x/sync/errgroup"
-)
+import "fmt"
 
 // failure is what ends a benchmark.
 type failure struct{ error }
@@ -43,13 +39,4 @@ func Catch(f func()) (err error) {
 	}()
 	f()
 	return nil
-}
-
-// Together runs functions at the same time until all have ended, and fails as the first of them that fails.
-func Together(functions ...func()) {
-	var all errgroup.Group
-	for _, f := range functions {
-		all.Go(func() error { return Catch(f) })
-	}
-	Fail(all.Wait())
 }

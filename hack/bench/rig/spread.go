@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 )
 
 // Spread is what several runs show of one figure.
@@ -19,34 +18,17 @@ func SpreadOf(values []float64) Spread {
 	return Spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1]}
 }
 
-// Duration is the format of seconds as 1h2m3s.
-const Duration = "duration"
-
 // cellOf is the median of values in a format, with the least and the most in brackets if there are several; a dash of
 // none.
 func cellOf(format string, values []float64) string {
 	if len(values) == 0 {
 		return "-"
 	}
-	one := func(v float64) string {
-		if format == Duration {
-			return time.Duration(v * float64(time.Second)).Round(time.Second).String()
-		}
-		return fmt.Sprintf(format, v)
-	}
 	s := SpreadOf(values)
 	if len(values) == 1 {
-		return one(s.Median)
+		return fmt.Sprintf(format, s.Median)
 	}
-	return fmt.Sprintf("%s (%s–%s)", one(s.Median), one(s.Least), one(s.Most))
-}
-
-// Percentile is the nearest-rank percentile of values, 0 of none.
-func Percentile(values []float64, percent int) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(values))[max((len(values)*percent+99)/100-1, 0)]
+	return fmt.Sprintf(format+" ("+format+"–"+format+")", s.Median, s.Least, s.Most)
 }
 
 // InTurn yields each contender in each repeat, 1 and up. Each repeat begins with another contender, so that none is

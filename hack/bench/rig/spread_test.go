@@ -38,7 +38,6 @@ func TestCell(t *testing.T) {
 		{"the median, and the least and the most", "%.1f", "2.5 (1.0–4.0)", []float64{4, 1}},
 		{"several that are equal", "%.1f", "4.0 (4.0–4.0)", []float64{4, 4}},
 		{"none", "%.1f", "-", nil},
-		{"seconds as a duration", Duration, "1m30s", []float64{89.6}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,19 +46,6 @@ func TestCell(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestPercentileIsTheNearestRank(t *testing.T) {
-	t.Parallel()
-	values := []float64{40, 10, 30, 20}
-	for percent, want := range map[int]float64{1: 10, 25: 10, 50: 20, 51: 30, 99: 40, 100: 40} {
-		if got := Percentile(values, percent); got != want {
-			t.Errorf("the %dth percentile is %g, want %g", percent, got, want)
-		}
-	}
-	if got := Percentile(nil, 50); got != 0 {
-		t.Errorf("the median of nothing is %g, want 0", got)
 	}
 }
 

@@ -123,15 +123,6 @@ func Groups[R any, K comparable](runs []R, key func(*R) K) [][]R {
 	return groups
 }
 
-// Values are a figure of runs.
-func Values[R any](runs []R, of func(*R) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i := range runs {
-		values[i] = of(&runs[i])
-	}
-	return values
-}
-
 // AgainstBase tells each run of the base run with the same key, if there is one.
 func AgainstBase[R any, K comparable](runs []R, key func(*R) K, isBase func(*R) bool, tell func(run, base *R)) {
 	base := map[K]*R{}

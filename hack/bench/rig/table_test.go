@@ -69,7 +69,11 @@ func TestGroupsAreInTheOrderOfTheirFirstRuns(t *testing.T) {
 	t.Parallel()
 	var got [][]float64
 	for _, g := range Groups(samples(), func(s *sample) string { return s.Contender }) {
-		got = append(got, Values(g, func(s *sample) float64 { return s.Cost }))
+		var costs []float64
+		for _, s := range g {
+			costs = append(costs, s.Cost)
+		}
+		got = append(got, costs)
 	}
 	if diff := cmp.Diff([][]float64{{2, 4}, {3, 10, 7}}, got); diff != "" {
 		t.Errorf("costs by contender (-want +got):\n%s", diff)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -56,7 +55,7 @@ type bench struct {
 }
 
 func (b *bench) run() error {
-	published, err := replays.ReadPublished(b.trace)
+	all, err := readPublished(b.trace)
 	if err != nil {
 		return fmt.Errorf("reading the trace: %w", err)
 	}
@@ -72,12 +71,12 @@ func (b *bench) run() error {
 	}
 	var jobs []trace.Job
 	var gpus []float64
-	for i := range published {
-		if p := &published[i]; p.GPUs > 0 && p.GPUs <= b.nodes*gpusPerNode && len(jobs) < b.jobs {
-			jobs, gpus = append(jobs, b.job(len(jobs), p)), append(gpus, float64(p.GPUs))
+	for i := range all {
+		if p := &all[i]; p.gpus > 0 && p.gpus <= b.nodes*gpusPerNode && len(jobs) < b.jobs {
+			jobs, gpus = append(jobs, b.job(len(jobs), p)), append(gpus, float64(p.gpus))
 		}
 	}
-	out, err := replay.Run(context.Background(), c, replay.NewInput(b.trace, replays.Cluster(b.nodes), jobs),
+	out, err := replay.Run(context.Background(), c, replay.NewInput(b.trace, cluster(b.nodes), jobs),
 		replay.Options{Mode: replayed.VirtualTime, Profile: "gang-scheduler"})
 	if err != nil {
 		return fmt.Errorf("replaying: %w", err)
@@ -86,14 +85,24 @@ func (b *bench) run() error {
 	return nil
 }
 
+// cluster is a number of nodes that are all alike.
+func cluster(nodes int) []trace.Node {
+	list := make([]trace.Node, nodes)
+	for i := range list {
+		list[i] = trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432, GPUs: gpusPerNode,
+			Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 10_000_000}
+	}
+	return list
+}
+
 // job is a job as the scheduler gets it.
-func (b *bench) job(id int, p *replays.Published) trace.Job {
-	run := max(p.RunSeconds, 1)
-	t := trace.Job{Name: fmt.Sprintf("j%05d", id), Arrival: whole(p.SubmitSeconds), Duration: whole(run), Pods: 1,
-		CPUMilli: 1000, MemoryMiB: 1024, GPUs: p.GPUs, GPUMilli: 1000,
-		Namespace: strings.ReplaceAll(p.User, "_", "-")}
-	if p.GPUs > gpusPerNode {
-		t.Gang, t.Pods, t.GPUs = true, (p.GPUs+gpusPerNode-1)/gpusPerNode, gpusPerNode
+func (b *bench) job(id int, p *published) trace.Job {
+	run := max(p.runSeconds, 1)
+	t := trace.Job{Name: fmt.Sprintf("j%05d", id), Arrival: whole(p.submitSeconds), Duration: whole(run), Pods: 1,
+		CPUMilli: 1000, MemoryMiB: 1024, GPUs: p.gpus, GPUMilli: 1000,
+		Namespace: strings.ReplaceAll(p.user, "_", "-")}
+	if p.gpus > gpusPerNode {
+		t.Gang, t.Pods, t.GPUs = true, (p.gpus+gpusPerNode-1)/gpusPerNode, gpusPerNode
 	}
 	if b.high > 0 {
 		r := rand.New(rand.NewPCG(uint64(id), 3))
@@ -108,11 +117,12 @@ func report(out *replayed.Result, jobs []trace.Job, weights []float64) {
 	all, sum, others, weighted, gpus := 0, 0.0, 0.0, 0.0, 0.0
 	for i := range jobs {
 		j := &jobs[i]
-		wait, started := replays.Wait(out, j)
+		start, started := out.Starts[j.Name]
 		if !started {
 			continue
 		}
-		if wait /= 60; j.Gang {
+		wait := (start - j.Arrival.Seconds()) / 60
+		if j.Gang {
 			gangs, sum = append(gangs, wait), sum+wait
 		} else {
 			all, others = all+1, others+wait

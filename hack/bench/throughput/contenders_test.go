@@ -53,10 +53,6 @@ func enabledOf(t *testing.T, c live.Contender) (ours []string, queueSort string)
 
 func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 	t.Parallel()
-	list, err := makeContenders(recipes, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	type shape struct {
 		Ours      []string
 		QueueSort string
@@ -66,13 +62,11 @@ func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 		"stock-no-spread":      {nil, "PrioritySort"},
 		"stock-most-allocated": {nil, "PrioritySort"},
 		"berth":                {[]string{"Coscheduling", "CostOptimized", "GPUAware"}, "Coscheduling"},
-		"berth-no-gpu":         {[]string{"Coscheduling", "CostOptimized"}, "Coscheduling"},
-		"berth-no-cost":        {[]string{"Coscheduling", "GPUAware"}, "Coscheduling"},
-		"berth-no-gangs":       {[]string{"CostOptimized", "GPUAware"}, "PrioritySort"},
 		"gpu-aware":            {[]string{"Coscheduling", "GPUAware"}, "Coscheduling"},
 	}
 	got := map[string]shape{}
-	for _, c := range list {
+	for _, r := range recipes {
+		c := r.contender()
 		ours, queueSort := enabledOf(t, c)
 		got[c.Name] = shape{ours, queueSort}
 	}
@@ -83,59 +77,11 @@ func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 
 func TestStockVariantsDifferInOneArgument(t *testing.T) {
 	t.Parallel()
-	list, err := makeContenders(recipes[:3], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, want := range []string{"", "defaultingType: List", "type: MostAllocated"} {
-		text := string(list[i].Config)
+		text := string(recipes[i].contender().Config)
 		if strings.Contains(text, "pluginConfig") != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("contender %s should have %q and nothing else:\n%s", list[i].Name, want, text)
+			t.Errorf("contender %s should have %q and nothing else:\n%s", recipes[i].name, want, text)
 		}
-	}
-}
-
-func TestRemovePlugin(t *testing.T) {
-	t.Parallel()
-	const config = `
-percentageOfNodesToScore: 100
-profiles:
-- schedulerName: a
-  plugins:
-    queueSort: {disabled: [{name: "*"}], enabled: [{name: Gone}]}
-    score: {disabled: [{name: Gone}], enabled: [{name: Kept, weight: 5}]}
-    multiPoint: {enabled: [{name: Gone}, {name: Kept, weight: 20}]}
-  pluginConfig: [{name: Gone, args: {gone: 1}}, {name: Kept, args: {kept: 2}}]
-- schedulerName: b
-`
-	got, err := removePlugin([]byte(config), "Gone")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `percentageOfNodesToScore: 100
-profiles:
-- pluginConfig:
-  - args:
-      kept: 2
-    name: Kept
-  plugins:
-    multiPoint:
-      enabled:
-      - name: Kept
-        weight: 20
-    score:
-      disabled: []
-      enabled:
-      - name: Kept
-        weight: 5
-  schedulerName: a
-- schedulerName: b
-`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-	if _, err := removePlugin([]byte(config), "Absent"); err == nil || !strings.Contains(err.Error(), "Absent") {
-		t.Errorf("got error %v, want one that names a plugin that no profile has", err)
 	}
 }
 
@@ -151,33 +97,5 @@ func TestInstalledGatesAreThoseOfTheManifests(t *testing.T) {
 	}
 	if diff := cmp.Diff(live.InstalledGates, strings.Split(string(found[1]), ",")); diff != "" {
 		t.Errorf("feature gates (-measured +installed):\n%s", diff)
-	}
-}
-
-func TestContenderOfAFile(t *testing.T) {
-	t.Parallel()
-	path := writeFile(t, "mine.yaml", []byte("profiles: [{schedulerName: one}, {schedulerName: two}]"))
-	c, err := fileContender(path + "=two")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Name != "mine:two" || c.Profile != "two" {
-		t.Errorf("contender %+v, want mine:two with profile two", c)
-	}
-	if _, err := makeContenders(nil, []live.Contender{c, c}); err == nil ||
-		!strings.Contains(err.Error(), "mine:two is named twice") {
-		t.Errorf("got error %v, want one that refuses the same file twice", err)
-	}
-	if _, err := makeContenders(nil, nil); err == nil || !strings.Contains(err.Error(), "--contenders: name one") {
-		t.Errorf("got error %v, want one that asks for a contender", err)
-	}
-	for text, wantErr := range map[string]string{
-		path + "=three": `no profile "three"; it has one, two`,
-		path:            "want FILE=PROFILE",
-		"absent.yaml=x": "absent.yaml",
-	} {
-		if _, err := fileContender(text); err == nil || !strings.Contains(err.Error(), wantErr) {
-			t.Errorf("%s: got error %v, want one with %q", text, err, wantErr)
-		}
 	}
 }

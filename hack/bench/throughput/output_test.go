@@ -2,14 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // someRuns are two repeats of two contenders at one size, and one of them at another.
@@ -24,7 +18,7 @@ var someRuns = []run{
 func TestTablesHaveWhatWasMeasured(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := report(&out, someRuns, ""); err != nil {
+	if err := report(&out, someRuns); err != nil {
 		t.Fatal(err)
 	}
 	small, rest, found := strings.Cut(out.String(), "5000 nodes, 9 pods (mix); median of 1 runs")
@@ -45,57 +39,11 @@ func TestTablesHaveWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestJSONHasEveryRun(t *testing.T) {
-	t.Parallel()
-	text, err := json.Marshal(results{SchedulerEnv: []string{"GOGC=200"}, Runs: someRuns})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got results
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(results{SchedulerEnv: []string{"GOGC=200"}, Runs: someRuns}, got); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
-}
-
 func TestASingleSizeHasNoGrowth(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := report(&out, someRuns[:1], ""); err != nil || strings.Contains(out.String(), "grows") {
+	if err := report(&out, someRuns[:1]); err != nil || strings.Contains(out.String(), "grows") {
 		t.Errorf("got error %v and %q, want no growth", err, out.String())
-	}
-}
-
-func TestPlotIsLabeledXML(t *testing.T) {
-	t.Parallel()
-	odd := run{Nodes: 500, Workload: "a<b", Contender: "R&D", Repeat: 1, CPUMillisPerPod: 1}
-	svg := growthPlot(append([]run{odd}, someRuns...))
-	decoder := xml.NewDecoder(strings.NewReader(svg))
-	var all strings.Builder
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("the plot is no XML: %v\n%s", err, svg)
-		}
-		if data, ok := token.(xml.CharData); ok {
-			all.Write(data)
-			all.WriteByte('\n')
-		}
-	}
-	for _, want := range []string{
-		"nodes (logarithmic scale)", "Workload mix, ms of CPU per pod", "Workload a<b, ms of CPU per pod",
-		"R&D", "berth", "500", "5,000",
-	} {
-		if !strings.Contains(all.String(), want) {
-			t.Errorf("the plot has no text %q:\n%s", want, all.String())
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -40,30 +39,21 @@ type run struct {
 	FailedAttempts float64 `json:"failedAttempts"`
 }
 
-// results are every run, and what all have in common.
-type results struct {
-	SchedulerEnv []string `json:"schedulerEnv,omitempty"`
-	FeatureGates []string `json:"featureGates,omitempty"`
-	Runs         []run    `json:"runs"`
-}
-
 // measure makes a run on a control plane of its own.
-func (t trial) measure(ctx context.Context, schedulerEnv, gates []string) (r run, err error) {
+func (t trial) measure(ctx context.Context) (r run, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, *runTimeout, fmt.Errorf("the run took longer than %s", *runTimeout))
+	defer cancel()
 	file, err := fleetFile(t.nodes)
 	if err != nil {
 		return run{}, err
 	}
-	t.contender.Gates = slices.Concat(t.contender.Gates, gates)
 	err = live.On(ctx, file, func(bed *live.Bed) {
-		bed.SchedulerEnv = schedulerEnv
-		rig.Fail(bed.Within(*runTimeout, func(bed *live.Bed) {
-			bed.Namespace(namespace)
-			bed.CreatePods(0, t.pods, func(i int) *v1.Pod { return t.workload.named(i, t.contender.Profile) })
-			bound := bed.Watch(namespace)
-			scheduler := bed.StartScheduler(t.contender)
-			defer scheduler.Stop()
-			r = t.follow(bed, scheduler, bound)
-		}))
+		bed.Namespace(namespace)
+		bed.CreatePods(t.pods, func(i int) *v1.Pod { return t.workload.named(i, t.contender.Profile) })
+		bound := bed.Watch(namespace)
+		scheduler := bed.StartScheduler(t.contender)
+		defer scheduler.Stop()
+		r = t.follow(bed, scheduler, bound)
 	})
 	return r, err
 }
@@ -72,7 +62,7 @@ func (t trial) measure(ctx context.Context, schedulerEnv, gates []string) (r run
 func (t trial) follow(bed *live.Bed, scheduler *live.Process, bound *live.Bound) run {
 	bound.Await(1, scheduler)
 	boundBefore, peak := 0, uint64(0)
-	use := bed.Measure(scheduler, func() {
+	use := live.Measure(scheduler, func() {
 		boundBefore = bound.Count()
 		bound.Await(t.pods, scheduler)
 		bed.Settle()
@@ -85,7 +75,7 @@ func (t trial) follow(bed *live.Bed, scheduler *live.Process, bound *live.Bound)
 		rig.Fail(fmt.Errorf("%d of %d pods were bound before the first reading was taken; more pods are needed",
 			boundBefore, t.pods))
 	}
-	algorithm := use.Histogram(live.AlgorithmSeconds, "")
+	algorithm := use.Histogram("scheduler_scheduling_algorithm_duration_seconds")
 	perPod := func(total float64) float64 { return total / float64(measured) }
 	return run{
 		Nodes:                 t.nodes,
@@ -94,7 +84,7 @@ func (t trial) follow(bed *live.Bed, scheduler *live.Process, bound *live.Bound)
 		Contender:             t.contender.Name,
 		Repeat:                t.repeat,
 		MeasuredPods:          measured,
-		CPUMillisPerPod:       perPod(1000 * use.SchedulerCPU.Seconds()),
+		CPUMillisPerPod:       perPod(1000 * use.CPU.Seconds()),
 		PodsPerSecond:         bound.PerSecond(),
 		AlgorithmMedianMillis: 1000 * algorithm.Median(),
 		AlgorithmMeanMillis:   1000 * algorithm.Mean(),
@@ -102,7 +92,7 @@ func (t trial) follow(bed *live.Bed, scheduler *live.Process, bound *live.Bound)
 		AllocatedKiBPerPod:    perPod(use.Grew("go_memstats_alloc_bytes_total")) / (1 << 10),
 		PeakResidentMiB:       float64(peak) / (1 << 20),
 		PeakHeapMiB:           use.After.Sum("go_memstats_heap_sys_bytes", "") / (1 << 20),
-		StartCPUSeconds:       use.SchedulerCPUBefore.Seconds(),
+		StartCPUSeconds:       use.CPUBefore.Seconds(),
 		OtherCores:            use.OtherCores,
 		FailedAttempts:        use.After.Sum("scheduler_schedule_attempts_total", "result", "unschedulable", "error"),
 	}

@@ -24,16 +24,12 @@ type workload struct {
 	name, description string
 	// pod makes the i-th pod without name and scheduler.
 	pod func(i int) *v1.Pod
-	// capacity is how many of the pods fit on a number of nodes, wherever a scheduler puts each of them.
-	capacity func(nodes int) int
 }
 
 var workloads = []*workload{
-	{"identical", "1 GPU each, all alike", identical, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
-	{"distinct", "1 GPU each, no two alike", distinct, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
-	{"half", "1 GPU each, every other one alike and the rest distinct", half,
-		func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
-	{"mix", "50 kinds: CPU only, shares of a GPU, 1 to 8 GPUs", mixed, func(nodes int) int { return nodes * 2 }},
+	{"identical", "1 GPU each, all alike", identical},
+	{"distinct", "1 GPU each, no two alike", distinct},
+	{"mix", "50 kinds: CPU only, shares of a GPU, 1 to 8 GPUs", mixed},
 }
 
 // Describe is for the flag that chooses among the workloads.
@@ -42,8 +38,8 @@ func (w *workload) Describe() (name, description string) { return w.name, w.desc
 // minNodes is the smallest cluster on which every workload can be placed.
 const minNodes = 50
 
-// defaultPods is how many pods a cluster of a number of nodes is given unless the user says otherwise.
-func defaultPods(nodes int) int { return min(2*nodes, max(2000, nodes)) }
+// mostPods is how many pods of any workload fit on a number of nodes, wherever a scheduler puts each of them.
+func mostPods(nodes int) int { return 2 * nodes }
 
 // amounts is what a pod requests.
 type amounts struct {
@@ -73,14 +69,6 @@ func identical(int) *v1.Pod { return amounts{1000, 4096, 1}.pod("train") }
 func distinct(i int) *v1.Pod {
 	n := int64(i)
 	return amounts{1000 + n%4001, 4096 + n%8192, 1}.pod(fmt.Sprintf("train-%d", i))
-}
-
-// half alternates, so that each identical pod comes behind one that is not: a batch of identical pods ends after one.
-func half(i int) *v1.Pod {
-	if i%2 == 0 {
-		return identical(i)
-	}
-	return distinct(i)
 }
 
 // kind is one of the kinds of pods of a mix.

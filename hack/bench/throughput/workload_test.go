@@ -48,7 +48,7 @@ func TestEveryPodFitsWhereverTheOthersAre(t *testing.T) {
 
 func checkFits(t *testing.T, w *workload, nodes int) {
 	var whole, shares []need
-	for i := range w.capacity(nodes) {
+	for i := range mostPods(nodes) {
 		if n := needOf(t, w.named(i, "x")); n.milliGPU > 0 {
 			shares = append(shares, n)
 		} else {
@@ -103,23 +103,6 @@ func checkFits(t *testing.T, w *workload, nodes int) {
 		if blocked >= int64(sharedNodes(nodes)) {
 			t.Fatalf("share %+v: the others can block %d of %d shared nodes", n, blocked, sharedNodes(nodes))
 		}
-	}
-}
-
-func TestDefaultPods(t *testing.T) {
-	t.Parallel()
-	got := map[int]int{}
-	want := map[int]int{200: 400, 500: 1000, 1000: 2000, 1500: 2000, 5000: 5000, 10000: 10000}
-	for nodes := range want {
-		got[nodes] = defaultPods(nodes)
-		for i := range workloads {
-			if capacity := workloads[i].capacity(nodes); capacity < got[nodes] {
-				t.Errorf("%d pods of %s are the default at %d nodes, where %d fit", got[nodes], workloads[i].name, nodes, capacity)
-			}
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pods by nodes (-want +got):\n%s", diff)
 	}
 }
 

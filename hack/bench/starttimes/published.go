@@ -1,4 +1,4 @@
-package replays
+package main
 
 import (
 	"encoding/csv"
@@ -7,20 +7,16 @@ import (
 	"strconv"
 )
 
-// Published is a job of a published trace. A job of more GPUs than a node has is a gang.
-type Published struct {
-	User                      string
-	SubmitSeconds, RunSeconds float64
-	GPUs                      int
-	// DeadlineSeconds is by when after its arrival a job is to end, 0 if the trace does not say.
-	DeadlineSeconds float64
-	// BestEffort is empty where the trace does not say, else "0" or "1".
-	BestEffort string
+// published is a job of a published trace. A job of more GPUs than a node has is a gang.
+type published struct {
+	user                      string
+	submitSeconds, runSeconds float64
+	gpus                      int
 }
 
-// ReadPublished reads a trace with the columns submit_s and duration_s, or submit_min and duration_min, and gpus;
-// user, deadline_min and best_effort are optional.
-func ReadPublished(path string) ([]Published, error) {
+// readPublished reads a trace with the columns submit_s and duration_s, or submit_min and duration_min, and gpus;
+// user is optional.
+func readPublished(path string) ([]published, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening a trace: %w", err)
@@ -41,7 +37,7 @@ func ReadPublished(path string) ([]Published, error) {
 	if _, minutes := at["submit_min"]; minutes {
 		submit, run, scale = "submit_min", "duration_min", 60
 	}
-	jobs := make([]Published, 0, len(rows)-1)
+	jobs := make([]published, 0, len(rows)-1)
 	for _, row := range rows[1:] {
 		text := func(column string) string {
 			if i, has := at[column]; has {
@@ -56,12 +52,8 @@ func ReadPublished(path string) ([]Published, error) {
 			}
 			return v
 		}
-		job := Published{User: text("user"), SubmitSeconds: number(submit) * scale, RunSeconds: number(run) * scale,
-			GPUs: int(number("gpus")), BestEffort: text("best_effort")}
-		if text("deadline_min") != "" {
-			job.DeadlineSeconds = number("deadline_min") * 60
-		}
-		jobs = append(jobs, job)
+		jobs = append(jobs, published{user: text("user"), submitSeconds: number(submit) * scale,
+			runSeconds: number(run) * scale, gpus: int(number("gpus"))})
 	}
 	return jobs, err
 }

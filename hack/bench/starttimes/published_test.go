@@ -1,4 +1,4 @@
-package replays
+package main
 
 import (
 	"os"
@@ -13,16 +13,13 @@ func TestReadPublished(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, text string
-		want       []Published
+		want       []published
 		wrong      string
 	}{
-		{"seconds", "job,submit_s,duration_s,gpus\n0,5,60,8\n", []Published{{SubmitSeconds: 5, RunSeconds: 60, GPUs: 8}}, ""},
-		{"minutes, a user and a class", "job,user,submit_min,duration_min,gpus,best_effort\n0,u,1,2,1,1\n",
-			[]Published{{User: "u", SubmitSeconds: 60, RunSeconds: 120, GPUs: 1, BestEffort: "1"}}, ""},
-		{"a deadline, and a job without one", "submit_min,duration_min,gpus,deadline_min\n1,2,1,30\n1,2,1,\n",
-			[]Published{{SubmitSeconds: 60, RunSeconds: 120, GPUs: 1, DeadlineSeconds: 1800},
-				{SubmitSeconds: 60, RunSeconds: 120, GPUs: 1}}, ""},
-		{"no jobs", "submit_s,duration_s,gpus\n", []Published{}, ""},
+		{"seconds", "job,submit_s,duration_s,gpus\n0,5,60,8\n", []published{{submitSeconds: 5, runSeconds: 60, gpus: 8}}, ""},
+		{"minutes and a user", "job,user,submit_min,duration_min,gpus\n0,u,1,2,1\n",
+			[]published{{user: "u", submitSeconds: 60, runSeconds: 120, gpus: 1}}, ""},
+		{"no jobs", "submit_s,duration_s,gpus\n", []published{}, ""},
 		{"nothing", "", nil, "no line with the names"},
 		{"a column that is not there", "submit_s,gpus\n0,1\n", nil, "column duration_s"},
 		{"text where a number belongs", "submit_s,duration_s,gpus\n0,1,all\n", nil, "column gpus"},
@@ -33,7 +30,7 @@ func TestReadPublished(t *testing.T) {
 			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := ReadPublished(file)
+			got, err := readPublished(file)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
 					t.Fatalf("the error is %v, want %q", err, tc.wrong)
@@ -43,7 +40,7 @@ func TestReadPublished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(published{})); diff != "" {
 				t.Errorf("jobs (-want +got):\n%s", diff)
 			}
 		})
