@@ -63,7 +63,7 @@ func TestRulesAndDashboardsUseMetricsOfTheReference(t *testing.T) {
 	}
 	shown := monitoring.Used(t, root)
 	for name := range known {
-		if shown[name] == nil && !strings.HasPrefix(name, "berth_node_agent_") && name != "berth_signal_entries" {
+		if shown[name] == nil && !strings.HasPrefix(name, "berth_node_agent_") {
 			t.Errorf("the metric %s is on no dashboard and in no alert", name)
 		}
 	}

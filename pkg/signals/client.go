@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,44 +19,52 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 )
 
+// maxAnswerBytes bounds one answer after decompression: enough for the readings of about 70,000 GPUs.
+const maxAnswerBytes = 64 << 20
+
 // client asks one Prometheus server, with a bound on the time and on the size of each answer.
 type client struct {
-	http    *http.Client
 	api     prometheusv1.API
 	timeout time.Duration
 	// server is the host of the URL, for logs and metrics.
 	server string
+	// transport keeps connections open between queries.
+	transport http.RoundTripper
 }
 
 // newClient reads the TLS files and makes no connection.
 func newClient(args *config.Prometheus) (*client, error) {
+	c, err := connect(args)
+	if err != nil {
+		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
+	}
+	return c, nil
+}
+
+func connect(args *config.Prometheus) (*client, error) {
 	httpConfig := httpClientConfig(args)
 	if err := httpConfig.Validate(); err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
+		return nil, err
 	}
 	transport, err := prometheusconfig.NewRoundTripperFromConfig(httpConfig, "berth",
 		prometheusconfig.WithUserAgent("berth-scheduler"))
 	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
+		return nil, err
 	}
-	httpClient := &http.Client{
-		Transport: &boundedTransport{next: transport, maxMiB: int64(*args.MaxResponseMiB)},
+	apiClient, err := api.NewClient(api.Config{Address: args.URL, Client: &http.Client{
+		Transport: boundedTransport{transport},
 		// A redirect is nearly always a login page; following it would turn a clear status into an unreadable answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	apiClient, err := api.NewClient(api.Config{Address: args.URL, Client: httpClient})
+	}})
 	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
+		return nil, err
 	}
 	address, err := url.Parse(args.URL)
 	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
+		return nil, err
 	}
 	return &client{
-		http:    httpClient,
-		api:     prometheusv1.NewAPI(apiClient),
-		timeout: args.Timeout.Duration,
-		server:  address.Host,
+		api: prometheusv1.NewAPI(apiClient), timeout: args.Timeout.Duration, server: address.Host, transport: transport,
 	}, nil
 }
 
@@ -88,11 +95,8 @@ func (c *client) vector(ctx context.Context, query string, lookback time.Duratio
 		return nil, err
 	}
 	vector, ok := value.(model.Vector)
-	if !ok {
-		return nil, fmt.Errorf("reading the answer: a %s came instead of a vector", typeOf(value))
-	}
-	if slices.Contains(vector, nil) {
-		return nil, errNullSample
+	if !ok || slices.Contains(vector, nil) {
+		return nil, fmt.Errorf("reading the answer of %s: want a vector of samples, got %T", c.server, value)
 	}
 	return vector, nil
 }
@@ -103,16 +107,11 @@ func (c *client) matrix(ctx context.Context, query string, lookback time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	return matrixOf(value)
-}
-
-var errNullSample = errors.New("reading the answer: null came instead of a sample")
-
-func typeOf(value model.Value) string {
-	if value == nil {
-		return "answer without a result"
+	matrix, ok := value.(model.Matrix)
+	if !ok || slices.Contains(matrix, nil) {
+		return nil, fmt.Errorf("reading the answer of %s: want a matrix of samples, got %T", c.server, value)
 	}
-	return value.Type().String()
+	return matrix, nil
 }
 
 func (c *client) query(ctx context.Context, query string, lookback time.Duration) (model.Value, error) {
@@ -137,6 +136,9 @@ func (c *client) query(ctx context.Context, query string, lookback time.Duration
 const maxErrorBytes = 512
 
 func shortened(err error) error {
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return fmt.Errorf("the answer is larger than %d MiB", tooLarge.Limit>>20)
+	}
 	text := err.Error()
 	if len(text) <= maxErrorBytes {
 		return err
@@ -145,54 +147,17 @@ func shortened(err error) error {
 }
 
 // close lets go of the connections that are kept open between queries.
-func (c *client) close() { c.http.CloseIdleConnections() }
+func (c *client) close() { (&http.Client{Transport: c.transport}).CloseIdleConnections() }
 
 // boundedTransport ends the reading of an answer that is larger than it may be, so that a wrong or hostile server
 // cannot fill the scheduler's memory.
-type boundedTransport struct {
-	next   http.RoundTripper
-	maxMiB int64
-}
+type boundedTransport struct{ http.RoundTripper }
 
 // RoundTrip sends the request and bounds the answer.
-func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
+func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswerBytes)
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: t.maxMiB << 20, maxMiB: t.maxMiB}
-	return response, nil
-}
-
-// CloseIdleConnections closes those of the transport beneath.
-func (t *boundedTransport) CloseIdleConnections() {
-	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left   int64
-	maxMiB int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, b.tooLarge()
-	}
-	// One byte more than is allowed tells an answer of exactly the limit from a larger one.
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 && (err == nil || errors.Is(err, io.EOF)) {
-		return n, b.tooLarge()
-	}
-	return n, err
-}
-
-func (b *boundedBody) tooLarge() error {
-	return fmt.Errorf("reading the answer: larger than maxResponseMiB (%d MiB)", b.maxMiB)
+	return response, err
 }

@@ -1,9 +1,7 @@
 package signals
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,18 +15,7 @@ type Node struct {
 	Hostname string
 }
 
-// Reasons for which a sample is dropped, values of a metric's label.
-const (
-	dropNoHost      = "no_host_label"
-	dropUnknownHost = "unknown_host"
-	dropNoGPU       = "no_gpu_label"
-	dropBadValue    = "bad_value"
-)
-
-// drops counts dropped samples by reason.
-type drops map[string]int
-
-// origin finds the node and the GPU that a series is about.
+// origin finds the node that a series is about.
 type origin struct {
 	hostLabels []model.LabelName
 	// nodes: what a host label may say → name of the node.
@@ -61,194 +48,83 @@ func newOrigin(hostLabels []model.LabelName, nodes []Node) origin {
 	return origin{hostLabels: hostLabels, nodes: index}
 }
 
-// node returns the node of a series, or the reason to drop it.
-func (o origin) node(metric model.Metric) (node, reason string) {
-	host, ok := firstLabel(metric, o.hostLabels)
-	if !ok {
-		return "", dropNoHost
-	}
-	node, ok = o.nodes[host]
-	if !ok {
-		return "", dropUnknownHost
-	}
-	return node, ""
+// node returns the node of a series; ok is false if its host is not there or not known.
+func (o origin) node(metric model.Metric) (node string, ok bool) {
+	node, ok = o.nodes[firstLabel(metric, o.hostLabels)]
+	return node, ok
 }
 
-// locate returns the node and the GPU of a series, or the reason to drop it.
-func (o origin) locate(metric model.Metric) (node string, id GPUID, reason string) {
-	if node, reason = o.node(metric); reason != "" {
-		return "", GPUID{}, reason
-	}
-	id, ok := gpuOf(metric)
-	if !ok {
-		return "", GPUID{}, dropNoGPU
-	}
-	return node, id, ""
+// largestReading is the range of each kind of reading of use.
+var largestReading = map[model.LabelValue]float64{
+	readingEngine: 1, readingUtil: 100, readingUsed: maxMemoryMiB, readingFree: maxMemoryMiB,
 }
 
-// readings are what one query told about one node.
-type readings struct {
-	// values: kind of reading → GPU → value, within the range of the kind.
-	values map[string]map[GPUID]model.SampleValue
-	// taken: kind of reading → time of the oldest sample, by the scheduler's clock.
-	taken map[string]time.Time
-}
+// readings are what an answer says of one node: kind of reading → GPU → value, within the range of the kind.
+type readings map[model.LabelValue]map[GPUID]model.SampleValue
 
-// collect sorts an answer by node. largest gives each kind of reading and its largest value. asked is the scheduler's
-// time of the query. Of two values of one GPU, which differ in their host label only, the larger one stays.
-func collect(vector model.Vector, asked time.Time, from origin, largest map[string]float64) (map[string]readings,
-	drops) {
-	nodes, dropped := map[string]readings{}, drops{}
+// decodeUse returns the use by node. asked is the scheduler's time of the query. The engine's activity counts where a
+// GPU has both readings; a node without the time of its samples is not measured. Of two values of one GPU, which differ
+// in their host label only, the larger one stays.
+func decodeUse(vector model.Vector, asked time.Time, from origin) (map[string]Use, int) {
+	nodes, taken, dropped := map[string]readings{}, map[string]time.Time{}, 0
 	for _, sample := range vector {
-		node, reason := from.node(sample.Metric)
-		if reason != "" {
-			dropped[reason]++
-			continue
-		}
-		of, ok := nodes[node]
-		if !ok {
-			of = readings{values: map[string]map[GPUID]model.SampleValue{}, taken: map[string]time.Time{}}
-			nodes[node] = of
-		}
-		kind := string(sample.Metric[labelReading])
-		if timed, isTime := strings.CutSuffix(kind, timeSuffix); isTime {
-			reason = of.addTime(timed, asked, sample)
-		} else {
-			reason = of.addValue(kind, sample, largest)
-		}
-		if reason != "" {
-			dropped[reason]++
-		}
-	}
-	return nodes, dropped
-}
-
-func (r readings) addTime(kind string, asked time.Time, sample *model.Sample) (reason string) {
-	age, ok := ageOf(sample.Timestamp, sample.Value)
-	if !ok {
-		return dropBadValue
-	}
-	taken := asked.Add(-age)
-	if known, ok := r.taken[kind]; !ok || taken.Before(known) {
-		r.taken[kind] = taken
-	}
-	return ""
-}
-
-func (r readings) addValue(kind string, sample *model.Sample, largest map[string]float64) (reason string) {
-	id, ok := gpuOf(sample.Metric)
-	if !ok {
-		return dropNoGPU
-	}
-	// A kind that was not asked for has no largest value, so that only 0 passes; NaN passes nowhere.
-	if !inBounds(sample.Value, largest[kind]) {
-		return dropBadValue
-	}
-	gpus := r.values[kind]
-	if gpus == nil {
-		gpus = map[GPUID]model.SampleValue{}
-		r.values[kind] = gpus
-	}
-	gpus[id] = max(gpus[id], sample.Value)
-	return ""
-}
-
-// decodeUtilisation returns the utilisation by node. The engine's activity counts where a GPU has both readings; a
-// reading without a sample time counts for nothing.
-func decodeUtilisation(vector model.Vector, asked time.Time, from origin) (map[string]Utilisation, drops) {
-	nodes, dropped := collect(vector, asked, from, map[string]float64{readingEngine: 1, readingUtil: 100})
-	decoded := make(map[string]Utilisation, len(nodes))
-	for node, of := range nodes {
-		var u Utilisation
-		seen := map[GPUID]bool{}
-		for _, reading := range []struct {
-			kind string
-			full float64
-		}{{readingEngine, 1}, {readingUtil, 100}} {
-			taken, timed := of.taken[reading.kind]
-			for id, value := range of.values[reading.kind] {
-				if !timed || seen[id] {
-					continue
-				}
-				seen[id] = true
-				u.GPUs = append(u.GPUs, GPUUtilisation{GPUID: id, Milli: milliOf(value, reading.full)})
-				u.Time = older(u.Time, taken)
+		node, known := from.node(sample.Metric)
+		id, ofGPU := gpuOf(sample.Metric)
+		kind := sample.Metric[labelReading]
+		age, timed := ageOf(sample.Timestamp, sample.Value)
+		switch largest, isValue := largestReading[kind]; {
+		case known && kind == readingTime && timed:
+			taken[node] = older(taken[node], asked.Add(-age))
+		case known && isValue && ofGPU && inBounds(sample.Value, largest):
+			if nodes[node] == nil {
+				nodes[node] = readings{}
 			}
-		}
-		if len(u.GPUs) == 0 {
-			continue
-		}
-		slices.SortFunc(u.GPUs, func(a, b GPUUtilisation) int { return compareGPUs(a.GPUID, b.GPUID) })
-		sum := 0
-		for _, gpu := range u.GPUs {
-			sum += gpu.Milli
-		}
-		u.MeanMilli = sum / len(u.GPUs)
-		decoded[node] = u
-	}
-	return decoded, dropped
-}
-
-// decodeMemory returns the use of the framebuffers by node. A GPU needs both used and free memory to count.
-func decodeMemory(vector model.Vector, asked time.Time, from origin) (map[string]Memory, drops) {
-	nodes, dropped := collect(vector, asked, from,
-		map[string]float64{readingUsed: maxMemoryMiB, readingFree: maxMemoryMiB, readingReserved: maxMemoryMiB})
-	decoded := make(map[string]Memory, len(nodes))
-	for node, of := range nodes {
-		taken, timed := of.taken[readingUsed]
-		if !timed {
-			continue
-		}
-		m := Memory{Time: taken}
-		for id, used := range of.values[readingUsed] {
-			free, ok := of.values[readingFree][id]
-			if !ok {
-				continue
+			if nodes[node][kind] == nil {
+				nodes[node][kind] = map[GPUID]model.SampleValue{}
 			}
-			m.GPUs = append(m.GPUs, GPUMemory{
-				GPUID:       id,
-				UsedMiB:     mebibytesOf(used),
-				FreeMiB:     mebibytesOf(free),
-				ReservedMiB: mebibytesOf(of.values[readingReserved][id]),
-			})
-		}
-		if len(m.GPUs) == 0 {
-			continue
-		}
-		slices.SortFunc(m.GPUs, func(a, b GPUMemory) int { return compareGPUs(a.GPUID, b.GPUID) })
-		decoded[node] = m
-	}
-	return decoded, dropped
-}
-
-// decodeFaults returns the failed row remaps and the exporter's own counts of fatal XIDs by node, as last seen at the
-// time asked.
-func decodeFaults(vector model.Vector, asked time.Time, fatal map[int]bool, from origin) (faultsByNode, drops) {
-	faults, dropped := faultsByNode{}, drops{}
-	for _, sample := range vector {
-		node, id, reason := from.locate(sample.Metric)
-		if reason == "" && !(sample.Value > 0) {
-			reason = dropBadValue
-		}
-		fault := Fault{GPUID: id, Time: asked}
-		switch string(sample.Metric[labelReading]) {
-		case readingRowRemap:
-		case readingXIDCount:
-			code, err := strconv.Atoi(string(sample.Metric[labelXID]))
-			if err != nil || !fatal[code] {
-				reason = cmp.Or(reason, dropBadValue)
-			}
-			fault.XID = code
+			nodes[node][kind][id] = max(nodes[node][kind][id], sample.Value)
 		default:
-			reason = cmp.Or(reason, dropBadValue)
+			dropped++
 		}
-		if reason != "" {
-			dropped[reason]++
-			continue
-		}
-		faults.add(node, fault)
 	}
-	return faults, dropped
+	decoded := make(map[string]Use, len(nodes))
+	for node, of := range nodes {
+		if gpus := of.gpus(); !taken[node].IsZero() && len(gpus) > 0 {
+			decoded[node] = Use{Time: taken[node], MeanMilli: meanOf(gpus), GPUs: gpus}
+		}
+	}
+	return decoded, dropped
+}
+
+// gpus returns the GPUs whose utilization is known.
+func (r readings) gpus() []GPUUse {
+	milli := map[GPUID]int{}
+	for id, value := range r[readingUtil] {
+		milli[id] = milliOf(value, largestReading[readingUtil])
+	}
+	for id, value := range r[readingEngine] {
+		milli[id] = milliOf(value, largestReading[readingEngine])
+	}
+	gpus := make([]GPUUse, 0, len(milli))
+	for id, busy := range milli {
+		gpu := GPUUse{GPUID: id, Milli: busy}
+		used, usedKnown := r[readingUsed][id]
+		free, freeKnown := r[readingFree][id]
+		if usedKnown && freeKnown {
+			gpu.UsedMiB, gpu.FreeMiB = mebibytesOf(used), mebibytesOf(free)
+		}
+		gpus = append(gpus, gpu)
+	}
+	slices.SortFunc(gpus, func(a, b GPUUse) int { return compareGPUs(a.GPUID, b.GPUID) })
+	return gpus
+}
+
+func meanOf(gpus []GPUUse) int {
+	sum := 0
+	for _, gpu := range gpus {
+		sum += gpu.Milli
+	}
+	return sum / len(gpus)
 }
 
 func older(a, b time.Time) time.Time {

@@ -2,7 +2,6 @@ package signals
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +25,9 @@ const largestFigure = 1e15
 // FigureReader reads what nodes achieve in the background. A nil reader, which is a source that is not configured,
 // knows nothing.
 type FigureReader struct {
-	client                        *client
+	source
 	hostLabels                    []model.LabelName
 	nodes                         func() []Node
-	report                        *reporter
-	interval, maxAge              time.Duration
 	latencyQuery, throughputQuery string
 
 	snapshot atomic.Pointer[FigureSnapshot]
@@ -77,35 +74,26 @@ func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFacto
 	}
 	return share(factory, args, func() (*FigureReader, error) {
 		r, err := newFigureReader(klog.FromContext(ctx), args, nodes)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			r.begin(ctx, factory.Core().V1().Nodes().Informer().HasSynced, r.round)
 		}
-		known := factory.Core().V1().Nodes().Informer().HasSynced
-		go func() {
-			defer r.client.close()
-			everyOnceKnown(ctx, known, r.interval, r.round)
-		}()
-		return r, nil
+		return r, err
 	})
 }
 
 func newFigureReader(logger klog.Logger, args *config.SLOSignals, nodes func() []Node) (*FigureReader, error) {
-	c, err := newClient(&args.Prometheus)
+	s, err := newSource(logger, &args.Prometheus)
 	if err != nil {
 		return nil, err
 	}
-	registerMetrics()
 	r := &FigureReader{
-		client:          c,
+		source:          s,
 		hostLabels:      newQueries(args.HostLabels, nil).hostLabels,
 		nodes:           nodes,
-		report:          newReporter(logger, c.server),
-		interval:        args.Prometheus.Interval.Duration,
-		maxAge:          args.MaxAge.Duration,
 		latencyQuery:    args.LatencyMsQuery,
 		throughputQuery: args.ThroughputQuery,
 	}
-	r.snapshot.Store(&FigureSnapshot{maxAge: r.maxAge})
+	r.snapshot.Store(&FigureSnapshot{maxAge: args.MaxAge.Duration})
 	return r, nil
 }
 
@@ -117,62 +105,49 @@ func (r *FigureReader) Snapshot() *FigureSnapshot {
 	return r.snapshot.Load()
 }
 
-// round asks for all figures at once and publishes what came. A figure whose query failed keeps what it had.
+// round asks for all figures and publishes what came. A figure whose query failed keeps what it had.
 func (r *FigureReader) round(ctx context.Context) {
 	from, next := newOrigin(r.hostLabels, r.nodes()), *r.Snapshot()
-	var wg sync.WaitGroup
-	var states [2]state
-	ask := func(i int, signal, query string, worse func(a, b float64) float64, into *figures) {
-		if states[i].signal = signal; query != "" {
-			wg.Go(func() { states[i] = r.read(ctx, signal, query, worse, from, into) })
+	var t trouble
+	ask := func(signal, query string, worse func(a, b float64) float64, into *figures) {
+		if query == "" {
+			return
 		}
+		asked, dropped := time.Now(), 0
+		vector, err := r.client.vector(ctx, query, next.maxAge)
+		if err != nil {
+			t.fails(signal, err)
+		} else {
+			into.byNode, dropped = decodeFigures(vector, worse, from)
+			into.time = asked
+		}
+		r.account(signal, dropped, err, len(into.fresh(asked, next.maxAge)), into.time)
 	}
-	ask(0, signalLatency, r.latencyQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
-	ask(1, signalThroughput, r.throughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
-	wg.Wait()
+	ask(signalLatency, r.latencyQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
+	ask(signalThroughput, r.throughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
 	if ctx.Err() != nil {
 		// The end of the scheduler is no failure of the server.
 		return
 	}
 	r.snapshot.Store(&next)
-	r.report.report(states[:])
-}
-
-// read asks for one kind of figures and, where an answer comes, replaces what was known.
-func (r *FigureReader) read(ctx context.Context, signal, query string, worse func(a, b float64) float64, from origin,
-	into *figures) state {
-	asked := time.Now()
-	vector, err := r.client.vector(ctx, query, r.maxAge)
-	var dropped drops
-	if err == nil {
-		byNode, unused := decodeFigures(vector, worse, from)
-		*into, dropped = figures{byNode: byNode, time: asked}, unused
-	}
-	account(r.client.server, signal, time.Since(asked), dropped, err)
-	metricEntries.WithLabelValues(r.client.server, signal).Set(float64(len(into.fresh(asked, r.maxAge))))
-	if !into.time.IsZero() {
-		metricAge.WithLabelValues(r.client.server, signal).Set(time.Since(into.time).Seconds())
-	}
-	return stateOf(signal, err)
+	r.report(t)
 }
 
 // decodeFigures takes the worst of several series of one node. Zero is no figure but the lack of one: it is what
 // exporters write for a node on which nothing runs.
-func decodeFigures(vector model.Vector, worse func(a, b float64) float64, from origin) (map[string]float64, drops) {
-	byNode, dropped := make(map[string]float64, len(vector)), drops{}
+func decodeFigures(vector model.Vector, worse func(a, b float64) float64, from origin) (map[string]float64, int) {
+	byNode, dropped := make(map[string]float64, len(vector)), 0
 	for _, sample := range vector {
-		node, reason := from.node(sample.Metric)
-		switch value := float64(sample.Value); {
-		case reason != "":
-			dropped[reason]++
-		case !inBounds(sample.Value, largestFigure) || value == 0:
-			dropped[dropBadValue]++
-		default:
-			if known, ok := byNode[node]; ok {
-				value = worse(known, value)
-			}
-			byNode[node] = value
+		node, ok := from.node(sample.Metric)
+		if !ok || !inBounds(sample.Value, largestFigure) || sample.Value == 0 {
+			dropped++
+			continue
 		}
+		value := float64(sample.Value)
+		if known, ok := byNode[node]; ok {
+			value = worse(known, value)
+		}
+		byNode[node] = value
 	}
 	return byNode, dropped
 }

@@ -1,56 +1,55 @@
 package signals
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
+	"context"
+	"sync/atomic"
 	"time"
+
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/apis/config"
 )
+
+// Names of the GPU signals in logs and metrics.
+const (
+	signalUse    = "gpu_use"
+	signalFaults = "gpu_faults"
+)
+
+// minCoveredPercent of the GPU nodes must have a sample that counts, otherwise use counts for none: a node must not be
+// favored or shunned for being measured.
+const minCoveredPercent = 80
 
 // GPUSnapshot is what was known of the GPUs after one round of queries. It never changes; what is in it is shared and
 // must not be written to. The zero value knows nothing.
 type GPUSnapshot struct {
-	ages        sampleAges
-	faultWindow time.Duration
-
-	utilisation   map[string]Utilisation
-	utilisationOn bool
-	memory        map[string]Memory
-	memoryOn      bool
-	// xidFaults and otherFaults come from two queries, and one may fail; faults is both.
-	xidFaults, otherFaults, faults faultsByNode
+	maxAge, faultWindow time.Duration
+	use                 map[string]Use
+	// covered is set if enough nodes have a sample that counts.
+	covered bool
+	faults  map[string][]Fault
 }
 
-// Utilisation is how busy the GPUs of a node were.
-type Utilisation struct {
+// Use is how the GPUs of a node were used.
+type Use struct {
 	// Time of the oldest sample in it, by the scheduler's clock: pods bound to the node after it are not yet in it.
 	Time time.Time
-	// MeanMilli is the mean of GPUs in thousandths.
+	// MeanMilli is the mean utilization of GPUs in thousandths.
 	MeanMilli int
-	// GPUs in order of index, then UUID. A GPU without a sample is missing.
-	GPUs []GPUUtilisation
+	// GPUs in order of index, then UUID. A GPU whose utilization is not measured is missing.
+	GPUs []GPUUse
 }
 
-// GPUUtilisation is the share of time in which the GPU's engine was active (DCGM_FI_PROF_GR_ENGINE_ACTIVE) or, where
-// that is not measured, in which at least one kernel ran (DCGM_FI_DEV_GPU_UTIL).
-type GPUUtilisation struct {
+// GPUUse is how one GPU was used.
+type GPUUse struct {
 	GPUID
-	// Milli is from 0 to 1000.
+	// Milli, from 0 to 1000, is the share of time in which the GPU's engine was active (DCGM_FI_PROF_GR_ENGINE_ACTIVE)
+	// or, where that is not measured, in which at least one kernel ran (DCGM_FI_DEV_GPU_UTIL).
 	Milli int
-}
-
-// Memory is how the framebuffers of a node's GPUs were used.
-type Memory struct {
-	// Time of the oldest sample in it, by the scheduler's clock.
-	Time time.Time
-	// GPUs in order of index, then UUID. A GPU whose used or free memory is not known is missing.
-	GPUs []GPUMemory
-}
-
-// GPUMemory is the use of one GPU's framebuffer. Reserved is what the driver keeps, 0 where it is not exported.
-type GPUMemory struct {
-	GPUID
-	UsedMiB, FreeMiB, ReservedMiB int64
+	// UsedMiB and FreeMiB are of the framebuffer, both 0 where one is not known.
+	UsedMiB, FreeMiB int64
 }
 
 // Fault is a reason to keep new work off a GPU.
@@ -62,107 +61,137 @@ type Fault struct {
 	Time time.Time
 }
 
-// Reason names the fault for a message to a user.
-func (f Fault) Reason() string {
-	if f.XID != 0 {
-		return fmt.Sprintf("fatal XID %d", f.XID)
+// Use returns how the GPUs of a node are used. Not ok is that nothing is known, and the node must be treated as any
+// other: there is no sample, it is too old at the time now, or too few nodes have one.
+func (s *GPUSnapshot) Use(node string, now time.Time) (use Use, ok bool) {
+	use, ok = s.use[node]
+	if !ok || !s.covered || now.Sub(use.Time) >= s.maxAge {
+		return Use{}, false
 	}
-	return "row remap failure"
-}
-
-// Utilisation returns the utilisation of a node and the weight, from 0 to 1, that it has at the time now by its age.
-// At weight 0 nothing is known and the node must be treated as any other: there is no sample, it is too old, or too
-// few nodes have one.
-func (s *GPUSnapshot) Utilisation(node string, now time.Time) (Utilisation, float64) {
-	if !s.utilisationOn {
-		return Utilisation{}, 0
-	}
-	u, ok := s.utilisation[node]
-	if !ok {
-		return Utilisation{}, 0
-	}
-	return u, s.ages.weight(now.Sub(u.Time))
-}
-
-// Memory returns the use of a node's framebuffers and its weight, as Utilisation does.
-func (s *GPUSnapshot) Memory(node string, now time.Time) (Memory, float64) {
-	if !s.memoryOn {
-		return Memory{}, 0
-	}
-	m, ok := s.memory[node]
-	if !ok {
-		return Memory{}, 0
-	}
-	return m, s.ages.weight(now.Sub(m.Time))
+	return use, true
 }
 
 // Faults returns the faults of a node that still count at the time now, in order of index and UUID, nil if there are
 // none. A fault counts for the configured window, coverage or not: its presence is knowledge, its absence is none.
 func (s *GPUSnapshot) Faults(node string, now time.Time) []Fault {
-	all := s.faults[node]
-	expired := func(f Fault) bool { return now.Sub(f.Time) >= s.faultWindow }
-	if !slices.ContainsFunc(all, expired) {
-		return all
-	}
 	var active []Fault
-	for _, fault := range all {
-		if !expired(fault) {
+	for _, fault := range s.faults[node] {
+		if now.Sub(fault.Time) < s.faultWindow {
 			active = append(active, fault)
 		}
 	}
 	return active
 }
 
-// sampleAges are the ages between which a sample loses its weight.
-type sampleAges struct {
-	full, zero time.Duration
-}
-
-// weight is 1 up to the age full and falls linearly to 0 at the age zero.
-func (a sampleAges) weight(age time.Duration) float64 {
-	switch {
-	case age >= a.zero:
-		return 0
-	case age <= a.full:
-		return 1
-	}
-	return float64(a.zero-age) / float64(a.zero-a.full)
-}
-
-// faultsByNode holds at most one fault for a GPU and XID, the latest.
-type faultsByNode map[string][]Fault
-
-func (f faultsByNode) add(node string, fault Fault) {
-	for i, known := range f[node] {
-		if known.GPUID == fault.GPUID && known.XID == fault.XID {
-			if fault.Time.After(known.Time) {
-				f[node][i].Time = fault.Time
-			}
-			return
+// coverage returns how many of the nodes have a sample that counts, and the time of the newest, zero if there is none.
+func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest time.Time) {
+	for _, node := range nodes {
+		use, ok := s.use[node.Name]
+		if ok && now.Sub(use.Time) < s.maxAge {
+			covered++
+		}
+		if use.Time.After(newest) {
+			newest = use.Time
 		}
 	}
-	f[node] = append(f[node], fault)
+	return covered, newest
 }
 
-// mergeFaults returns the union in the order that Faults promises, and leaves its arguments as they are.
-func mergeFaults(sources ...faultsByNode) faultsByNode {
-	merged := faultsByNode{}
-	for _, source := range sources {
-		for node, faults := range source {
-			for _, fault := range faults {
-				merged.add(node, fault)
-			}
+// GPUReader reads the live signals of GPUs in the background. A nil reader, which is a signal that is not configured,
+// knows nothing.
+type GPUReader struct {
+	source
+	queries  queries
+	nodes    func() []Node
+	fatal    map[int]bool
+	snapshot atomic.Pointer[GPUSnapshot]
+}
+
+// StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
+// it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
+// says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make
+// them, share one reader, with the context and the nodes of the first. It fails when files that args name cannot be
+// read; it does not wait for the server.
+func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals,
+	nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
+	if args == nil {
+		return nil, nil
+	}
+	return share(factory, args, func() (*GPUReader, error) {
+		r, err := newGPUReader(klog.FromContext(ctx), args, nodes)
+		if err == nil {
+			r.begin(ctx, known, r.round)
 		}
-	}
-	for _, faults := range merged {
-		slices.SortFunc(faults, func(a,
-			b Fault) int {
-			return cmp.Or(compareGPUs(a.GPUID, b.GPUID), cmp.Compare(a.XID, b.XID))
-		})
-	}
-	return merged
+		return r, err
+	})
 }
 
-func compareGPUs(a, b GPUID) int {
-	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
+func newGPUReader(logger klog.Logger, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
+	s, err := newSource(logger, &args.Prometheus)
+	if err != nil {
+		return nil, err
+	}
+	r := &GPUReader{
+		source:  s,
+		queries: newQueries(args.HostLabels, args.Prometheus.MatchLabels),
+		nodes:   nodes,
+		fatal:   map[int]bool{},
+	}
+	for _, code := range args.FatalXIDs {
+		r.fatal[int(code)] = true
+	}
+	r.snapshot.Store(&GPUSnapshot{maxAge: args.MaxAge.Duration, faultWindow: args.FaultWindow.Duration})
+	return r, nil
+}
+
+// Snapshot returns what is known now, never nil. It is one atomic load.
+func (r *GPUReader) Snapshot() *GPUSnapshot {
+	if r == nil {
+		return &GPUSnapshot{}
+	}
+	return r.snapshot.Load()
+}
+
+// round asks for both signals and publishes what came. A signal whose query failed keeps what it had.
+func (r *GPUReader) round(ctx context.Context) {
+	nodes := r.nodes()
+	from := newOrigin(r.queries.hostLabels, nodes)
+	next := *r.Snapshot()
+	var t trouble
+	r.readUse(ctx, nodes, from, &next, &t)
+	r.readFaults(ctx, from, &next, &t)
+	if ctx.Err() != nil {
+		// The end of the scheduler is no failure of the server.
+		return
+	}
+	r.snapshot.Store(&next)
+	r.report(t)
+}
+
+func (r *GPUReader) readUse(ctx context.Context, nodes []Node, from origin, next *GPUSnapshot, t *trouble) {
+	asked, dropped := time.Now(), 0
+	vector, err := r.client.vector(ctx, r.queries.use(), next.maxAge)
+	if err == nil {
+		next.use, dropped = decodeUse(vector, asked, from)
+	}
+	covered, newest := next.coverage(nodes, time.Now())
+	// A cluster without GPU nodes has nothing to weigh.
+	next.covered = len(nodes) > 0 && covered*100 >= minCoveredPercent*len(nodes)
+	r.account(signalUse, dropped, err, len(next.use), newest)
+	if err != nil {
+		t.fails(signalUse, err)
+	} else if len(nodes) > 0 && !next.covered {
+		t.uncovered, t.covered, t.nodes = true, covered, len(nodes)
+	}
+}
+
+func (r *GPUReader) readFaults(ctx context.Context, from origin, next *GPUSnapshot, t *trouble) {
+	asked, dropped := time.Now(), 0
+	matrix, err := r.client.matrix(ctx, r.queries.faults(next.faultWindow), next.maxAge)
+	if err != nil {
+		t.fails(signalFaults, err)
+	} else {
+		next.faults, dropped = decodeFaults(matrix, asked, r.fatal, from)
+	}
+	r.account(signalFaults, dropped, err, len(next.faults), time.Time{})
 }

@@ -1,11 +1,15 @@
 package signals
 
 import (
-	"maps"
+	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/model"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -14,11 +18,10 @@ type Offering struct {
 	InstanceType, CapacityType, Zone string
 }
 
-// PriceSnapshot is what was known of prices after one round of queries. It never changes. The zero value knows nothing.
-type PriceSnapshot struct {
-	maxAge    time.Duration
-	nodes     quotes[string]
-	offerings quotes[Offering]
+// priced is what a price is of: a node, or an offering.
+type priced struct {
+	node     string
+	offering Offering
 }
 
 // quote is a price an hour and the time at which it was last given.
@@ -27,64 +30,138 @@ type quote struct {
 	time    time.Time
 }
 
-type quotes[K comparable] map[K]quote
+// PriceSnapshot is what was known of prices after one round of queries. It never changes. The zero value knows nothing.
+type PriceSnapshot struct {
+	maxAge time.Duration
+	quotes map[priced]quote
+}
 
 // Node returns the price an hour of a node (OpenCost); ok is false if it is unknown or was last given too long before
 // now.
 func (s *PriceSnapshot) Node(name string, now time.Time) (perHour price.MicroDollars, ok bool) {
-	return s.nodes.fresh(name, now, s.maxAge)
+	return s.fresh(priced{node: name}, now)
 }
 
 // Offering returns the price an hour of nodes of an offering (Karpenter); ok is as with Node.
 func (s *PriceSnapshot) Offering(of Offering, now time.Time) (perHour price.MicroDollars, ok bool) {
-	return s.offerings.fresh(of, now, s.maxAge)
+	return s.fresh(priced{offering: of}, now)
 }
 
-func (q quotes[K]) fresh(key K, now time.Time, maxAge time.Duration) (price.MicroDollars, bool) {
-	known, ok := q[key]
-	if !ok || now.Sub(known.time) >= maxAge {
+func (s *PriceSnapshot) fresh(of priced, now time.Time) (price.MicroDollars, bool) {
+	known, ok := s.quotes[of]
+	if !ok || now.Sub(known.time) >= s.maxAge {
 		return 0, false
 	}
 	return known.perHour, true
 }
 
-// update returns q with what an answer given at the time now brought; prices that it lacks stay until they are too old.
-func (q quotes[K]) update(vector model.Vector, now time.Time, maxAge time.Duration,
-	keyOf func(model.Metric) (K, bool)) (quotes[K], drops) {
-	next, dropped := maps.Clone(q), drops{}
-	if next == nil {
-		next = make(quotes[K], len(vector))
-	}
-	maps.DeleteFunc(next, func(_ K, known quote) bool { return now.Sub(known.time) >= maxAge })
-	given := make(map[K]bool, len(vector))
-	for _, sample := range vector {
-		key, ok := keyOf(sample.Metric)
-		if !ok {
-			dropped[dropNoHost]++
-			continue
+// update takes over what an answer given at the time now brought; prices that it lacks stay until they are too old.
+func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int) {
+	next := make(map[priced]quote, len(vector))
+	for of, known := range s.quotes {
+		if now.Sub(known.time) < s.maxAge {
+			next[of] = known
 		}
+	}
+	given := make(map[priced]bool, len(vector))
+	for _, sample := range vector {
+		of, known := pricedBy(sample.Metric)
 		perHour, ok := priceOf(sample.Value)
-		if !ok {
-			dropped[dropBadValue]++
+		if !known || !ok {
+			dropped++
 			continue
 		}
 		// Two exporters may disagree while one of them is behind; the dearer price is the safer one.
-		if given[key] {
-			perHour = max(perHour, next[key].perHour)
+		if given[of] {
+			perHour = max(perHour, next[of].perHour)
 		}
-		given[key] = true
-		next[key] = quote{perHour: perHour, time: now}
+		given[of] = true
+		next[of] = quote{perHour: perHour, time: now}
 	}
-	return next, dropped
+	s.quotes = next
+	return dropped
 }
 
-func costNode(metric model.Metric) (string, bool) { return firstLabel(metric, costNodeLabels) }
-
-func offeringOf(metric model.Metric) (Offering, bool) {
-	o := Offering{
+// pricedBy returns what a series gives the price of; ok is false if it does not say.
+func pricedBy(metric model.Metric) (of priced, ok bool) {
+	if metric[labelReading] == readingNode {
+		of.node = firstLabel(metric, costNodeLabels)
+		return of, of.node != ""
+	}
+	of.offering = Offering{
 		InstanceType: string(metric[labelInstanceType]),
 		CapacityType: string(metric[labelCapacityType]),
 		Zone:         string(metric[labelZone]),
 	}
-	return o, o.InstanceType != "" && o.CapacityType != "" && o.Zone != ""
+	return of, of.offering.InstanceType != "" && of.offering.CapacityType != "" && of.offering.Zone != ""
+}
+
+// signalPrices is the name of the prices in logs and metrics.
+const signalPrices = "prices"
+
+// priceLookback is how old a price sample may be for the server to give it: five minutes, the server's own default.
+const priceLookback = 5 * time.Minute
+
+// PriceReader reads prices in the background. A nil reader, which is a source that is not configured, knows nothing.
+type PriceReader struct {
+	source
+	query    string
+	snapshot atomic.Pointer[PriceSnapshot]
+}
+
+// StartPrices starts to read the prices that args, with defaults set and validated, ask for, until ctx ends; without
+// args it returns nil. Readers are shared and errors arise as with StartGPU.
+func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactory,
+	args *config.PriceSignals) (*PriceReader, error) {
+	if args == nil {
+		return nil, nil
+	}
+	return share(factory, args, func() (*PriceReader, error) {
+		s, err := newSource(klog.FromContext(ctx), &args.Prometheus)
+		if err != nil {
+			return nil, err
+		}
+		r := &PriceReader{source: s, query: newQueries(nil, args.Prometheus.MatchLabels).prices()}
+		r.snapshot.Store(&PriceSnapshot{maxAge: args.MaxAge.Duration})
+		// What has a price need not be known.
+		r.begin(ctx, func() bool { return true }, r.round)
+		return r, nil
+	})
+}
+
+// Snapshot returns what is known now, never nil. It is one atomic load.
+func (r *PriceReader) Snapshot() *PriceSnapshot {
+	if r == nil {
+		return &PriceSnapshot{}
+	}
+	return r.snapshot.Load()
+}
+
+// round asks for all prices and publishes what came. A query that fails leaves what was known.
+func (r *PriceReader) round(ctx context.Context) {
+	next := *r.Snapshot()
+	var t trouble
+	asked, dropped := time.Now(), 0
+	vector, err := r.client.vector(ctx, r.query, priceLookback)
+	if ctx.Err() != nil {
+		// The end of the scheduler is no failure of the server.
+		return
+	}
+	if err != nil {
+		t.fails(signalPrices, err)
+	} else {
+		dropped = next.update(vector, asked)
+	}
+	entries, newest := 0, time.Time{}
+	for _, q := range next.quotes {
+		if asked.Sub(q.time) < next.maxAge {
+			entries++
+		}
+		if q.time.After(newest) {
+			newest = q.time
+		}
+	}
+	r.account(signalPrices, dropped, err, entries, newest)
+	r.snapshot.Store(&next)
+	r.report(t)
 }

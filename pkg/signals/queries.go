@@ -15,12 +15,10 @@ import (
 // writes them.
 const (
 	metricEngineActive    = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-	MetricGPUUtil         = "DCGM_FI_DEV_GPU_UTIL"
+	metricGPUUtil         = "DCGM_FI_DEV_GPU_UTIL"
 	metricMemoryUsed      = "DCGM_FI_DEV_FB_USED"
 	metricMemoryFree      = "DCGM_FI_DEV_FB_FREE"
-	metricMemoryReserved  = "DCGM_FI_DEV_FB_RESERVED"
 	metricXID             = "DCGM_FI_DEV_XID_ERRORS"
-	metricXIDCount        = "DCGM_EXP_XID_ERRORS_COUNT"
 	metricRowRemapFailure = "DCGM_FI_DEV_ROW_REMAP_FAILURE"
 
 	metricNodeCost      = "node_total_hourly_cost"
@@ -29,10 +27,9 @@ const (
 
 // Labels of those series.
 const (
-	LabelIndex    model.LabelName = "gpu"
-	LabelUUID     model.LabelName = "UUID"
+	labelIndex    model.LabelName = "gpu"
+	labelUUID     model.LabelName = "UUID"
 	labelInstance model.LabelName = "GPU_I_ID"
-	labelXID      model.LabelName = "xid"
 
 	labelInstanceType model.LabelName = "instance_type"
 	labelCapacityType model.LabelName = "capacity_type"
@@ -43,16 +40,17 @@ const (
 // every expression.
 const labelReading model.LabelName = "berth_reading"
 
-// Values of labelReading. A kind of reading with timeSuffix is the time of its samples.
+// Values of labelReading.
 const (
+	readingTime     = "time"
 	readingEngine   = "engine"
 	readingUtil     = "util"
 	readingUsed     = "used"
 	readingFree     = "free"
-	readingReserved = "reserved"
+	readingXID      = "xid"
 	readingRowRemap = "row_remap"
-	readingXIDCount = "xid_count"
-	timeSuffix      = "_time"
+	readingNode     = "node"
+	readingOffering = "offering"
 )
 
 // costNodeLabels may name the node of a price by node, the first one present decides. Prometheus renames a label of the
@@ -82,102 +80,75 @@ func newQueries(hostLabels []string, matchLabels map[string]string) queries {
 	return q
 }
 
-// utilisation brings, for each GPU, the busiest of its series: one GPU has several when it is cut into MIG instances
-// or when the exporter writes one for each pod that shares it.
-func (q queries) utilisation() string {
-	return or(
-		tag(readingEngine, q.max(InRange(q.selector(metricEngineActive), 1))),
-		tag(readingEngine+timeSuffix, q.oldest(metricEngineActive)),
-		tag(readingUtil, q.max(InRange(q.selector(MetricGPUUtil), 100))),
-		tag(readingUtil+timeSuffix, q.oldest(MetricGPUUtil)),
-	)
-}
-
-// memory adds up the MIG instances of a GPU, each taken once however many pods share it.
-func (q queries) memory() string {
-	total := func(metric string) string {
-		perInstance := Aggregate("max", append(q.gpuLabels(), labelInstance), InRange(q.selector(metric), maxMemoryMiB))
-		return Aggregate("sum", q.gpuLabels(), perInstance)
+// use brings, for each GPU, the busiest of its series: one GPU has several when it is cut into MIG instances or when the
+// exporter writes one for each pod that shares it. It adds up the memory of the MIG instances of a GPU, each taken once
+// however many pods share it. An instant query stamps its values with the time of the query, so the time of the oldest
+// sample on each host is asked for as well.
+func (q queries) use() string {
+	memory := func(metric string) string {
+		perInstance := aggregate("max", append(q.gpuLabels(), labelInstance), inRange(q.selector(metric), maxMemoryMiB))
+		return aggregate("sum", q.gpuLabels(), perInstance)
 	}
+	engine, util := q.selector(metricEngineActive), q.selector(metricGPUUtil)
 	return or(
-		tag(readingUsed, total(metricMemoryUsed)),
-		tag(readingFree, total(metricMemoryFree)),
-		tag(readingReserved, total(metricMemoryReserved)),
-		tag(readingUsed+timeSuffix, q.oldest(metricMemoryUsed)),
+		tag(readingEngine, q.max(inRange(engine, 1))),
+		tag(readingUtil, q.max(inRange(util, 100))),
+		tag(readingUsed, memory(metricMemoryUsed)),
+		tag(readingFree, memory(metricMemoryFree)),
+		tag(readingTime, aggregate("min", q.hostLabels, or("timestamp("+engine+")", "timestamp("+util+")"))),
 	)
 }
 
-// xidHistory brings the codes over the window of each GPU that has one now, and the points in time that were looked
-// at as a series without labels: a GPU's own series may have ended before the window does.
-func (q queries) xidHistory(window time.Duration) string {
+// faults brings the XID codes over the window of each GPU that has one now, the GPUs with a failed row remap, and the
+// points in time that were looked at as a series without labels: a GPU's own series may have ended before the window
+// does.
+func (q queries) faults(window time.Duration) string {
 	selector := q.selector(metricXID)
-	codes := q.max(InRange(selector, largestXID))
+	codes := q.max(inRange(selector, largestXID))
 	// "@ end()" makes the condition one lookup instead of one for each step.
-	now := q.max(InRange(selector+" @ end()", largestXID)) + " > 0"
-	return fmt.Sprintf("((%s and on (%s) (%s)) or vector(0))[%s:%s]",
-		codes, join(q.gpuLabels()), now, promDuration(window), promDuration(xidStep(window)))
+	now := q.max(inRange(selector+" @ end()", largestXID)) + " > 0"
+	return fmt.Sprintf("(%s)[%s:%s]", or(
+		tag(readingXID, fmt.Sprintf("(%s and on (%s) (%s))", codes, join(q.gpuLabels()), now)),
+		tag(readingRowRemap, q.max(inRange(q.selector(metricRowRemapFailure), 1)+" > 0")),
+		"vector(0)",
+	), promDuration(window), promDuration(xidStep(window)))
 }
 
 func xidStep(window time.Duration) time.Duration {
 	return max(window/xidSteps, 30*time.Second).Truncate(time.Second)
 }
 
-// faults brings GPUs with a failed row remap, and those for which the exporter's own count of XID errors, which is
-// optional, was above nothing in the window: it sees the fatal code that another code overwrote within a scrape.
-func (q queries) faults(fatalXIDs []int32, window time.Duration) string {
-	parts := []string{tag(readingRowRemap, q.max(InRange(q.selector(metricRowRemapFailure), 1)+" > 0"))}
-	if len(fatalXIDs) > 0 {
-		var codes []string
-		for _, code := range fatalXIDs {
-			codes = append(codes, strconv.Itoa(int(code)))
-		}
-		selector := q.selector(metricXIDCount, fmt.Sprintf("%s=~%q", labelXID, strings.Join(codes, "|")))
-		counts := fmt.Sprintf("max_over_time(%s[%s]) > 0", selector, promDuration(window))
-		parts = append(parts, tag(readingXIDCount, Aggregate("max", append(q.gpuLabels(), labelXID), counts)))
-	}
-	return or(parts...)
+// prices brings the prices of nodes (OpenCost) and of offerings (Karpenter).
+func (q queries) prices() string {
+	offering := []model.LabelName{labelInstanceType, labelCapacityType, labelZone}
+	return or(
+		tag(readingNode, aggregate("max", costNodeLabels, q.selector(metricNodeCost))),
+		tag(readingOffering, aggregate("max", offering, q.selector(metricOfferingPrice))),
+	)
 }
 
-func (q queries) nodeCosts() string {
-	return Aggregate("max", costNodeLabels, q.selector(metricNodeCost))
-}
-
-func (q queries) offeringPrices() string {
-	return Aggregate("max", []model.LabelName{labelInstanceType, labelCapacityType, labelZone},
-		q.selector(metricOfferingPrice))
-}
-
-func (q queries) selector(metric string, matchers ...string) string {
-	if q.matchers != "" {
-		matchers = append(matchers, q.matchers)
-	}
-	if len(matchers) == 0 {
+func (q queries) selector(metric string) string {
+	if q.matchers == "" {
 		return metric
 	}
-	return metric + "{" + strings.Join(matchers, ",") + "}"
+	return metric + "{" + q.matchers + "}"
 }
 
 func (q queries) gpuLabels() []model.LabelName {
-	return append(slices.Clone(q.hostLabels), LabelIndex, LabelUUID)
+	return append(slices.Clone(q.hostLabels), labelIndex, labelUUID)
 }
 
 func (q queries) max(expression string) string {
-	return Aggregate("max", q.gpuLabels(), expression)
+	return aggregate("max", q.gpuLabels(), expression)
 }
 
-// oldest brings the time of the oldest sample of metric on each host. An instant query stamps its values with the
-// time of the query, so the time of the sample has to be asked for.
-func (q queries) oldest(metric string) string {
-	return Aggregate("min", q.hostLabels, "timestamp("+q.selector(metric)+")")
-}
-
-// InRange leaves out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
-func InRange(selector string, largest int) string {
+// inRange leaves out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
+func inRange(selector string, largest int) string {
 	return fmt.Sprintf("%s >= 0 <= %d", selector, largest)
 }
 
-// Aggregate aggregates an expression by labels.
-func Aggregate(operator string, by []model.LabelName, expression string) string {
+// aggregate aggregates an expression by labels.
+func aggregate(operator string, by []model.LabelName, expression string) string {
 	return fmt.Sprintf("%s by (%s) (%s)", operator, join(by), expression)
 }
 

@@ -113,7 +113,7 @@ func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 	expect("the server is back", "off for all nodes")
 	nodes = nil
 	expect("the node is gone", "All live signals are read again")
-	failures, err := testutil.GetCounterMetricValue(metricFailures.WithLabelValues(r.client.server, signalUtilisation))
+	failures, err := testutil.GetCounterMetricValue(metricFailures.WithLabelValues(r.client.server, signalUse))
 	if err != nil || failures < 3 {
 		t.Errorf("counted failures: %v (%v), want at least 3", failures, err)
 	}
@@ -130,7 +130,7 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 		case strings.Contains(query, metricEngineActive):
 			answer(200, `{"status":"success","data":{"resultType":"vector","result":[
 				{"metric":{"node":"a","gpu":"0","UUID":"GPU-0","berth_reading":"engine"},"value":[1000,"0.5"]},
-				{"metric":{"node":"a","berth_reading":"engine_time"},"value":[1000,"990"]}]}}`)(w, r)
+				{"metric":{"node":"a","berth_reading":"time"},"value":[1000,"990"]}]}}`)(w, r)
 		case strings.HasSuffix(query, "]"):
 			answer(200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)(w, r)
 		default:
@@ -140,19 +140,23 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 	t.Cleanup(server.Close)
 	r := gpuReader(t, gpuArgs(server.URL), Node{Name: "a"})
 	r.round(t.Context())
-	before, weight := r.Snapshot().Utilisation("a", time.Now())
-	if before.MeanMilli != 500 || weight != 1 {
-		t.Fatalf("utilisation %v with weight %v", before, weight)
+	before, _ := r.Snapshot().Use("a", time.Now())
+	if before.MeanMilli != 500 {
+		t.Fatalf("use %v", before)
 	}
 	if age := time.Since(before.Time); age < 9*time.Second || age > 30*time.Second {
 		t.Errorf("age of the sample: %s, want 10s", age)
 	}
+	wider := gpuReader(t, gpuArgs(server.URL), Node{Name: "a"}, Node{Name: "unmeasured"})
+	wider.round(t.Context())
+	if use, ok := wider.Snapshot().Use("a", time.Now()); ok {
+		t.Errorf("use while half of the nodes are measured: %v, want none", use)
+	}
 	old := r.Snapshot()
 	broken.Store(true)
 	r.round(t.Context())
-	if after, weight := r.Snapshot().Utilisation("a", time.Now()); after.MeanMilli != 500 ||
-		!after.Time.Equal(before.Time) || weight != 1 {
-		t.Errorf("after a failure: %v with weight %v, want what was known", after, weight)
+	if after, _ := r.Snapshot().Use("a", time.Now()); after.MeanMilli != 500 || !after.Time.Equal(before.Time) {
+		t.Errorf("after a failure: %v, want what was known", after)
 	}
 	if r.Snapshot() == old {
 		t.Error("the round after a failure published no snapshot, so that coverage would never be judged again")
@@ -172,8 +176,8 @@ func TestTheFirstRoundIsThatOfTheNodesOfTheStart(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		if strings.Contains(r.Form.Get("query"), metricRowRemapFailure) {
-			answer(200, fmt.Sprintf(`{"status":"success","data":{"resultType":"vector","result":[
-				{"metric":{"node":"a","gpu":"0","berth_reading":"row_remap"},"value":[%d,"1"]}]}}`, time.Now().Unix()))(w, r)
+			answer(200, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1000,"0"]]},
+				{"metric":{"node":"a","gpu":"0","berth_reading":"row_remap"},"values":[[1000,"1"]]}]}}`)(w, r)
 			return
 		}
 		answer(200, emptyVector)(w, r)
@@ -274,11 +278,8 @@ func TestSignalsThatAreNotConfiguredKnowNothing(t *testing.T) {
 		t.Fatalf("reader %v, error %v", prices, err)
 	}
 	now := time.Now()
-	if _, weight := gpu.Snapshot().Utilisation("a", now); weight != 0 {
-		t.Errorf("weight of utilisation: %v", weight)
-	}
-	if _, weight := gpu.Snapshot().Memory("a", now); weight != 0 {
-		t.Errorf("weight of memory: %v", weight)
+	if use, ok := gpu.Snapshot().Use("a", now); ok {
+		t.Errorf("use: %v", use)
 	}
 	if faults := gpu.Snapshot().Faults("a", now); faults != nil {
 		t.Errorf("faults: %v", faults)
@@ -303,7 +304,7 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	for _, family := range families {
 		found[family.GetName()] = true
 	}
-	for _, name := range []string{"coverage_ratio", "entries", "query_failures_total", "query_duration_seconds"} {
+	for _, name := range []string{"entries", "query_failures_total", "dropped_samples_total"} {
 		if !found["berth_signal_"+name] {
 			t.Errorf("no metric berth_signal_%s", name)
 		}
@@ -320,8 +321,8 @@ func TestSnapshotsMayBeReadWhileRoundsRun(t *testing.T) {
 		}
 	})
 	for range 1000 {
-		if _, weight := r.Snapshot().Utilisation("a", time.Now()); weight != 0 {
-			t.Error("a weight without a sample")
+		if _, ok := r.Snapshot().Use("a", time.Now()); ok {
+			t.Error("use without a sample")
 		}
 	}
 	wg.Wait()

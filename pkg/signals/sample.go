@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -28,21 +29,25 @@ type GPUID struct {
 
 // gpuOf returns the GPU that a series is about; ok is false if neither its index nor its UUID is there.
 func gpuOf(metric model.Metric) (id GPUID, ok bool) {
-	id = GPUID{Index: -1, UUID: string(metric[LabelUUID])}
-	if index, err := strconv.Atoi(string(metric[LabelIndex])); err == nil && index >= 0 && index <= maxGPUIndex {
+	id = GPUID{Index: -1, UUID: string(metric[labelUUID])}
+	if index, err := strconv.Atoi(string(metric[labelIndex])); err == nil && index >= 0 && index <= maxGPUIndex {
 		id.Index = index
 	}
 	return id, id.Index >= 0 || id.UUID != ""
 }
 
-// firstLabel returns the value of the first of the labels that the series has.
-func firstLabel(metric model.Metric, labels []model.LabelName) (string, bool) {
+func compareGPUs(a, b GPUID) int {
+	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
+}
+
+// firstLabel returns the value of the first of the labels that the series has, "" if it has none.
+func firstLabel(metric model.Metric, labels []model.LabelName) string {
 	for _, label := range labels {
 		if value := metric[label]; value != "" {
-			return string(value), true
+			return string(value)
 		}
 	}
-	return "", false
+	return ""
 }
 
 // inBounds says whether a value is a reading from 0 to largest: not NaN, not negative, not one of the sentinels that

@@ -106,7 +106,7 @@ func TestSampleValues(t *testing.T) {
 			{"-1", "GPU-3", GPUID{-1, "GPU-3"}, true}, {"99999999999999999999", "", GPUID{-1, ""}, false},
 			{"1024", "", GPUID{-1, ""}, false}, {"nvidia0", "", GPUID{-1, ""}, false}, {"", "", GPUID{-1, ""}, false},
 		} {
-			got, ok := gpuOf(model.Metric{LabelIndex: c.index, LabelUUID: c.uuid})
+			got, ok := gpuOf(model.Metric{labelIndex: c.index, labelUUID: c.uuid})
 			if got != c.want || ok != c.ok {
 				t.Errorf("gpu=%q UUID=%q: %v, ok %v, want %v, ok %v", c.index, c.uuid, got, ok, c.want, c.ok)
 			}
@@ -143,7 +143,7 @@ func FuzzSampleValues(f *testing.F) {
 		if age, ok := ageOf(model.Time(int64(at)), value); ok && age < 0 {
 			t.Errorf("asked at %v, taken at %v: age %s", at, v, age)
 		}
-		id, ok := gpuOf(model.Metric{LabelIndex: model.LabelValue(index), LabelUUID: model.LabelValue(uuid)})
+		id, ok := gpuOf(model.Metric{labelIndex: model.LabelValue(index), labelUUID: model.LabelValue(uuid)})
 		if id.Index < -1 || id.Index > maxGPUIndex || ok != (id.Index >= 0 || id.UUID != "") {
 			t.Errorf("gpu=%q UUID=%q: %v, ok %v", index, uuid, id, ok)
 		}
@@ -157,8 +157,8 @@ func FuzzOrigin(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, hostname, host string) {
 		other := Node{Name: "other.example.com", Hostname: hostname}
 		from := newOrigin([]model.LabelName{"node"}, []Node{{Name: name, Hostname: hostname}, other})
-		node, reason := from.node(model.Metric{"node": model.LabelValue(host)})
-		if reason == "" && node != name && node != other.Name {
+		node, ok := from.node(model.Metric{"node": model.LabelValue(host)})
+		if ok && node != name && node != other.Name {
 			t.Errorf("host %q: node %q", host, node)
 		}
 		if host != "" && host == name && node != name {

@@ -17,7 +17,7 @@ func FuzzArgs(f *testing.F) {
 			"{requirements: [{key: a, operator: Exists}], pricePerHour: '3', weight: 3}]",
 		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: " +
 			"{matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
-		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\n" +
+		"priceSource: {prometheus: {url: 'http://p'}, maxAge: 2h}\n" +
 			"interruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\n" +
 			"fleet: Static",
 		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\n" +
@@ -25,7 +25,7 @@ func FuzzArgs(f *testing.F) {
 		"sla: {classes: [{name: a, priorityClasses: [p], deadlineSeconds: 60, earliestOwnDeadlineSeconds: 30, " +
 			"timeoutSeconds: 9, ageFromPriority: 5}], ageing: {priorityPerHour: 10, upToPriority: 100}}",
 		"gangOwners: {kinds: [Job, JobSet], profiles: [gang-scheduler], namespaces: ['*'], jobSetPer: Replica}",
-		"sameNodeMicroseconds: 1\nlevels: [{name: rack, labels: [a/b], microseconds: 9, microDollarsPerGiB: 3}]\n" +
+		"sameNodeMicroseconds: 1\nlevels: [{name: rack, labels: [a/b], microseconds: 9}]\n" +
 			"apart: {microseconds: 10}\nappLabel: app",
 		"headroomPercent: 20\nsignals: {prometheus: {url: 'http://p'}, latencyMsQuery: 'x', throughputQuery: 'y', " +
 			"hostLabels: [node], maxAge: 2m}",

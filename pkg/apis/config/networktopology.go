@@ -22,7 +22,7 @@ type NetworkTopologyArgs struct {
 	// DefaultNetworkLevels. A list here replaces all of them.
 	Levels []NetworkLevel `json:"levels,omitempty"`
 
-	// Apart is the distance and the price between nodes that share no domain of any level.
+	// Apart is the distance between nodes that share no domain of any level.
 	Apart *NetworkDistance `json:"apart,omitempty"`
 
 	// GangGiBPerHour is what a member of a gang exchanges with all other members together. With 0 members are not drawn
@@ -35,10 +35,6 @@ type NetworkTopologyArgs struct {
 
 	// AppGiBPerHour is what a pod exchanges with all other pods of its app together. Default 10.
 	AppGiBPerHour *int64 `json:"appGiBPerHour,omitempty"`
-
-	// MicroDollarsPerSecond is what a second of waiting for data costs, which sets prices against distances. It counts
-	// only where a level has a price. Default 700, a GPU at $2.50 an hour.
-	MicroDollarsPerSecond *int64 `json:"microDollarsPerSecond,omitempty"`
 }
 
 // NetworkLevel is a kind of domain: nodes with the same value of a label are in one domain of the level.
@@ -55,8 +51,6 @@ type NetworkLevel struct {
 type NetworkDistance struct {
 	// Microseconds in which 1 MiB gets from one to the other.
 	Microseconds int64 `json:"microseconds"`
-	// MicroDollarsPerGiB is the price of what they exchange, 0 for none.
-	MicroDollarsPerGiB int64 `json:"microDollarsPerGiB,omitempty"`
 }
 
 // DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology or of GPU
@@ -98,10 +92,9 @@ const (
 	defaultSameNodeMicroseconds = 4
 	defaultApartMicroseconds    = 32_000
 
-	maxNetworkLevels      = 8
-	maxMicroseconds       = 60_000_000
-	maxMicroDollarsPerGiB = 1_000_000_000
-	maxGiBPerHour         = 1_000_000
+	maxNetworkLevels = 8
+	maxMicroseconds  = 60_000_000
+	maxGiBPerHour    = 1_000_000
 )
 
 // SetDefaultsNetworkTopologyArgs fills the fields that were left out.
@@ -114,7 +107,6 @@ func SetDefaultsNetworkTopologyArgs(args *NetworkTopologyArgs) {
 	setDefault(&args.GangGiBPerHour, 1000)
 	setDefault(&args.AppLabel, "")
 	setDefault(&args.AppGiBPerHour, 10)
-	setDefault(&args.MicroDollarsPerSecond, 700)
 }
 
 // ValidateNetworkTopologyArgs checks defaulted args that stand at path in the configuration.
@@ -150,25 +142,19 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 	errs = append(errs, validateDistance(path.Child("apart"), *args.Apart, within)...)
 	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
-	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1,
-		maxMicroDollarsPerGiB)...)
 	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("appLabel"), key, "want the key of a pod label"))
 	}
 	return errs.ToAggregate()
 }
 
-// validateDistance refuses a distance or a price that is less than within the next narrower level.
+// validateDistance refuses a distance that is less than within the next narrower level.
 func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorList {
-	errs := validateRange(path.Child("microseconds"), d.Microseconds, 0, maxMicroseconds)
-	errs = append(errs, validateRange(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB, 0, maxMicroDollarsPerGiB)...)
-	const want = "want at least the %d of the next narrower level"
+	path = path.Child("microseconds")
+	errs := validateRange(path, d.Microseconds, 0, maxMicroseconds)
 	if d.Microseconds < within.Microseconds {
-		errs = append(errs, field.Invalid(path.Child("microseconds"), d.Microseconds, fmt.Sprintf(want, within.Microseconds)))
-	}
-	if d.MicroDollarsPerGiB < within.MicroDollarsPerGiB {
-		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB,
-			fmt.Sprintf(want, within.MicroDollarsPerGiB)))
+		errs = append(errs, field.Invalid(path, d.Microseconds,
+			fmt.Sprintf("want at least the %d of the next narrower level", within.Microseconds)))
 	}
 	return errs
 }

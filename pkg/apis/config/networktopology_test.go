@@ -9,9 +9,8 @@ import (
 
 func TestNetworkTopologyArgs(t *testing.T) {
 	t.Parallel()
-	level := func(name string, microseconds, price int64, labels ...string) NetworkLevel {
-		return NetworkLevel{Name: name, Labels: labels, NetworkDistance: NetworkDistance{Microseconds: microseconds,
-			MicroDollarsPerGiB: price}}
+	level := func(name string, microseconds int64, labels ...string) NetworkLevel {
+		return NetworkLevel{Name: name, Labels: labels, NetworkDistance: NetworkDistance{Microseconds: microseconds}}
 	}
 	for _, test := range []struct {
 		name string
@@ -19,11 +18,8 @@ func TestNetworkTopologyArgs(t *testing.T) {
 		bad  []string
 	}{
 		{name: "the defaults"},
-		{name: "a site's own levels", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0, "site/rack"),
-			level("hall", 10, 0, "site/hall")}}},
-		{name: "a price between zones",
-			args: NetworkTopologyArgs{Levels: []NetworkLevel{level("zone", 100, 0, "z"), level("region", 2000, 20_000, "r")},
-				Apart: &NetworkDistance{Microseconds: 30_000, MicroDollarsPerGiB: 20_000}}},
+		{name: "a site's own levels", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, "site/rack"),
+			level("hall", 10, "site/hall")}}},
 		{name: "no traffic in gangs", args: NetworkTopologyArgs{GangGiBPerHour: new(int64(0))}},
 		{name: "an app label", args: NetworkTopologyArgs{AppLabel: new("app.kubernetes.io/part-of")}},
 		{name: "no app label that could be", args: NetworkTopologyArgs{AppLabel: new("a b")},
@@ -31,23 +27,21 @@ func TestNetworkTopologyArgs(t *testing.T) {
 		{name: "a level nearer than the node", args: NetworkTopologyArgs{SameNodeMicroseconds: new(int64(6))},
 			bad: []string{"levels[0].microseconds", "at least the 6"}},
 		{name: "a wider level that is nearer",
-			args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0, "r"), level("zone", 9, 0, "z")}},
+			args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, "r"), level("zone", 9, "z")}},
 			bad:  []string{"levels[1].microseconds"}},
 		{name: "nothing shared, and nearer", args: NetworkTopologyArgs{Apart: &NetworkDistance{Microseconds: 100}},
 			bad: []string{"apart.microseconds", "2200"}},
-		{name: "nothing shared, and cheaper", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("zone", 10, 5, "z")}},
-			bad: []string{"apart.microDollarsPerGiB"}},
 		{name: "a negative distance", args: NetworkTopologyArgs{SameNodeMicroseconds: new(int64(-1))},
 			bad: []string{"sameNodeMicroseconds", "from 0"}},
-		{name: "a name twice", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0, "a"),
-			level("rack", 10, 0, "b")}}, bad: []string{"levels[1].name", "Duplicate"}},
-		{name: "a label twice", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0, "a"),
-			level("zone", 10, 0, "a")}}, bad: []string{"levels[1].labels[0]"}},
-		{name: "no name", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("", 10, 0, "a")}},
+		{name: "a name twice", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, "a"),
+			level("rack", 10, "b")}}, bad: []string{"levels[1].name", "Duplicate"}},
+		{name: "a label twice", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, "a"),
+			level("zone", 10, "a")}}, bad: []string{"levels[1].labels[0]"}},
+		{name: "no name", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("", 10, "a")}},
 			bad: []string{"levels[0].name"}},
-		{name: "no labels", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0)}},
+		{name: "no labels", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10)}},
 			bad: []string{"levels[0].labels", "Required"}},
-		{name: "no label that could be", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, 0, "a b")}},
+		{name: "no label that could be", args: NetworkTopologyArgs{Levels: []NetworkLevel{level("rack", 10, "a b")}},
 			bad: []string{"levels[0].labels[0]"}},
 		{name: "too many levels", args: NetworkTopologyArgs{Levels: make([]NetworkLevel, 9)},
 			bad: []string{"args.levels", "Too many"}},
@@ -55,8 +49,6 @@ func TestNetworkTopologyArgs(t *testing.T) {
 			bad: []string{"appGiBPerHour"}},
 		{name: "apps without traffic", args: NetworkTopologyArgs{AppGiBPerHour: new(int64(0))},
 			bad: []string{"appGiBPerHour", "from 1"}},
-		{name: "waiting for nothing", args: NetworkTopologyArgs{MicroDollarsPerSecond: new(int64(0))},
-			bad: []string{"microDollarsPerSecond"}},
 	} {
 		SetDefaultsNetworkTopologyArgs(&test.args)
 		err := ValidateNetworkTopologyArgs(field.NewPath("args"), &test.args)

@@ -25,9 +25,6 @@ type Prometheus struct {
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// Timeout of one query, from 100ms to the interval. Default: 10s, or the interval if that is shorter.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// MaxResponseMiB bounds one answer, as it is after decompression, from 1 to 1024 MiB. Default: 64, enough for the
-	// three framebuffer readings of about 100,000 GPUs.
-	MaxResponseMiB *int32 `json:"maxResponseMiB,omitempty"`
 	// BearerTokenFile holds a token that is sent with every query, for instance a projected service account token.
 	// It excludes BasicAuth.
 	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
@@ -52,18 +49,15 @@ type PrometheusTLS struct {
 }
 
 const (
-	minInterval       = 5 * time.Second
-	maxInterval       = 10 * time.Minute
-	minTimeout        = 100 * time.Millisecond
-	defaultTimeout    = 10 * time.Second
-	defaultMaxMiB     = 64
-	maxMaxResponseMiB = 1024
+	minInterval    = 5 * time.Second
+	maxInterval    = 10 * time.Minute
+	minTimeout     = 100 * time.Millisecond
+	defaultTimeout = 10 * time.Second
 )
 
 func setDefaultsPrometheus(p *Prometheus, interval time.Duration) {
 	setDefault(&p.Interval, metav1.Duration{Duration: interval})
 	setDefault(&p.Timeout, metav1.Duration{Duration: min(defaultTimeout, p.Interval.Duration)})
-	setDefault(&p.MaxResponseMiB, defaultMaxMiB)
 }
 
 // validatePrometheus expects the defaults to be set.
@@ -82,9 +76,6 @@ func validatePrometheus(p *Prometheus, path *field.Path) field.ErrorList {
 	if timeout < minTimeout || timeout > interval {
 		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(),
 			fmt.Sprintf("must be from 100ms to the interval (%s)", interval)))
-	}
-	if mib := *p.MaxResponseMiB; mib < 1 || mib > maxMaxResponseMiB {
-		errs = append(errs, field.Invalid(path.Child("maxResponseMiB"), mib, "must be from 1 to 1024"))
 	}
 	return append(errs, validateCredentials(p, path)...)
 }

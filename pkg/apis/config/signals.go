@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,14 +20,8 @@ type GPUSignals struct {
 	// a node's name or for its kubernetes.io/hostname label. Default: node, Hostname, hostname (the first set by
 	// relabelling, the others by older and newer exporters).
 	HostLabels []string `json:"hostLabels,omitempty"`
-	// FullWeightAge is the age up to which a sample counts in full. Default: 60s.
-	FullWeightAge *metav1.Duration `json:"fullWeightAge,omitempty"`
-	// ZeroWeightAge is the age from which a sample no longer counts, at most 1h; between the two ages its weight falls
-	// linearly. Default: 180s.
-	ZeroWeightAge *metav1.Duration `json:"zeroWeightAge,omitempty"`
-	// MinCoveragePercent of the GPU nodes must have a sample that counts, otherwise the signal is off for all of them: a
-	// node must not be favoured or shunned for being measured. From 1 to 100. Default: 80.
-	MinCoveragePercent *int32 `json:"minCoveragePercent,omitempty"`
+	// MaxAge of a sample, from the interval to 1h. Default: 3m.
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 	// FatalXIDs are the XID codes that make a GPU unfit for new work. An empty list turns the check off. Default: 46, 48,
 	// 62, 64, 74, 79, 95, 119, 120, 140, 143, whose remedy in NVIDIA's catalogue of XID errors is to reset the GPU or the
 	// node or to inspect its links; codes that an application causes, such as 13, 31, 43 and 45, are not among them.
@@ -39,12 +34,14 @@ type GPUSignals struct {
 const (
 	minFaultWindow  = time.Minute
 	maxFaultWindow  = 24 * time.Hour
-	maxZeroWeight   = time.Hour
+	maxSampleAge    = time.Hour
 	maxPriceAge     = 30 * 24 * time.Hour
 	largestXIDCode  = 9999
 	gpuInterval     = 15 * time.Second
 	priceInterval   = time.Minute
 	defaultPriceAge = time.Hour
+	// defaultSampleAge allows for exporters that measure every 30s: their samples are up to 90s old when they are read.
+	defaultSampleAge = 3 * time.Minute
 )
 
 // SetDefaultsGPUSignals fills the fields that were left out. Nil, which is off, stays nil.
@@ -56,9 +53,7 @@ func SetDefaultsGPUSignals(s *GPUSignals) {
 	if s.HostLabels == nil {
 		s.HostLabels = defaultHostLabels()
 	}
-	setDefault(&s.FullWeightAge, metav1.Duration{Duration: 60 * time.Second})
-	setDefault(&s.ZeroWeightAge, metav1.Duration{Duration: 180 * time.Second})
-	setDefault(&s.MinCoveragePercent, 80)
+	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultSampleAge})
 	if s.FatalXIDs == nil {
 		s.FatalXIDs = []int32{46, 48, 62, 64, 74, 79, 95, 119, 120, 140, 143}
 	}
@@ -72,17 +67,7 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 	}
 	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
-	full, zero := s.FullWeightAge.Duration, s.ZeroWeightAge.Duration
-	if full < 0 || full >= zero {
-		errs = append(errs, field.Invalid(path.Child("fullWeightAge"), full.String(),
-			"must be from 0s to less than zeroWeightAge ("+zero.String()+")"))
-	}
-	if zero < time.Second || zero > maxZeroWeight {
-		errs = append(errs, field.Invalid(path.Child("zeroWeightAge"), zero.String(), "must be from 1s to 1h"))
-	}
-	if percent := *s.MinCoveragePercent; percent < 1 || percent > 100 {
-		errs = append(errs, field.Invalid(path.Child("minCoveragePercent"), percent, "must be from 1 to 100"))
-	}
+	errs = append(errs, validateMaxAge(path.Child("maxAge"), s.MaxAge, &s.Prometheus, maxSampleAge)...)
 	for i, code := range s.FatalXIDs {
 		switch at := path.Child("fatalXIDs").Index(i); {
 		case code < 1 || code > largestXIDCode:
@@ -116,23 +101,21 @@ func validateHostLabels(path *field.Path, labels []string) field.ErrorList {
 	return errs
 }
 
-// PriceMetric names a kind of price series.
-type PriceMetric string
+// validateMaxAge expects the default to be set.
+func validateMaxAge(path *field.Path, age *metav1.Duration, from *Prometheus, most time.Duration) field.ErrorList {
+	if interval := from.Interval.Duration; age.Duration < interval || age.Duration > most {
+		return field.ErrorList{field.Invalid(path, age.Duration.String(),
+			fmt.Sprintf("must be from the interval (%s) to %gh", interval, most.Hours()))}
+	}
+	return nil
+}
 
-const (
-	// PriceMetricOpenCost is node_total_hourly_cost, a price by node.
-	PriceMetricOpenCost PriceMetric = "OpenCost"
-	// PriceMetricKarpenter is karpenter_cloudprovider_instance_type_offering_price_estimate, a price by instance type,
-	// capacity type and zone.
-	PriceMetricKarpenter PriceMetric = "Karpenter"
-)
-
-// PriceSignals turn on node prices from Prometheus. They are read in the background. An answer that fails, or lacks a
+// PriceSignals turn on node prices from Prometheus: node_total_hourly_cost of OpenCost, and
+// karpenter_cloudprovider_instance_type_offering_price_estimate of Karpenter, by instance type, capacity type and zone.
+// The price of a node precedes that of its offering. They are read in the background. An answer that fails, or lacks a
 // price that was there before, leaves the last good value in force until MaxAge; from then on that price is unknown.
 type PriceSignals struct {
 	Prometheus Prometheus `json:"prometheus"`
-	// Metrics to read: OpenCost, Karpenter. Default: both; the price of a node precedes that of its offering.
-	Metrics []PriceMetric `json:"metrics,omitempty"`
 	// MaxAge of a price, from the interval to 720h. Default: 1h.
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
@@ -143,9 +126,6 @@ func SetDefaultsPriceSignals(s *PriceSignals) {
 		return
 	}
 	setDefaultsPrometheus(&s.Prometheus, priceInterval)
-	if s.Metrics == nil {
-		s.Metrics = []PriceMetric{PriceMetricOpenCost, PriceMetricKarpenter}
-	}
 	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultPriceAge})
 }
 
@@ -155,20 +135,5 @@ func ValidatePriceSignals(s *PriceSignals, path *field.Path) field.ErrorList {
 		return nil
 	}
 	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
-	if len(s.Metrics) == 0 {
-		errs = append(errs, field.Required(path.Child("metrics"), "at least one of OpenCost, Karpenter"))
-	}
-	for i, metric := range s.Metrics {
-		switch at := path.Child("metrics").Index(i); {
-		case metric != PriceMetricOpenCost && metric != PriceMetricKarpenter:
-			errs = append(errs, field.NotSupported(at, metric, []PriceMetric{PriceMetricOpenCost, PriceMetricKarpenter}))
-		case slices.Contains(s.Metrics[:i], metric):
-			errs = append(errs, field.Duplicate(at, metric))
-		}
-	}
-	if age, interval := s.MaxAge.Duration, s.Prometheus.Interval.Duration; age < interval || age > maxPriceAge {
-		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(), "must be from the interval ("+interval.String()+
-			") to 720h"))
-	}
-	return errs
+	return append(errs, validateMaxAge(path.Child("maxAge"), s.MaxAge, &s.Prometheus, maxPriceAge)...)
 }

@@ -38,11 +38,10 @@ func TestDefaultsOfSignalsAreValid(t *testing.T) {
 func TestDefaultsOfSignalsKeepWhatWasGiven(t *testing.T) {
 	t.Parallel()
 	given := GPUSignals{
-		Prometheus:         Prometheus{URL: "http://p", Interval: &metav1.Duration{Duration: 5 * time.Second}},
-		HostLabels:         []string{"kubernetes_node"},
-		FatalXIDs:          []int32{},
-		FaultWindow:        &metav1.Duration{Duration: 2 * time.Hour},
-		MinCoveragePercent: new(int32),
+		Prometheus:  Prometheus{URL: "http://p", Interval: &metav1.Duration{Duration: 5 * time.Second}},
+		HostLabels:  []string{"kubernetes_node"},
+		FatalXIDs:   []int32{},
+		FaultWindow: &metav1.Duration{Duration: 2 * time.Hour},
 	}
 	got := *given.DeepCopy()
 	SetDefaultsGPUSignals(&got)
@@ -52,8 +51,7 @@ func TestDefaultsOfSignalsKeepWhatWasGiven(t *testing.T) {
 	if got.FatalXIDs == nil || len(got.FatalXIDs) != 0 {
 		t.Errorf("fatal XIDs %v, want the empty list that was given", got.FatalXIDs)
 	}
-	if !cmp.Equal(got.HostLabels, given.HostLabels) || *got.MinCoveragePercent != 0 ||
-		got.FaultWindow.Duration != 2*time.Hour {
+	if !cmp.Equal(got.HostLabels, given.HostLabels) || got.FaultWindow.Duration != 2*time.Hour {
 		t.Errorf("given %+v, got %+v", given, got)
 	}
 }
@@ -74,7 +72,6 @@ func TestBadSignalsAreRefusedWithTheirField(t *testing.T) {
 		"an interval that is too short": {`prometheus: {url: "http://p", interval: 1s}`, []string{`signals.prometheus.interval: Invalid value: "1s"`}},
 		"a negative interval":           {`prometheus: {url: "http://p", interval: -15s}`, []string{"signals.prometheus.interval", "signals.prometheus.timeout"}},
 		"a timeout above the interval":  {`prometheus: {url: "http://p", timeout: 16s}`, []string{"signals.prometheus.timeout: Invalid"}},
-		"no bytes at all":               {`prometheus: {url: "http://p", maxResponseMiB: 0}`, []string{"signals.prometheus.maxResponseMiB"}},
 		"a label that is none":          {`prometheus: {url: "http://p", matchLabels: {"a-b": c}}`, []string{"signals.prometheus.matchLabels[a-b]"}},
 		"PromQL in a label's name":      {`prometheus: {url: "http://p", matchLabels: {"a=\"\"}) or (up{x": c}}`, []string{"signals.prometheus.matchLabels["}},
 		"two kinds of credentials":      {`prometheus: {url: "http://p", bearerTokenFile: /t, basicAuth: {username: u, passwordFile: /p}}`, []string{"signals.prometheus.basicAuth: Forbidden"}},
@@ -83,9 +80,8 @@ func TestBadSignalsAreRefusedWithTheirField(t *testing.T) {
 		"no host labels":                {`{prometheus: {url: "http://p"}, hostLabels: []}`, []string{"signals.hostLabels: Required"}},
 		"a host label twice":            {`{prometheus: {url: "http://p"}, hostLabels: [node, node]}`, []string{"signals.hostLabels[1]: Duplicate"}},
 		"a host label that is none":     {`{prometheus: {url: "http://p"}, hostLabels: ["kubernetes.io/hostname"]}`, []string{"signals.hostLabels[0]: Invalid"}},
-		"ages in the wrong order":       {`{prometheus: {url: "http://p"}, fullWeightAge: 180s}`, []string{"signals.fullWeightAge: Invalid"}},
-		"an age without bounds":         {`{prometheus: {url: "http://p"}, zeroWeightAge: 2h}`, []string{"signals.zeroWeightAge: Invalid"}},
-		"more than all nodes":           {`{prometheus: {url: "http://p"}, minCoveragePercent: 101}`, []string{"signals.minCoveragePercent: Invalid"}},
+		"an age below the interval":     {`{prometheus: {url: "http://p"}, maxAge: 10s}`, []string{"signals.maxAge: Invalid"}},
+		"an age without bounds":         {`{prometheus: {url: "http://p"}, maxAge: 2h}`, []string{"signals.maxAge: Invalid value: \"2h0m0s\": must be from the interval (15s) to 1h"}},
 		"codes that are none":           {`{prometheus: {url: "http://p"}, fatalXIDs: [79, 0, 79]}`, []string{"signals.fatalXIDs[1]: Invalid", "signals.fatalXIDs[2]: Duplicate"}},
 		"a window that is too short":    {`{prometheus: {url: "http://p"}, faultWindow: 1s}`, []string{"signals.faultWindow: Invalid"}},
 	}
@@ -109,9 +105,6 @@ func TestBadPriceSourcesAreRefusedWithTheirField(t *testing.T) {
 		want []string
 	}{
 		"no URL":                      {`prometheus: {}`, []string{"priceSource.prometheus.url: Required"}},
-		"no metrics":                  {`{prometheus: {url: "http://p"}, metrics: []}`, []string{"priceSource.metrics: Required"}},
-		"an unknown metric":           {`{prometheus: {url: "http://p"}, metrics: [Kubecost]}`, []string{`priceSource.metrics[0]: Unsupported value: "Kubecost"`}},
-		"a metric twice":              {`{prometheus: {url: "http://p"}, metrics: [OpenCost, OpenCost]}`, []string{"priceSource.metrics[1]: Duplicate"}},
 		"an age below the interval":   {`{prometheus: {url: "http://p"}, maxAge: 30s}`, []string{"priceSource.maxAge: Invalid"}},
 		"a price that is good always": {`{prometheus: {url: "http://p"}, maxAge: 9999h}`, []string{"priceSource.maxAge: Invalid"}},
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,9 +44,7 @@ type SLOSignals struct {
 
 const (
 	sloInterval     = 30 * time.Second
-	maxSLOAge       = time.Hour
 	maxQueryBytes   = 16 << 10
-	defaultSLOAge   = 3 * time.Minute
 	maxHeadroom     = 90
 	defaultHeadroom = int32(10)
 )
@@ -63,7 +60,7 @@ func SetDefaultsSLAAwareArgs(a *SLAAwareArgs) {
 	if s.HostLabels == nil {
 		s.HostLabels = defaultHostLabels()
 	}
-	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultSLOAge})
+	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultSampleAge})
 }
 
 // ValidateSLAAwareArgs checks defaulted args that stand at path in the configuration.
@@ -91,9 +88,5 @@ func validateSLOSignals(path *field.Path, s *SLOSignals) field.ErrorList {
 		}
 	}
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
-	if age, interval := s.MaxAge.Duration, s.Prometheus.Interval.Duration; age < interval || age > maxSLOAge {
-		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(),
-			fmt.Sprintf("must be from the interval (%s) to 1h", interval)))
-	}
-	return errs
+	return append(errs, validateMaxAge(path.Child("maxAge"), s.MaxAge, &s.Prometheus, maxSampleAge)...)
 }

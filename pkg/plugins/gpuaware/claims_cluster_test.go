@@ -211,8 +211,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 		}
 	}
 	// The exporter's index is not that of the slice: only the UUID tells that it is the first that would be given.
-	fault := fmt.Sprintf(`{"metric":{"berth_reading":"row_remap","node":"small","gpu":"7","UUID":"GPU-small-0"},"value":[%d,"1"]}`, time.Now().Unix())
-	server := prometheusStub(t, nil, []string{fault})
+	server := prometheusStub(t, nil, []string{fault("small", 7, "GPU-small-0")})
 	healthy := newHarness(t, gpuOnly(alone(defaultArgs())), made()...)
 	faulty := newHarness(t, gpuOnly(alone(defaultArgs(measuredBy(server)))), made()...)
 	for h, want := range map[*harness]string{healthy: "small", faulty: "large"} {

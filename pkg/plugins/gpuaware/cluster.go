@@ -29,8 +29,6 @@ type cluster struct {
 	fleet  *fleet
 	// nodesKnown reports whether all nodes have been heard of.
 	nodesKnown cache.InformerSynced
-	// faulted are the pods that a faulty GPU keeps pending.
-	faulted *faulted
 	// recorder records events on pods.
 	recorder events.EventRecorder
 }
@@ -67,8 +65,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		c := &cluster{
 			ledger: l, locks: locks,
 			views:  &views{ByNode: nodes, keys: keys, bad: bad, ledger: l, claims: claims, totals: newTotals()},
-			claims: claims, faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
-			recorder: handle.EventRecorder(),
+			claims: claims, recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
 			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
@@ -117,9 +114,6 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 	return informers.Events[*v1.Pod]{
 		Set: func(before, pod *v1.Pod) {
 			c.fleet.touchedBy(pod)
-			if pod.Spec.NodeName != "" && (before == nil || before.Spec.NodeName == "") {
-				c.faulted.forget(pod.UID)
-			}
 			c.holds(before, pod)
 			if before == nil {
 				return
@@ -135,7 +129,6 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 			c.fleet.touchedBy(pod)
 			c.ledger.release(pod.UID)
 			c.locks.Wake(pod.Spec.NodeName)
-			c.faulted.forget(pod.UID)
 		},
 	}
 }

@@ -44,9 +44,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 		}
 	} else {
 		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-		if reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request); reason.Cause != gpu.Fits {
-			p.noteFault(ctx, s, pod, v)
-		}
+		reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request)
 	}
 	return refusal(reason)
 }

@@ -25,7 +25,6 @@ func (c *cluster) keepBound(pod, found *v1.Pod) {
 		now = found
 	}
 	if now != nil && now.Spec.NodeName != "" && !podview.Finished(now) {
-		c.faulted.forget(now.UID)
 		c.holds(nil, now)
 	}
 }

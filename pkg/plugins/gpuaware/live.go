@@ -58,17 +58,18 @@ func deviceIndex(id signals.GPUID, node *gpuview.Node) int {
 	return id.Index
 }
 
-// placement is what was measured of the GPUs that the pod would get, weighed by its age; nothing while nothing is
-// known.
+// placement is what was measured of the GPUs that the pod would get; nothing while nothing is known.
 func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised gpuview.AssignmentOf) gpu.Placement {
 	inv, node := v.of(r)
 	if l.snapshot == nil || r.Count == 0 || !node.NVIDIA() {
 		return gpu.Placement{}
 	}
-	used, usedWeight := l.snapshot.Utilisation(node.Node.Name, l.now)
-	memory, memoryWeight := l.snapshot.Memory(node.Node.Name, l.now)
+	used, known := l.snapshot.Use(node.Node.Name, l.now)
+	if !known {
+		return gpu.Placement{}
+	}
 	if !inv.TimeSliced() && inv.Mode != gpu.ModeShared {
-		return gpu.Placement{ForeignMilli: int(usedWeight * float64(foreign(used, inv)))}
+		return gpu.Placement{ForeignMilli: foreign(used, inv)}
 	}
 	if !inv.TimeSliced() && r.Whole() {
 		return gpu.Placement{}
@@ -77,23 +78,22 @@ func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised gpu
 	if inv.TimeSliced() || !ok {
 		devices = nil // the kubelet picks: the mean of the node counts
 	}
-	at := gpu.Placement{FullMilli: int(memoryWeight * float64(full(memory, node, devices)))}
-	switch {
-	case inv.TimeSliced():
-		at.BusyMilli = int(usedWeight * float64(min(gpu.WholeMilli, used.MeanMilli)))
-	case usedWeight > 0:
-		sum := 0
-		for _, d := range devices {
-			sum += min(gpu.WholeMilli, measured(used, node, d)+promisedSince(info, used.Time, d, node, promised))
-		}
-		at.BusyMilli = int(usedWeight * float64(sum) / float64(max(1, len(devices))))
+	at := gpu.Placement{FullMilli: full(used, node, devices)}
+	if inv.TimeSliced() {
+		at.BusyMilli = used.MeanMilli
+		return at
 	}
+	sum := 0
+	for _, d := range devices {
+		sum += min(gpu.WholeMilli, measured(used, node, d)+promisedSince(info, used.Time, d, node, promised))
+	}
+	at.BusyMilli = sum / max(1, len(devices))
 	return at
 }
 
 // foreign is by how much more than its pods hold a node is busy, per GPU in thousandths: something runs there that no
 // pod accounts for, or the node offers GPUs that it has not got.
-func foreign(used signals.Utilisation, inv *gpu.Inventory) int {
+func foreign(used signals.Use, inv *gpu.Inventory) int {
 	healthy := inv.Healthy()
 	if healthy == 0 || len(used.GPUs) == 0 {
 		return 0
@@ -103,9 +103,9 @@ func foreign(used signals.Utilisation, inv *gpu.Inventory) int {
 }
 
 // full is the part of the framebuffer of the devices, or of all the node's without any, that is in use, in thousandths.
-func full(memory signals.Memory, node *gpuview.Node, devices []int) int {
+func full(measured signals.Use, node *gpuview.Node, devices []int) int {
 	var used, all int64
-	for _, g := range memory.GPUs {
+	for _, g := range measured.GPUs {
 		if len(devices) == 0 || slices.Contains(devices, deviceIndex(g.GPUID, node)) {
 			used += g.UsedMiB
 			all += g.UsedMiB + g.FreeMiB
@@ -117,8 +117,8 @@ func full(memory signals.Memory, node *gpuview.Node, devices []int) int {
 	return int(used * gpu.WholeMilli / all)
 }
 
-// measured is the utilisation of one device; the node's mean where series do not tell devices apart.
-func measured(used signals.Utilisation, node *gpuview.Node, device int) int {
+// measured is the utilization of one device; the node's mean where series do not tell devices apart.
+func measured(used signals.Use, node *gpuview.Node, device int) int {
 	for _, g := range used.GPUs {
 		if deviceIndex(g.GPUID, node) == device {
 			return g.Milli

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,24 +18,19 @@ import (
 	"berth.dev/berth/test/harness/await"
 )
 
-// prometheusStub answers queries for utilisation, faults and memory with these samples, all others with nothing.
-func prometheusStub(t *testing.T, utilisation, faults []string, memory ...string) *httptest.Server {
+// prometheusStub answers the query for use with these samples, and that for faults with these series.
+func prometheusStub(t *testing.T, use, faults []string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			t.Errorf("parsing query: %v", err)
 		}
-		var samples []string
-		switch query := r.Form.Get("query"); {
-		case strings.Contains(query, "DCGM_FI_DEV_GPU_UTIL"):
-			samples = utilisation
-		case strings.Contains(query, "DCGM_FI_DEV_FB_USED"):
-			samples = memory
-		case strings.Contains(query, "DCGM_FI_DEV_ROW_REMAP_FAILURE"):
-			samples = faults
+		kind, result := "vector", use
+		if strings.Contains(r.Form.Get("query"), "DCGM_FI_DEV_ROW_REMAP_FAILURE") {
+			kind, result = "matrix", slices.Concat(faults, []string{`{"metric":{},"values":[[940,"0"],[1000,"0"]]}`})
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[%s]}}`, kind, strings.Join(result, ","))
 	}))
 	t.Cleanup(server.Close)
 	return server
@@ -42,6 +38,17 @@ func prometheusStub(t *testing.T, utilisation, faults []string, memory ...string
 
 func sample(reading, node string, gpu int, value any) string {
 	return fmt.Sprintf(`{"metric":{"berth_reading":%q,"node":%q,"gpu":"%d"},"value":[%d,"%v"]}`, reading, node, gpu, time.Now().Unix(), value)
+}
+
+// fault is the series of a GPU with a failed row remap.
+func fault(node string, gpu int, uuid string) string {
+	return series("row_remap", node, gpu, uuid, 1, 1)
+}
+
+// series are two samples of a GPU, a minute apart.
+func series(reading, node string, gpu int, uuid string, before, now int) string {
+	return fmt.Sprintf(`{"metric":{"berth_reading":%q,"node":%q,"gpu":"%d","UUID":%q},"values":[[940,"%d"],[1000,"%d"]]}`,
+		reading, node, gpu, uuid, before, now)
 }
 
 func measuredBy(server *httptest.Server) func(*config.GPUAwareArgs) {
@@ -62,11 +69,11 @@ func TestMeasuredUtilisationBreaksTiesAmongSharedGPUs(t *testing.T) {
 	t.Parallel()
 	var samples []string
 	for node, busy := range map[string]int{"a": 90, "b": 10, "c": 60} {
-		samples = append(samples, sample("util", node, 0, busy), sample("util_time", node, 0, time.Now().Unix()))
+		samples = append(samples, sample("util", node, 0, busy), sample("time", node, 0, time.Now().Unix()))
 	}
 	server := prometheusStub(t, samples, nil)
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 1), sharedNode("b", 1), sharedNode("c", 1))
-	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Utilisation("b", time.Now()); return w > 0 })
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, ok := s.Use("b", time.Now()); return ok })
 	bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.2"})))
 	if err != nil || bound.Spec.NodeName != "b" {
 		t.Errorf("share placed on %v (%v), want the idlest node b", bound, err)
@@ -104,7 +111,7 @@ func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
 
 func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 	t.Parallel()
-	server := prometheusStub(t, nil, []string{sample("row_remap", "a", 0, 1)})
+	server := prometheusStub(t, nil, []string{fault("a", 0, "")})
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 2))
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
 	bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.2"})))

@@ -65,7 +65,6 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	reader.OnFaultsCleared(func([]string) { c.faulted.retry(ctx, handle) })
 	return &Plugin{
 		handle: handle, settings: s, cluster: c, signals: reader,
 		lastChange: &atomic.Pointer[nodeChange]{},
@@ -93,7 +92,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{fragment}, nil
 }
 
-// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for faulted.
+// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable.
 type podState struct {
 	request gpuview.Request
 	// judge values what the pod changes on a node against the cluster as it is in this cycle.
@@ -102,8 +101,6 @@ type podState struct {
 	live live
 	// claims is how nodes serve the pod by dynamic resource allocation; nil for pods that need no devices from it.
 	claims *claims
-	// faulted is set once a faulty GPU has kept the pod off a node.
-	faulted atomic.Bool
 }
 
 // Clone returns the state itself: nothing changes it.

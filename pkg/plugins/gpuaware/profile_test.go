@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func TestWholeGPUsKeepOffNodesThatAreBusyBeyondTheirPods(t *testing.T) {
 		for i := range 2 {
 			samples = append(samples, sample("util", node, i, busy))
 		}
-		samples = append(samples, sample("util_time", node, 0, time.Now().Unix()))
+		samples = append(samples, sample("time", node, 0, time.Now().Unix()))
 	}
 	server := prometheusStub(t, samples, nil)
 	running := podObject("running", strs{"nvidia.com/gpu": "1"}, nil)
@@ -69,7 +68,7 @@ func TestWholeGPUsKeepOffNodesThatAreBusyBeyondTheirPods(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), gpuNodeObject("hot", 2, "Tesla-T4"),
 		gpuNodeObject("cold", 2, "Tesla-T4"),
 		gpuNodeObject("used", 2, "Tesla-T4"), running)
-	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Utilisation("cold", time.Now()); return w > 0 })
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, ok := s.Use("cold", time.Now()); return ok })
 	p := podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
 	state, scores, err := h.evaluate(t, h, p)
 	if err != nil {
@@ -89,11 +88,11 @@ func TestSharesKeepOffFullFramebuffers(t *testing.T) {
 	var samples []string
 	for node, used := range map[string]int{"a": 15000, "b": 100, "c": 8000} {
 		samples = append(samples, sample("used", node, 0, used), sample("free", node, 0, 16000-used),
-			sample("used_time", node, 0, time.Now().Unix()))
+			sample("util", node, 0, 10), sample("time", node, 0, time.Now().Unix()))
 	}
-	server := prometheusStub(t, nil, nil, samples...)
+	server := prometheusStub(t, samples, nil)
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 1), sharedNode("b", 1), sharedNode("c", 1))
-	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Memory("b", time.Now()); return w > 0 })
+	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, ok := s.Use("b", time.Now()); return ok })
 	if got := best(t, h, podObject("p", nil, strs{"gpu-fraction": "0.2"})); got != "b" {
 		t.Errorf("share placed on %s, want the GPU whose memory is free", got)
 	}
@@ -119,10 +118,7 @@ func TestOnlyNVIDIANodesAreMeasured(t *testing.T) {
 
 func TestManyFaultsOfOneTimeSlicedGPUAreOne(t *testing.T) {
 	t.Parallel()
-	fault := func(code string) string {
-		return fmt.Sprintf(`{"metric":{"berth_reading":"xid_count","node":"a","UUID":"GPU-1","xid":%q},"value":[%d,"1"]}`, code, time.Now().Unix())
-	}
-	server := prometheusStub(t, nil, []string{fault("79"), fault("48")})
+	server := prometheusStub(t, nil, []string{fault("a", 0, "GPU-1"), series("xid", "a", 0, "GPU-1", 0, 79)})
 	node := gpuNodeObject("a", 2, "Tesla-T4-SHARED", "nvidia.com/gpu.replicas", "4")
 	node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), node)

@@ -73,10 +73,6 @@ func TestFaultsAreReadFromTheHistoryInARealPrometheus(t *testing.T) {
 			want: []signals.Fault{{}}},
 		{node: "row-remap-in-order-is-no-fault", tracks: []track{
 			{`DCGM_FI_DEV_ROW_REMAP_FAILURE{node="row-remap-in-order-is-no-fault",gpu="3",UUID="GPU-3"}`, 120 * m, 0, "0"}}},
-		{node: "counted-fatal-code-is-a-fault", tracks: []track{
-			{`DCGM_EXP_XID_ERRORS_COUNT{node="counted-fatal-code-is-a-fault",gpu="3",UUID="GPU-3",window_size_in_ms="300000",xid="48"}`, 20 * m, 15 * m, "1"},
-			{`DCGM_EXP_XID_ERRORS_COUNT{node="counted-fatal-code-is-a-fault",gpu="3",UUID="GPU-3",window_size_in_ms="300000",xid="45"}`, 20 * m, 0, "7"}},
-			want: []signals.Fault{{XID: 48}}},
 	}
 	now := time.Now()
 	var lines []string
@@ -89,9 +85,9 @@ func TestFaultsAreReadFromTheHistoryInARealPrometheus(t *testing.T) {
 	}
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	start := time.Now()
-	r, _ := startGPUs(t, gpuArgs(server.url), nodes...)
+	r := startGPUs(t, gpuArgs(server.url), nodes...)
 	reads(t, func() string {
-		for _, node := range []string{"new-code-is-a-fault", "failed-row-remap-is-a-fault"} { // by either query
+		for _, node := range []string{"new-code-is-a-fault", "failed-row-remap-is-a-fault"} {
 			if r.Snapshot().Faults(node, now) == nil {
 				return "no fault of node " + node
 			}
@@ -120,43 +116,35 @@ func TestFaultsAreReadFromTheHistoryInARealPrometheus(t *testing.T) {
 	}
 }
 
-func TestSamplesLoseTheirWeightByAgeInARealPrometheus(t *testing.T) {
+func TestSamplesCountUntilTheyAreOldInARealPrometheus(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	util := func(node string) string {
 		return fmt.Sprintf(`DCGM_FI_DEV_GPU_UTIL{Hostname=%q,gpu="0",UUID="GPU-0"}`, node)
 	}
-	var lines []string
-	for _, tr := range []track{
-		{util("fresh"), 10 * time.Minute, 10 * time.Second, "10"},
-		{util("ageing"), 10*time.Minute + 120*time.Second, 120 * time.Second, "20"},
-		{util("gone"), 10*time.Minute + 200*time.Second, 200 * time.Second, "30"},
-	} {
-		lines = append(lines, tr.lines(now)...)
+	nodes := []signals.Node{{Name: "gone"}}
+	lines := track{util("gone"), 10*time.Minute + 200*time.Second, 200 * time.Second, "30"}.lines(now)
+	// Four of five nodes are as many as are needed.
+	for i, age := range []time.Duration{10, 20, 60, 120} {
+		name := fmt.Sprintf("measured-%d", i)
+		nodes = append(nodes, signals.Node{Name: name})
+		lines = append(lines, track{util(name), 10*time.Minute + age*time.Second, age * time.Second, "10"}.lines(now)...)
 	}
 	server := startPrometheus(t, "", backfill(t, lines), "")
-	args := gpuArgs(server.url)
-	percent := int32(60)
-	args.MinCoveragePercent = &percent
-	start := time.Now()
-	r, _ := startGPUs(t, args, signals.Node{Name: "fresh"}, signals.Node{Name: "ageing"}, signals.Node{Name: "gone"})
+	r := startGPUs(t, gpuArgs(server.url), nodes...)
 	reads(t, func() string {
-		if _, weight := r.Snapshot().Utilisation("fresh", now); weight == 0 {
-			return "no utilisation"
+		for _, node := range nodes[1:] {
+			if _, ok := r.Snapshot().Use(node.Name, now); !ok {
+				return "no use of node " + node.Name
+			}
 		}
 		return ""
 	})
-	took := time.Since(start)
-	// The whole weight is lost within two minutes.
-	late := took.Seconds() / 120
-	for node, want := range map[string]float64{"fresh": 1, "ageing": 0.5, "gone": 0} {
-		u, got := r.Snapshot().Utilisation(node, now)
-		if got < want-late-0.001 || got > want+0.001 {
-			t.Errorf("weight of the sample of node %s, taken at %s: %v, want %v", node, u.Time, got, want)
-		}
+	if use, ok := r.Snapshot().Use("gone", now); ok {
+		t.Errorf("a sample of 200 s ago counts: %v", use)
 	}
 	// Prometheus keeps milliseconds, so the sample may be a part of one younger than it was made.
-	if _, weight := r.Snapshot().Utilisation("ageing", now.Add(time.Minute+time.Second)); weight != 0 {
-		t.Errorf("weight after another minute: %v, want 0", weight)
+	if use, ok := r.Snapshot().Use("measured-3", now.Add(time.Minute+time.Second)); ok {
+		t.Errorf("a sample of 181 s ago counts: %v", use)
 	}
 }

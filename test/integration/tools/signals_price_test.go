@@ -76,7 +76,7 @@ func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 	check("while the server runs", time.Now())
 
 	server.stop()
-	server.failsAgain(t, "node_cost")
+	server.failsAgain(t, "prices")
 	check("after the server's end", time.Now())
 	if got, ok := r.Snapshot().Node("a", time.Now().Add(time.Hour)); ok {
 		t.Errorf("price of node a after maxAge: %s, want unknown", got)

@@ -59,7 +59,6 @@ func TestARealPrometheusIsAskedOverTLSWithAPassword(t *testing.T) {
 	server := startPrometheus(t, openCost.job("opencost", ""), "", webConfig)
 
 	args := priceArgs(server.url)
-	args.Metrics = []config.PriceMetric{config.PriceMetricOpenCost}
 	args.Prometheus.TLS = &config.PrometheusTLS{CAFile: certFile}
 	args.Prometheus.BasicAuth = &config.BasicAuth{Username: "berth", PasswordFile: write(t, "password", "open sesame\n")}
 	r := startPrices(t, args)
@@ -89,7 +88,7 @@ func TestARealPrometheusIsAskedOverTLSWithAPassword(t *testing.T) {
 		bad := *args.Prometheus.DeepCopy()
 		c.change(&bad)
 		refused := priceArgs(bad.URL)
-		refused.Prometheus, refused.Metrics = bad, args.Metrics
+		refused.Prometheus = bad
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		if _, err := signals.StartPrices(klog.NewContext(t.Context(), logger), newFactory(), refused); err != nil {
 			t.Errorf("%s: %v", name, err)

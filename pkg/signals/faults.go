@@ -1,6 +1,8 @@
 package signals
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -41,26 +43,39 @@ func endOf(history model.Matrix) (model.Time, bool) {
 	return 0, false
 }
 
-// xidFaults returns by node the GPUs that came to have a fatal code; asked is the scheduler's time of the query.
-func xidFaults(history model.Matrix, asked time.Time, fatal map[int]bool, from origin) (faultsByNode, drops) {
-	dropped := drops{}
+// decodeFaults returns the faults by node, in order of GPU: GPUs that came to have a fatal code, at that time, and those
+// whose row remap has failed, as last seen at the time asked, the scheduler's time of the query. It holds at most one
+// fault for a GPU and XID, the latest.
+func decodeFaults(history model.Matrix, asked time.Time, fatal map[int]bool, from origin) (map[string][]Fault, int) {
 	end, ok := endOf(history)
 	if !ok {
-		return nil, dropped
+		return nil, 0
 	}
-	faults := faultsByNode{}
+	faults, dropped := map[string][]Fault{}, 0
 	for _, series := range history {
-		if len(series.Metric) == 0 {
+		if len(series.Metric) == 0 || len(series.Values) == 0 {
 			continue
 		}
-		node, id, reason := from.locate(series.Metric)
-		if reason != "" {
-			dropped[reason]++
+		node, known := from.node(series.Metric)
+		id, ofGPU := gpuOf(series.Metric)
+		if !known || !ofGPU {
+			dropped++
 			continue
 		}
-		if code, at, ok := lastFatal(series.Values, fatal); ok {
-			faults.add(node, Fault{GPUID: id, XID: code, Time: asked.Add(-end.Sub(at))})
+		last := series.Values[len(series.Values)-1]
+		code, at, fails := 0, last.Timestamp, last.Timestamp == end && last.Value > 0
+		if series.Metric[labelReading] == readingXID {
+			code, at, fails = lastFatal(series.Values, fatal)
 		}
+		if fails {
+			faults[node] = append(faults[node], Fault{GPUID: id, XID: code, Time: asked.Add(-end.Sub(at))})
+		}
+	}
+	for node, of := range faults {
+		slices.SortFunc(of, func(a, b Fault) int {
+			return cmp.Or(compareGPUs(a.GPUID, b.GPUID), cmp.Compare(a.XID, b.XID), b.Time.Compare(a.Time))
+		})
+		faults[node] = slices.CompactFunc(of, func(a, b Fault) bool { return a.GPUID == b.GPUID && a.XID == b.XID })
 	}
 	return faults, dropped
 }

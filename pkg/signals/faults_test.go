@@ -2,7 +2,9 @@ package signals
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 )
 
@@ -71,4 +73,44 @@ func FuzzLastFatal(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestFaultsOfDoubtfulSeries(t *testing.T) {
+	t.Parallel()
+	asked := time.Unix(5000, 0)
+	series := func(labels model.Metric, values ...model.SampleValue) *model.SampleStream {
+		s := &model.SampleStream{Metric: labels}
+		for i, v := range values {
+			s.Values = append(s.Values, model.SamplePair{Timestamp: model.Time(60_000 * (i + 1)), Value: v})
+		}
+		return s
+	}
+	from := newOrigin(hostLabels, []Node{{Name: "a"}})
+	got, dropped := decodeFaults(model.Matrix{
+		series(model.Metric{}, 0, 0, 0),
+		series(model.Metric{"node": "a", "gpu": "2", "berth_reading": "row_remap"}, 1, 1, 1),
+		series(model.Metric{"Hostname": "a", "gpu": "2", "berth_reading": "row_remap"}, 1, 1, 1),
+		series(model.Metric{"node": "a", "gpu": "1", "berth_reading": "xid"}, 0, 79, 79),
+		// The row was remapped in the end; a code that stood from the start; a harmless code.
+		series(model.Metric{"node": "a", "gpu": "3", "berth_reading": "row_remap"}, 1, 1),
+		series(model.Metric{"node": "a", "gpu": "4", "berth_reading": "xid"}, 79, 79, 79),
+		series(model.Metric{"node": "a", "gpu": "5", "berth_reading": "xid"}, 0, 13, 13),
+		// Dropped.
+		series(model.Metric{"node": "elsewhere", "gpu": "1", "berth_reading": "xid"}, 0, 79, 79),
+		series(model.Metric{"node": "a", "berth_reading": "row_remap"}, 1, 1, 1),
+	}, asked, map[int]bool{79: true}, from)
+	want := map[string][]Fault{"a": {{GPUID: GPUID{Index: 1}, XID: 79, Time: asked.Add(-time.Minute)},
+		{GPUID: GPUID{Index: 2}, Time: asked}}}
+	if diff := cmp.Diff(want, got); diff != "" || dropped != 2 {
+		t.Errorf("dropped %d, want 2; faults (-want +got):\n%s", dropped, diff)
+	}
+	if without, _ := decodeFaults(nil, asked, nil, from); without != nil {
+		t.Errorf("an answer that does not say what was looked at: %v", without)
+	}
+	snapshot := &GPUSnapshot{faultWindow: time.Hour, faults: got}
+	for after, count := range map[time.Duration]int{59*time.Minute - 1: 2, 59 * time.Minute: 1, time.Hour: 0} {
+		if active := snapshot.Faults("a", asked.Add(after)); len(active) != count {
+			t.Errorf("faults that count after %s: %v, want %d", after, active, count)
+		}
+	}
 }
