@@ -28,8 +28,11 @@ type settings struct {
 	serving extender.Serving
 }
 
+// answerWithin is how long an answer may take.
+const answerWithin = 30 * time.Second
+
 func newCommand() *cobra.Command {
-	var s settings
+	s := settings{serving: extender.Serving{Within: answerWithin}}
 	logs := logsapi.NewLoggingConfiguration()
 	globals := options.NewOptions().ComponentGlobalsRegistry
 	cmd := &cobra.Command{
@@ -87,8 +90,6 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil,
 		"common name of the callers that are answered, such as system:kube-scheduler; "+
 			"empty: all with a certificate of --client-ca-file")
-	f.DurationVar(&s.serving.Within, "timeout", 30*time.Second,
-		"how long an answer may take; httpTimeout of the scheduler should be no longer")
 	globals.AddFlags(f)
 	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
 	logsapi.AddFlags(logs, f)
@@ -109,8 +110,6 @@ func (s *settings) check() error {
 		return errors.New("--client-ca-file is given without --tls-cert-file: certificates of callers need TLS")
 	case len(s.serving.ClientNames) > 0 && s.serving.ClientCAFile == "":
 		return errors.New("--client-name is given without --client-ca-file: names of callers need certificates")
-	case s.serving.Within < 100*time.Millisecond:
-		return fmt.Errorf("--timeout is %s: want at least 100ms", s.serving.Within)
 	}
 	host, _, err := net.SplitHostPort(s.serving.Address)
 	if err != nil {

@@ -48,7 +48,6 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		"a certificate without a key":       {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
 		"authorities without TLS":           {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
 		"names without authorities":         {[]string{"--config=c", "--client-name=x"}, "without --client-ca-file"},
-		"no time for an answer":             {[]string{"--config=c", "--timeout=1ms"}, "want at least 100ms"},
 		"an address that is none":           {[]string{"--config=c", "--listen=8888"}, `--listen is "8888"`},
 		"plain HTTP for all":                {[]string{"--config=c", "--listen=:8888"}, "which other machines reach"},
 		"a configuration that is not there": {[]string{"--config=/nowhere"}, "/nowhere"},

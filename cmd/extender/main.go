@@ -1,5 +1,5 @@
-// Command berth-extender answers the kube-scheduler of a cluster over HTTP: which nodes suit a pod with GPUs, which of
-// them are best and cheapest, and, where it is told to, which devices the pod gets.
+// Command berth-extender answers the kube-scheduler of a cluster over HTTP: which nodes suit a pod with GPUs, and
+// which of them are best and cheapest.
 package main
 
 import (

@@ -20,16 +20,16 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -63,9 +63,8 @@ type Extender struct {
 	// unassigned refuses what needs an assignment of devices; nil if the profile knows nothing of GPUs.
 	unassigned *unassigned
 	synced     atomic.Bool
-	// whileBehind bounds the wait for what the scheduler knows already, and waitedInVain is when it last ended so.
-	whileBehind  wait.Backoff
-	waitedInVain atomic.Pointer[time.Time]
+	// hurriedUntil is until when answers do not wait for what the scheduler knows already, in nanoseconds.
+	hurriedUntil atomic.Int64
 }
 
 // New makes an extender. It asks the network for nothing. The context ends what the plugins do in the background.
@@ -92,11 +91,9 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),
 		turn:     make(chan struct{}, 1),
-
-		whileBehind: whileBehind,
 	}
 	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
-		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(eventScheme, name) },
+		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(scheme.Scheme, name) },
 		scheduler.WithComponentConfigVersion(o.Component.APIVersion),
 		scheduler.WithKubeConfig(protobuf),
 		scheduler.WithProfiles(*profile),
@@ -111,7 +108,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
-		e.topScore += topPluginScore * int64(score.Weight)
+		e.topScore += fwk.MaxScore * int64(score.Weight)
 	}
 	if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
 		e.events.Shutdown()
@@ -128,11 +125,6 @@ func (e *Extender) Start(ctx context.Context) error {
 	}
 	e.factory.StartWithContext(ctx)
 	e.dynamic.Start(ctx.Done())
-	logged := time.AfterFunc(slowStart, func() {
-		klog.FromContext(ctx).Info(
-			"Still waiting for all objects of the cluster; the log of the informers says which are missing")
-	})
-	defer logged.Stop()
 	e.factory.WaitForCacheSync(ctx.Done())
 	e.dynamic.WaitForCacheSync(ctx.Done())
 	if err := e.sched.WaitForHandlersSync(ctx); err != nil {
@@ -141,9 +133,6 @@ func (e *Extender) Start(ctx context.Context) error {
 	e.synced.Store(true)
 	return nil
 }
-
-// slowStart is after how long a start is worth a word.
-const slowStart = 15 * time.Second
 
 // Ready returns an error while the extender has not seen the whole cluster.
 func (e *Extender) Ready() error {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 const (
@@ -96,10 +97,14 @@ func (s *service) answer(ctx context.Context, verb string, body io.Reader) (any,
 	if err != nil {
 		return nil, err
 	}
-	if verb == "filter" {
-		return s.answerFilter(ctx, args)
+	if verb == "prioritize" {
+		return s.answerPrioritize(ctx, args)
 	}
-	return s.answerPrioritize(ctx, args)
+	result, err := s.answerFilter(ctx, args)
+	if err != nil {
+		result = &extenderv1.ExtenderFilterResult{Error: err.Error()}
+	}
+	return result, err
 }
 
 // decodeArgs reads one JSON value and nothing after it.
@@ -132,34 +137,30 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, error) {
 
 func (s *service) answerFilter(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
 	names := *args.NodeNames
-	var verdicts []Verdict
-	err := s.Ready()
-	if err == nil {
-		verdicts, err = s.Filter(ctx, args.Pod, names)
-	}
+	statuses, err := s.Filter(ctx, args.Pod, names)
 	if err != nil {
-		return &extenderv1.ExtenderFilterResult{Error: err.Error()}, err
+		return nil, err
 	}
 	passed := []string{}
 	result := &extenderv1.ExtenderFilterResult{NodeNames: &passed, FailedNodes: extenderv1.FailedNodesMap{},
 		FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{}}
-	for i, v := range verdicts {
+	for i, status := range statuses {
 		switch {
-		case v.reason == "":
+		case status.IsSuccess():
 			passed = append(passed, names[i])
-		case v.final:
-			result.FailedAndUnresolvableNodes[names[i]] = v.reason
+		case status.Code() == fwk.UnschedulableAndUnresolvable:
+			result.FailedAndUnresolvableNodes[names[i]] = status.Message()
 		default:
-			result.FailedNodes[names[i]] = v.reason
+			result.FailedNodes[names[i]] = status.Message()
+		}
+		if status == unknownNode {
+			unknownNodes.Inc()
 		}
 	}
 	return result, nil
 }
 
 func (s *service) answerPrioritize(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
-	if err := s.Ready(); err != nil {
-		return nil, err
-	}
 	names := *args.NodeNames
 	scores, err := s.Prioritize(ctx, args.Pod, names)
 	if err != nil {

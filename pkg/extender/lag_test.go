@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Each question is one that only a scheduler asks which knows of the change already. Here the change comes when the
@@ -33,13 +32,12 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, plain, tc.before...)
-			h.whileBehind = wait.Backoff{Duration: time.Millisecond, Steps: 60_000}
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
-				verdicts, err := h.Filter(t.Context(), newPod("new", "", 4, nil), []string{"n"})
-				if err != nil || verdicts[0] != (Verdict{}) {
-					t.Errorf("what is said of the node: %+v, error %v", verdicts, err)
+				statuses, err := h.Filter(t.Context(), newPod("new", "", 4, nil), []string{"n"})
+				if err != nil || !statuses[0].IsSuccess() {
+					t.Errorf("what is said of the node: %v, error %v", statuses, err)
 				}
 			}()
 			tc.change(t, h)
@@ -48,46 +46,27 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 	}
 }
 
-// lookedAt counts the looks of a question.
-func lookedAt(ctx context.Context, t *testing.T, e *Extender, look func(i int) (bool, error)) (looks int, err error) {
-	t.Helper()
-	err = e.caughtUp(ctx, newPod("new", "", 1, nil), func() (bool, error) {
-		looks++
-		return look(looks)
-	})
-	return looks, err
-}
-
 func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 	t.Parallel()
-	registerMetrics()
-	e := &Extender{whileBehind: wait.Backoff{Duration: time.Microsecond, Steps: 5}}
-	broken := errors.New("broken")
-	cancelled, cancel := context.WithCancel(t.Context())
-	for _, tc := range []struct {
-		name string
-		ctx  context.Context
-		look func(i int) (bool, error)
-		want int
-		err  error
-	}{
-		{"not behind", t.Context(), func(int) (bool, error) { return false, nil }, 1, nil},
-		{"behind at first", t.Context(), func(i int) (bool, error) { return i < 3, nil }, 3, nil},
-		{"an error", t.Context(), func(i int) (bool, error) { return true, broken }, 1, broken},
-		{"a caller that is gone", cancelled, func(i int) (bool, error) { cancel(); return true, nil }, 1, context.Canceled},
-		{"behind for long", t.Context(), func(int) (bool, error) { return true, nil }, 5, nil},
-		{"behind still", t.Context(), func(int) (bool, error) { return true, nil }, 1, nil},
-	} {
-		looks, err := lookedAt(tc.ctx, t, e, tc.look)
-		if looks != tc.want || !errors.Is(err, tc.err) {
-			t.Errorf("%s: %d looks and error %v, want %d and %v", tc.name, looks, err, tc.want, tc.err)
+	h := newHarness(t, plain)
+	ask := func(ctx context.Context) (time.Duration, error) {
+		started := time.Now()
+		statuses, err := h.Filter(ctx, newPod("new", "", 1, nil), []string{"unknown"})
+		if err == nil && statuses[0] != unknownNode {
+			t.Errorf("what is said of the node: %v", statuses[0])
 		}
+		return time.Since(started), err
 	}
-	long := time.Now().Add(-hurried)
-	e.waitedInVain.Store(&long)
-	if looks, err := lookedAt(t.Context(), t, e, func(i int) (bool, error) { return i < 2, nil }); looks != 2 ||
-		err != nil {
-		t.Errorf("some time after a wait in vain: %d looks and error %v, want 2", looks, err)
+	gone, cancel := context.WithTimeout(t.Context(), 2*lagPause)
+	defer cancel()
+	if _, err := ask(gone); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a caller that is gone: error %v", err)
+	}
+	if took, err := ask(t.Context()); err != nil || took < longestLag {
+		t.Errorf("behind for long: answered after %s, error %v, want %s", took, err, longestLag)
+	}
+	if took, err := ask(t.Context()); err != nil || took >= longestLag {
+		t.Errorf("behind still: answered after %s, error %v, want at once", took, err)
 	}
 }
 
@@ -113,7 +92,7 @@ func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 		"a pod too many":                 {newPod("large", "", 3, nil), "n"},
 		"an unknown node":                {newPod("fits", "", 2, nil), "unknown"},
 	} {
-		_, _, behind, err := h.judge(t.Context(), ask.pod, []string{ask.node})
+		_, behind, err := h.judge(t.Context(), ask.pod, []string{ask.node})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,16 +28,6 @@ var (
 		Help:           "Nodes in requests that the extender did not know: it is behind, or it watches another cluster.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	lagWaits = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: "berth_extender",
-		Name:      "lag_waits_total",
-		Help: "Requests that waited for a change that the scheduler knew of and the extender did not, by result: " +
-			"caught_up, timed_out.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"result"})
 )
 
-// The values of the label result of the waits.
-const lagCaughtUp, lagInVain = "caught_up", "timed_out"
-
-var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requests, durations, unknownNodes, lagWaits) })
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requests, durations, unknownNodes) })

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/client-go/kubernetes/scheme"
-	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -16,12 +14,6 @@ import (
 // served are the plugins that can be asked for a decision about one pod and one node. Coscheduling is none of them: it
 // orders the queue and holds pods back, for which the protocol has no verb.
 var served = []string{gpuaware.Name, costoptimized.Name}
-
-// topPluginScore is the highest score of a plugin.
-const topPluginScore = fwk.MaxScore
-
-// eventScheme names the kinds of objects about which plugins record events.
-var eventScheme = scheme.Scheme
 
 // reduce returns a profile with the plugins of ours only, as they are enabled there, and with their args.
 func reduce(component *schedulerconfig.KubeSchedulerConfiguration, name string) (*schedulerconfig.KubeSchedulerProfile,

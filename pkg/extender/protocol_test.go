@@ -89,7 +89,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 	if diff := cmp.Diff([]string{"empty", "half"}, namesOf(passed)); diff != "" {
 		t.Errorf("nodes that pass (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(failed["full"], "GPU") || len(failed) != 2 || failed["stranger"] != unknownNode.reason {
+	if !strings.Contains(failed["full"], "GPU") || len(failed) != 2 || failed["stranger"] != unknownNode.Message() {
 		t.Errorf("nodes on which evictions may help: %v", failed)
 	}
 	if len(unresolvable) != 1 || !strings.Contains(unresolvable["t4"], "model") {
@@ -114,17 +114,17 @@ func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, plain, shared("shared", 2), gpuNode("whole", 2, nil))
 	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
-		verdicts, err := h.Filter(t.Context(), pod, []string{"shared"})
+		statuses, err := h.Filter(t.Context(), pod, []string{"shared"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if verdicts[0].reason != reasonUnassigned || !verdicts[0].final {
-			t.Errorf("pod %s on the node that shares: %+v", pod.Name, verdicts[0])
+		if s := statuses[0]; s.Message() != reasonUnassigned || s.Code() != fwk.UnschedulableAndUnresolvable {
+			t.Errorf("pod %s on the node that shares: %v", pod.Name, s)
 		}
 	}
-	verdicts, err := h.Filter(t.Context(), newPod("none", "", 0, nil), []string{"shared", "whole"})
-	if err != nil || verdicts[0] != (Verdict{}) || verdicts[1] != (Verdict{}) {
-		t.Errorf("a pod without GPUs: %+v, error %v", verdicts, err)
+	statuses, err := h.Filter(t.Context(), newPod("none", "", 0, nil), []string{"shared", "whole"})
+	if err != nil || !statuses[0].IsSuccess() || !statuses[1].IsSuccess() {
+		t.Errorf("a pod without GPUs: %v, error %v", statuses, err)
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
@@ -38,12 +39,11 @@ const shutdownWithin = 15 * time.Second
 type Server struct {
 	listener net.Listener
 	http     *http.Server
-	certs    *certificates
 }
 
 // NewServer opens the port.
 func NewServer(e *Extender, s Serving) (*Server, error) {
-	certs, err := newCertificates(s)
+	config, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -70,19 +70,16 @@ func NewServer(e *Extender, s Serving) (*Server, error) {
 		fmt.Fprintln(w, "ok")
 	})
 	mux.Handle("GET /metrics", metrics)
-	server := &Server{listener: listener, certs: certs, http: &http.Server{
+	return &Server{listener: listener, http: &http.Server{
 		Handler:           mux,
+		TLSConfig:         config,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       s.Within,
 		// The answer to a request that used all of its time must still be written.
 		WriteTimeout:   2 * s.Within,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
-	}}
-	if certs != nil {
-		server.http.TLSConfig = certs.config
-	}
-	return server, nil
+	}}, nil
 }
 
 // Addr is where the server listens.
@@ -90,15 +87,11 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Run answers requests until the context ends, and returns when those that were being answered are.
 func (s *Server) Run(ctx context.Context) error {
-	logger := klog.FromContext(ctx)
 	// Requests keep the logger of the server and outlive its context.
 	s.http.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
-	if s.certs != nil {
-		s.certs.reload(ctx)
-	}
 	failed := make(chan error, 1)
 	go func() {
-		if s.certs != nil {
+		if s.http.TLSConfig != nil {
 			failed <- s.http.ServeTLS(s.listener, "", "")
 		} else {
 			failed <- s.http.Serve(s.listener)
@@ -112,11 +105,8 @@ func (s *Server) Run(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
 	defer cancel()
 	if err := s.http.Shutdown(stopping); err != nil {
-		logger.Error(err, "Requests were cut off")
-		err = s.http.Close()
-		if err != nil {
-			logger.Error(err, "Closing connections failed")
-		}
+		klog.FromContext(ctx).Error(err, "Requests were cut off")
+		_ = s.http.Close()
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving: %w", err)
@@ -143,48 +133,42 @@ func verifiedOnly(next http.Handler, names []string) http.Handler {
 	})
 }
 
-// certificates are those of a server, read again when the files change.
-type certificates struct {
-	config     *tls.Config
-	controller *dynamiccertificates.DynamicServingCertificateController
-	pair       *dynamiccertificates.DynamicCertKeyPairContent
-	clientCA   *dynamiccertificates.DynamicFileCAContent
-}
-
-// newCertificates returns nil for plain HTTP.
-func newCertificates(s Serving) (*certificates, error) {
+// tlsConfig returns nil for plain HTTP. The files are read again for each connection, so that new certificates need no
+// restart; while they cannot be used, those before count.
+func (s *Serving) tlsConfig() (*tls.Config, error) {
 	if s.CertFile == "" {
 		return nil, nil
 	}
-	pair, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving", s.CertFile, s.KeyFile)
+	first, err := s.readCertificates()
+	if err != nil {
+		return nil, err
+	}
+	var last atomic.Pointer[tls.Config]
+	last.Store(first)
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if now, err := s.readCertificates(); err == nil {
+			last.Store(now)
+		} else {
+			klog.Background().Error(err, "Going on with the certificates before")
+		}
+		return last.Load(), nil
+	}}, nil
+}
+
+func (s *Serving) readCertificates() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's certificate: %w", err)
 	}
-	c := &certificates{pair: pair,
-		config: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}}
-	base := c.config.Clone()
-	var authorities dynamiccertificates.CAContentProvider
-	if s.ClientCAFile != "" {
-		if c.clientCA, err = dynamiccertificates.NewDynamicCAContentFromFile("client-ca", s.ClientCAFile); err != nil {
-			return nil, fmt.Errorf("reading the authorities of clients: %w", err)
-		}
-		authorities, base.ClientAuth = c.clientCA, tls.VerifyClientCertIfGiven
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{pair}}
+	if s.ClientCAFile == "" {
+		return config, nil
 	}
-	c.controller = dynamiccertificates.NewDynamicServingCertificateController(base, authorities, pair, nil, nil)
-	if err := c.controller.RunOnce(); err != nil {
-		return nil, fmt.Errorf("using the server's certificate: %w", err)
+	if config.ClientCAs, err = cert.NewPool(s.ClientCAFile); err != nil {
+		return nil, fmt.Errorf("reading the authorities of clients: %w", err)
 	}
-	c.config.GetConfigForClient = c.controller.GetConfigForClient
-	return c, nil
-}
-
-// reload follows the files until the context ends.
-func (c *certificates) reload(ctx context.Context) {
-	c.pair.AddListener(c.controller)
-	go c.pair.Run(ctx, 1)
-	if c.clientCA != nil {
-		c.clientCA.AddListener(c.controller)
-		go c.clientCA.Run(ctx, 1)
-	}
-	go c.controller.Run(1, ctx.Done())
+	// Probes come without a certificate, and who reads metrics has a token.
+	config.ClientAuth = tls.VerifyClientCertIfGiven
+	return config, nil
 }
