@@ -69,18 +69,10 @@ func (t *Tally) Mean(at *Place, d Distances) int64 {
 	if t.total <= 0 {
 		return 0
 	}
-	shared := t.nodes[at.node]
-	sum := float64(shared) * float64(d[0])
-	for i, domain := range at.domains {
-		if domain == (unique.Handle[string]{}) {
-			continue
-		}
-		if in := t.domains[domain]; in != shared {
-			sum += float64(in-shared) * float64(d[i+1])
-			shared = in
-		}
+	sum := 0.0
+	for i, traffic := range t.Split(at) {
+		sum += float64(traffic) * float64(d[i])
 	}
-	sum += float64(t.total-shared) * float64(d[len(d)-1])
 	return int64(math.Round(sum / float64(t.total)))
 }
 
@@ -99,19 +91,6 @@ func (t *Tally) Split(at *Place) []int64 {
 	}
 	split[len(split)-1] = t.total - shared
 	return split
-}
-
-// Between returns the distance between two places.
-func (d Distances) Between(a, b *Place) int64 {
-	if a.node == b.node {
-		return d[0]
-	}
-	for i, domain := range a.domains {
-		if domain != (unique.Handle[string]{}) && domain == b.domains[i] {
-			return d[i+1]
-		}
-	}
-	return d[len(d)-1]
 }
 
 // Nearness maps distances to scores: 100 for the shortest, about 50 for twice that. Only the shortest gets 100, however

@@ -17,7 +17,7 @@ const (
 	// inSource: the map is a table that nothing is added to.
 	inSource = "what the source says"
 	// byAnswer: the map is an answer of Prometheus, of bounded size, and is replaced by the next one.
-	byAnswer = "the last answer of Prometheus, of which maxResponseMiB bounds the size"
+	byAnswer = "the last answer of Prometheus, whose size is bounded"
 )
 
 // bounds says of each map of a type in the scheduler what keeps it from growing forever: tenants create and delete as
@@ -25,19 +25,12 @@ const (
 // too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {
-		"GPUReader.fatal":         byAdmin,
-		"GPUSnapshot.faults":      byAnswer,
-		"GPUSnapshot.memory":      byAnswer,
-		"GPUSnapshot.otherFaults": byAnswer,
-		"GPUSnapshot.utilisation": byAnswer,
-		"GPUSnapshot.xidFaults":   byAnswer,
-		"PriceSnapshot.nodes":     byAnswer,
-		"PriceSnapshot.offerings": byAnswer,
-		"figures.byNode":          byAnswer,
-		"readings.taken":          byAnswer,
-		"readings.values":         byAnswer,
-		"origin.nodes":            byNode,
-		"reporter.told":           byAdmin,
+		"GPUReader.fatal":      byAdmin,
+		"GPUSnapshot.faults":   byAnswer,
+		"GPUSnapshot.use":      byAnswer,
+		"PriceSnapshot.quotes": byAnswer,
+		"figures.byNode":       byAnswer,
+		"origin.nodes":         byNode,
 	},
 	"pkg/gpuview": {
 		"domains": inSource,
@@ -67,10 +60,8 @@ var bounds = map[string]map[string]string{
 		"demoted": inSource,
 	},
 	"pkg/address": {
-		"Ledger.byIdentity": byPod, "Ledger.held": byPod, "Ledger.leaving": byPod, "Ledger.pools": byAdmin,
-		"Ledger.promised": byPod, "Ledger.promisedTo": byPod, "Ledger.promises": byPod, "Ledger.ranWith": byPod,
-		"Plan.planned": oneCycle, "Plan.promised": oneCycle,
-		"places.subnets": byAdmin,
+		"Ledger.byPod": byPod, "Ledger.held": byPod, "Ledger.pools": byAdmin, "Ledger.promises": byPod,
+		"Plan.planned": oneCycle,
 	},
 	"pkg/candidates": {
 		"cycle.statuses": oneCycle, "images.bySlot": byNode, "images.nodes": byNode, "index.byInfo": byNode,
@@ -195,7 +186,7 @@ var bounds = map[string]map[string]string{
 		"settings.interruptions": byAdmin, "waiting.pods": byPod,
 	},
 	"pkg/plugins/gpuaware": {
-		"faulted.byUID": byPod, "fleet.dirty": byNode, "fleet.parts": byNode, "ledger.byNode": byNode,
+		"fleet.dirty": byNode, "fleet.parts": byNode, "ledger.byNode": byNode,
 		"ledger.byPod": byPod, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle,
 		"totals.nodes": byNode,
 	},
@@ -204,15 +195,13 @@ var bounds = map[string]map[string]string{
 		"noted.unseen": byPod,
 	},
 	"pkg/plugins/networktopology": {
-		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
+		"link.moved": oneCycle, "peers.assumed": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
-		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,
-		"view.demands": "4096 pods (maxDemands)", "view.marks": byNode, "view.problems": byAdmin,
+		"book.nominated": byPod, "view.demands": "4096 pods (maxDemands)", "view.problems": byAdmin,
 	},
 	"pkg/policy": {
-		"Free.freed": byPod, "Free.taken": byPod, "Free.why": byPod, "Ledger.holders": byAdmin,
-		"marksTable.known": byNode, "subject.input": oneCycle, "subject.labels": oneCycle,
+		"Free.changed": byPod, "Ledger.holders": byAdmin, "subject.labels": oneCycle,
 		"subject.ofNamespace": oneCycle,
 	},
 	"pkg/topology": {

@@ -254,7 +254,7 @@ var worked = []string{
 	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/podgroup.record.waits",
 	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",
-	"pkg/plugins/networktopology.peers.pods", "pkg/policy.Ledger.holders",
+	"pkg/policy.Ledger.holders",
 }
 
 // lists are those that grow up to a number of entries.

@@ -126,10 +126,6 @@ func TestNearNodesScoreHigher(t *testing.T) {
 		}, pod: talker("p", "").Label(group, "g").Label(part, "shop").Obj(),
 			want: map[string]int64{"z1-r1-a": 100, "z1-r1-b": 99, "z1-r2-a": 96, "z1-r2-b": 96, "z2-r1-a": 11, "z2-r1-b": 11,
 				"z2-r2-a": 11, "z2-r2-b": 11}},
-		{name: "a price between zones", tune: func(a *config.NetworkTopologyArgs) {
-			a.Apart.MicroDollarsPerGiB = 20_000
-		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()},
-			pod: talker("p", "").Label(group, "g").Obj(), want: near},
 		{name: "a rack that costs as much as a zone", tune: func(a *config.NetworkTopologyArgs) {
 			a.Levels[1].Microseconds, a.Levels[2].Microseconds, a.Levels[3].Microseconds = 150, 150, 150
 		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()},
@@ -219,11 +215,10 @@ func TestPodsThatTalkToOthersAreNotAlike(t *testing.T) {
 func TestTermsOfTrafficAddUpToTheScore(t *testing.T) {
 	t.Parallel()
 	const group, part = "scheduling.x-k8s.io/pod-group", "app.kubernetes.io/part-of"
-	prices := func(a *config.NetworkTopologyArgs) {
-		a.Apart.MicroDollarsPerGiB = 20_000
+	app := func(a *config.NetworkTopologyArgs) {
 		a.AppLabel, a.GangGiBPerHour, a.AppGiBPerHour = new(part), new(int64(3)), new(int64(1))
 	}
-	r := topologyRig(t, prices, zones(), talker("q", "z1-r1-a").Label(group, "g").Obj(),
+	r := topologyRig(t, app, zones(), talker("q", "z1-r1-a").Label(group, "g").Obj(),
 		talker("r", "z2-r2-b").Label(part, "shop").Obj())
 	p := talker("p", "").Label(group, "g").Label(part, "shop").Obj()
 	state := r.filtered(t, p, nil)
@@ -251,7 +246,7 @@ func TestTermsOfTrafficAddUpToTheScore(t *testing.T) {
 					said = append(said, fmt.Sprintf("%s %.2f", term.Name, term.Amount))
 				}
 			}
-			if diff := cmp.Diff([]string{"same leaf 18.75", "apart 8000.00", "price 6975.45"}, said); diff != "" {
+			if diff := cmp.Diff([]string{"same leaf 18.75", "apart 8000.00"}, said); diff != "" {
 				t.Errorf("terms of a node in the rack of three quarters of the traffic (-want +got):\n%s", diff)
 			}
 		}

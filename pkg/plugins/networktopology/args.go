@@ -16,11 +16,10 @@ type settings struct {
 	levels podview.NetworkLevels
 	// steps name what two nodes can share, in the order of Distances.
 	steps []string
-	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added.
-	// Times are without them.
-	distances, times topology.Distances
-	traffic          traffic
-	appLabel         string
+	// distances are nanoseconds for 1 MiB.
+	distances topology.Distances
+	traffic   traffic
+	appLabel  string
 }
 
 // kibPerGiB turns what people write into what is counted with: shares of little traffic are told apart.
@@ -43,22 +42,14 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 			app:  *args.AppGiBPerHour * kibPerGiB,
 		},
 	}
-	step := func(name string, d config.NetworkDistance) {
-		time := d.Microseconds * 1000
-		s.steps, s.times = append(s.steps, name), append(s.times, time)
-		s.distances = append(s.distances, time+priceInNanoseconds(d.MicroDollarsPerGiB, *args.MicroDollarsPerSecond))
+	step := func(name string, microseconds int64) {
+		s.steps, s.distances = append(s.steps, name), append(s.distances, microseconds*1000)
 	}
-	step("node", config.NetworkDistance{Microseconds: *args.SameNodeMicroseconds})
+	step("node", *args.SameNodeMicroseconds)
 	for _, l := range args.Levels {
 		s.levels = append(s.levels, podview.NetworkLevel{Labels: l.Labels})
-		step(l.Name, l.NetworkDistance)
+		step(l.Name, l.Microseconds)
 	}
-	step("apart", *args.Apart)
+	step("apart", args.Apart.Microseconds)
 	return s, nil
-}
-
-// priceInNanoseconds is how long one could wait for the price of 1 MiB.
-func priceInNanoseconds(perGiB, perSecond int64) int64 {
-	const mibPerGiB, nanoseconds = 1024, 1e9
-	return int64(float64(perGiB) / mibPerGiB / float64(perSecond) * nanoseconds)
 }

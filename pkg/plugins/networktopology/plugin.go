@@ -1,9 +1,8 @@
 // Package networktopology is the plugin that puts pods near those that they talk to.
 //
-// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app; what
-// that traffic costs may be part of it. Pods are counted by their domain at each level of the network, so that a node
-// costs as many additions as there are levels. The plugin only scores: a pod far from all that it talks to starts all the
-// same.
+// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app. Pods
+// are counted by their domain at each level of the network, so that a node costs as many additions as there are levels.
+// The plugin only scores: a pod far from all that it talks to starts all the same.
 package networktopology
 
 import (
@@ -66,7 +65,6 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if s.traffic.gang > 0 {
 		network.Of(factory, handle.ProfileName()).Follow(s.levels)
 	}
-	registerMetrics()
 	return p, nil
 }
 
@@ -92,15 +90,9 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if r == nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	state.Write(relationKey, &relationState{r})
+	state.Write(relationKey, r)
 	return nil, nil
 }
-
-// relationState keeps a relation in the state of a cycle.
-type relationState struct{ *relation }
-
-// Clone returns a state of its own.
-func (s *relationState) Clone() fwk.StateData { return &relationState{s.relation.Clone()} }
 
 // PreFilterExtensions returns the plugin: planned siblings count, and pods that are to be evicted do not.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
@@ -118,7 +110,7 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, r
 }
 
 func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n int64) *fwk.Status {
-	r, err := readState[*relationState](state, relationKey)
+	r, err := readState[*relation](state, relationKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -143,13 +135,9 @@ func (*Plugin) ReservesOpenly() {}
 
 // Reserve counts the pod on its node from now on, before the API server knows.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if state.IsPodGroupSchedulingCycle() {
-		return nil // a dry run moves no pod
+	if !state.IsPodGroupSchedulingCycle() { // a dry run moves no pod
+		p.peers.assume(pod, node)
 	}
-	if err := p.observe(state, node); err != nil {
-		return fwk.AsStatus(err)
-	}
-	p.peers.assume(pod, node)
 	return nil
 }
 

@@ -29,14 +29,17 @@ func (s *tallyState) Clone() fwk.StateData { return s }
 
 // PreScore counts where the pods are that the pod talks to. With none of them on a node all nodes are alike.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	r, err := readState[*relationState](state, relationKey)
+	r, err := readState[*relation](state, relationKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	if r == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	t := p.peers.tally(r.relation, p.find)
+	t, err := p.peers.tally(r, p.find)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
 	if t.Total() == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
@@ -123,16 +126,13 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	}
 	const nanoseconds = 1000
 	cost := cycles.Cost{Unit: "microseconds per MiB"}
-	price := 0.0
 	for i, amount := range t.Split(p.place(info.Node())) {
 		part := float64(amount) / float64(t.Total()) / nanoseconds
 		name, what := "same "+p.settings.steps[i], "traffic within the same "+p.settings.steps[i]
 		if i == len(p.settings.steps)-1 {
 			name, what = p.settings.steps[i], "traffic between nodes that share no domain"
 		}
-		cost.Terms = append(cost.Terms, cycles.Term{Name: name, Amount: part * float64(p.settings.times[i]), For: what})
-		price += part * float64(p.settings.distances[i]-p.settings.times[i])
+		cost.Terms = append(cost.Terms, cycles.Term{Name: name, Amount: part * float64(p.settings.distances[i]), For: what})
 	}
-	cost.Terms = append(cost.Terms, cycles.Term{Name: "price", Amount: price, For: "the price of traffic"})
 	return cost, nil
 }
