@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -47,128 +48,68 @@ type perfCase struct {
 	threshold float64
 }
 
-// readCases reads the cases whose names, FOLDER/CASE/WORKLOAD, match a pattern of path.Match.
+// readCases reads the cases whose names, FOLDER/CASE/WORKLOAD, are a pattern or match it as path.Match does. A folder may
+// be in another one, and the name of a workload may hold slashes.
 func readCases(upstream, pattern string) ([]*perfCase, error) {
-	if !strings.ContainsAny(pattern, `*?[`) {
-		c, err := readCase(upstream, pattern)
-		return []*perfCase{c}, err
-	}
-	files, err := filepath.Glob(filepath.Join(upstream, "*", "performance-config.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for cases: %w", err)
-	}
 	var matching []*perfCase
-	for _, file := range files {
+	err := filepath.WalkDir(upstream, func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(file) != "performance-config.yaml" {
+			return err
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading the cases: %w", err)
+			return err
 		}
-		var all []struct {
-			Name      string                  `json:"name"`
-			Workloads []struct{ Name string } `json:"workloads"`
-		}
+		var all []map[string]any
 		if err := yaml.Unmarshal(text, &all); err != nil {
-			return nil, fmt.Errorf("parsing %s: %w", file, err)
+			return fmt.Errorf("parsing %s: %w", file, err)
 		}
-		for _, c := range all {
-			for _, workload := range c.Workloads {
-				name := path.Join(filepath.Base(filepath.Dir(file)), c.Name, workload.Name)
-				if is, err := path.Match(pattern, name); err != nil {
-					return nil, fmt.Errorf("%q is not allowed: %w", pattern, err)
-				} else if !is {
-					continue
-				}
-				one, err := readCase(upstream, name)
+		topic := filepath.Dir(file)
+		folder, err := filepath.Rel(upstream, topic)
+		if err != nil {
+			return err
+		}
+		for _, document := range all {
+			workloads, _ := document["workloads"].([]any)
+			for _, w := range workloads {
+				workload, _ := w.(map[string]any)
+				name := fmt.Sprintf("%s/%v/%v", filepath.ToSlash(folder), document["name"], workload["name"])
+				is, err := path.Match(pattern, name)
 				if err != nil {
-					return nil, err
+					return err
 				}
-				matching = append(matching, one)
+				if is || name == pattern {
+					matching = append(matching, caseOf(name, topic, document, workload))
+				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for %q among upstream's cases: %w", pattern, err)
 	}
 	if len(matching) == 0 {
-		return nil, fmt.Errorf("no case matches %q", pattern)
+		return nil, fmt.Errorf("no case of upstream is or matches %q; want FOLDER/CASE/WORKLOAD", pattern)
 	}
 	return matching, nil
 }
 
-// readCase reads a case by its name, FOLDER/CASE/WORKLOAD. A folder may be in another one, and the name of a workload
-// may hold slashes.
-func readCase(upstream, name string) (*perfCase, error) {
-	parts := strings.Split(name, "/")
-	if len(parts) < 3 || !filepath.IsLocal(name) {
-		return nil, fmt.Errorf("%q is not allowed; want FOLDER/CASE/WORKLOAD", name)
-	}
-	for n := 1; n < len(parts)-1; n++ {
-		folder := filepath.Join(parts[:n]...)
-		topic := filepath.Join(upstream, folder)
-		text, err := os.ReadFile(filepath.Join(topic, "performance-config.yaml"))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("reading the cases of %s: %w", folder, err)
-		}
-		c, err := pick(text, parts[n], strings.Join(parts[n+1:], "/"))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
-		}
-		c.name, c.topic = name, topic
-		return c, nil
-	}
-	return nil, fmt.Errorf("%q is unknown: %s has no cases", name, parts[0])
-}
-
-// pick takes one workload of a case out of upstream's definitions.
-func pick(text []byte, name, workload string) (*perfCase, error) {
-	var all []map[string]any
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("parsing the cases: %w", err)
-	}
-	document, err := find(all, name)
-	if err != nil {
-		return nil, err
-	}
-	var workloads []map[string]any
-	list, _ := document["workloads"].([]any)
-	for _, w := range list {
-		if w, ok := w.(map[string]any); ok {
-			workloads = append(workloads, w)
-		}
-	}
-	one, err := find(workloads, workload)
-	if err != nil {
-		return nil, fmt.Errorf("case %s: %w", name, err)
-	}
-	threshold, _ := one["threshold"].(float64)
+// caseOf takes one workload of a case out of upstream's definition.
+func caseOf(name, topic string, document, workload map[string]any) *perfCase {
+	threshold, _ := workload["threshold"].(float64)
 	// The thresholds are those of the machines on which upstream measures, and the harness runs what has this label.
+	one := maps.Clone(workload)
 	delete(one, "threshold")
 	one["labels"] = []any{"performance"}
-	document["workloads"] = []any{one}
-	return &perfCase{document: document, threshold: threshold}, nil
-}
-
-// find returns the object of a name.
-func find(objects []map[string]any, name string) (map[string]any, error) {
-	var names []string
-	for _, o := range objects {
-		if o["name"] == name {
-			return o, nil
-		}
-		if n, ok := o["name"].(string); ok {
-			names = append(names, n)
-		}
-	}
-	return nil, fmt.Errorf("%q is unknown; want one of %s", name, strings.Join(names, ", "))
+	alone := maps.Clone(document)
+	alone["workloads"] = []any{one}
+	return &perfCase{name, topic, alone, threshold}
 }
 
 // file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates
 // with which it is installed.
 func (c *perfCase) file(of contender, config string) ([]byte, error) {
-	document := map[string]any{}
-	for key, value := range c.document {
-		document[key] = value
-	}
+	document := maps.Clone(c.document)
 	if of == berth {
 		if document["schedulerConfigPath"] != nil {
 			return nil, errors.New("the case has a scheduler configuration of its own, which only stock can be measured with")

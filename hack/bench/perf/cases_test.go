@@ -28,28 +28,54 @@ const upstreamText = `
   - {name: 5Nodes}
 `
 
+// upstreamCases is a folder with the cases above, in misc and in podgroup/tas.
+func upstreamCases(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range []string{"misc", "podgroup/tas"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, "performance-config.yaml"), []byte(upstreamText),
+			0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// caseNamed reads the one case of a name.
+func caseNamed(t *testing.T, name string) *perfCase {
+	t.Helper()
+	cases, err := readCases(upstreamCases(t), name)
+	if err != nil || len(cases) != 1 {
+		t.Fatalf("%s: got %d cases and error %v", name, len(cases), err)
+	}
+	return cases[0]
+}
+
 func TestCasesByPattern(t *testing.T) {
 	t.Parallel()
-	upstream := t.TempDir()
-	if err := os.Mkdir(filepath.Join(upstream, "misc"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(upstream, "misc", "performance-config.yaml"), []byte(upstreamText),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	upstream := upstreamCases(t)
 	for pattern, want := range map[string][]string{
-		"misc/Basic/5000Nodes": {"misc/Basic/5000Nodes"},
-		"*/*/5000Nodes":        {"misc/Basic/5000Nodes"},
-		"misc/*/5*Nodes":       {"misc/Basic/5000Nodes", "misc/Own/5Nodes"},
-		"misc/Basic/*/*":       {"misc/Basic/5Nodes/small"},
-		"misc/*/7Nodes":        nil,
-		"misc/[/5Nodes":        nil,
+		"misc/Basic/5000Nodes":         {"misc/Basic/5000Nodes"},
+		"misc/Basic/5Nodes/small":      {"misc/Basic/5Nodes/small"},
+		"podgroup/tas/Basic/5000Nodes": {"podgroup/tas/Basic/5000Nodes"},
+		"*/*/5000Nodes":                {"misc/Basic/5000Nodes"},
+		"misc/*/5*Nodes":               {"misc/Basic/5000Nodes", "misc/Own/5Nodes"},
+		"misc/Basic/*/*":               {"misc/Basic/5Nodes/small"},
+		"misc/*/7Nodes":                nil,
+		"misc/Basic":                   nil,
+		"../Basic/5Nodes":              nil,
+		"misc/[/5Nodes":                nil,
 	} {
 		var got []string
 		cases, err := readCases(upstream, pattern)
 		for _, c := range cases {
 			got = append(got, c.name)
+			if !strings.HasPrefix(c.name, strings.TrimPrefix(c.topic, upstream+"/")+"/") {
+				t.Errorf("%s is in the folder %s", c.name, c.topic)
+			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want != nil) {
 			t.Errorf("%s: error %v (-want +got):\n%s", pattern, err, diff)
@@ -57,27 +83,27 @@ func TestCasesByPattern(t *testing.T) {
 	}
 }
 
-func TestPick(t *testing.T) {
+func TestACaseHasOneWorkload(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, of, workload string
-		contender          contender
-		want               string
+		name, of  string
+		contender contender
+		want      string
 	}{
-		{"stock has upstream's case with one workload, without its threshold", "Basic", "5000Nodes", stock, `
+		{"stock has upstream's case with one workload, without its threshold", "misc/Basic/5000Nodes", stock, `
 - name: Basic
   defaultPodTemplatePath: ../templates/pod-default.yaml
   featureGates: {Of: true}
   workloads:
   - {name: 5000Nodes, labels: [performance], params: {initNodes: 5000}}`},
-		{"berth has its configuration and its gates besides", "Basic", "5Nodes/small", berth, `
+		{"berth has its configuration and its gates besides", "misc/Basic/5Nodes/small", berth, `
 - name: Basic
   defaultPodTemplatePath: ../templates/pod-default.yaml
   featureGates: {Of: true, NominatedNodeNameForExpectation: false}
   schedulerConfigPath: /config.yaml
   workloads:
   - {name: 5Nodes/small, labels: [performance], params: {initNodes: 5}}`},
-		{"stock is measured with the configuration of the case", "Own", "5Nodes", stock, `
+		{"stock is measured with the configuration of the case", "misc/Own/5Nodes", stock, `
 - name: Own
   schedulerConfigPath: scheduler-config.yaml
   workloads:
@@ -86,11 +112,7 @@ func TestPick(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := pick([]byte(upstreamText), tt.of, tt.workload)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := c.file(tt.contender, "/config.yaml")
+			text, err := caseNamed(t, tt.of).file(tt.contender, "/config.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,77 +130,20 @@ func TestPick(t *testing.T) {
 	}
 }
 
-func TestAFolderMayBeInAnotherOne(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, folder := range []string{"misc", "podgroup/tas"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, folder, "performance-config.yaml"), []byte(upstreamText),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]string{"misc/Basic/5Nodes/small": "misc",
-		"podgroup/tas/Basic/5000Nodes": "podgroup/tas"} {
-		if c, err := readCase(dir, name); err != nil || c.topic != filepath.Join(dir, want) || c.name != name {
-			t.Errorf("%s: got %+v and error %v, want folder %s", name, c, err, want)
-		}
-	}
-	if _, err := readCase(dir, "podgroup/Basic/5000Nodes"); err == nil ||
-		!strings.Contains(err.Error(), "podgroup has no cases") {
-		t.Errorf("error %v for a folder without cases", err)
-	}
-}
-
 func TestThresholdIsKeptForTheTable(t *testing.T) {
 	t.Parallel()
 	for workload, want := range map[string]float64{"5000Nodes": 680, "5Nodes/small": 0} {
-		if c, err := pick([]byte(upstreamText), "Basic", workload); err != nil || c.threshold != want {
-			t.Errorf("workload %s: got %+v and error %v, want threshold %g", workload, c, err, want)
+		if c := caseNamed(t, "misc/Basic/"+workload); c.threshold != want {
+			t.Errorf("workload %s: got %+v, want threshold %g", workload, c, want)
 		}
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestACaseWithAConfigurationOfItsOwnIsForStock(t *testing.T) {
 	t.Parallel()
-	own, err := pick([]byte(upstreamText), "Own", "5Nodes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name, wantErr string
-		do            func() error
-	}{
-		{"a case that upstream does not have", `"Other" is unknown; want one of Basic, Own`, func() error {
-			_, err := pick([]byte(upstreamText), "Other", "5Nodes")
-			return err
-		}},
-		{"a workload that the case does not have", `case Basic: "7Nodes" is unknown; want one of 5Nodes/small, 5000Nodes`, func() error {
-			_, err := pick([]byte(upstreamText), "Basic", "7Nodes")
-			return err
-		}},
-		{"a name without a workload", "want FOLDER/CASE/WORKLOAD", func() error {
-			_, err := readCase(t.TempDir(), "misc/Basic")
-			return err
-		}},
-		{"a folder above upstream's", "want FOLDER/CASE/WORKLOAD", func() error {
-			_, err := readCase(t.TempDir(), "../Basic/5Nodes")
-			return err
-		}},
-		{"berth in a case with a configuration of its own", "a scheduler configuration of its own", func() error {
-			_, err := own.file(berth, "/config.yaml")
-			return err
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if err := tt.do(); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("got error %v, want one with %q", err, tt.wantErr)
-			}
-		})
+	_, err := caseNamed(t, "misc/Own/5Nodes").file(berth, "/config.yaml")
+	if err == nil || !strings.Contains(err.Error(), "a scheduler configuration of its own") {
+		t.Errorf("got error %v, want one that says why", err)
 	}
 }
 
@@ -190,7 +155,7 @@ func TestDefaultCasesAreUpstreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range defaultCases {
-		if _, err := readCase(casesOf(upstream), name); err != nil {
+		if _, err := readCases(casesOf(upstream), name); err != nil {
 			t.Error(err)
 		}
 	}
