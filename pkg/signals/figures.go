@@ -2,12 +2,10 @@ package signals
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/sla"
@@ -22,16 +20,8 @@ const (
 // largestFigure is beyond any latency in milliseconds and any throughput, and far below what stands for "no reading".
 const largestFigure = 1e15
 
-// FigureReader reads what nodes achieve in the background. A nil reader, which is a source that is not configured,
-// knows nothing.
-type FigureReader struct {
-	source
-	hostLabels                    []model.LabelName
-	nodes                         func() []Node
-	latencyQuery, throughputQuery string
-
-	snapshot atomic.Pointer[FigureSnapshot]
-}
+// FigureReader reads what nodes achieve.
+type FigureReader = Reader[FigureSnapshot]
 
 // FigureSnapshot is what was known of nodes after one round of queries. It never changes. The zero value knows nothing.
 type FigureSnapshot struct {
@@ -72,65 +62,33 @@ func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFacto
 	if args == nil {
 		return nil, nil
 	}
-	return share(factory, args, func() (*FigureReader, error) {
-		r, err := newFigureReader(klog.FromContext(ctx), args, nodes)
-		if err == nil {
-			r.begin(ctx, factory.Core().V1().Nodes().Informer().HasSynced, r.round)
-		}
-		return r, err
-	})
+	hostLabels := newQueries(args.HostLabels, nil).hostLabels
+	read := func(ctx context.Context, from *source, next *FigureSnapshot) trouble {
+		return readFigures(ctx, from, args, newOrigin(hostLabels, nodes()), next)
+	}
+	known := factory.Core().V1().Nodes().Informer().HasSynced
+	return start(ctx, factory, args, &args.Prometheus, known, FigureSnapshot{maxAge: args.MaxAge.Duration}, read)
 }
 
-func newFigureReader(logger klog.Logger, args *config.SLOSignals, nodes func() []Node) (*FigureReader, error) {
-	s, err := newSource(logger, &args.Prometheus)
-	if err != nil {
-		return nil, err
-	}
-	r := &FigureReader{
-		source:          s,
-		hostLabels:      newQueries(args.HostLabels, nil).hostLabels,
-		nodes:           nodes,
-		latencyQuery:    args.LatencyMsQuery,
-		throughputQuery: args.ThroughputQuery,
-	}
-	r.snapshot.Store(&FigureSnapshot{maxAge: args.MaxAge.Duration})
-	return r, nil
-}
-
-// Snapshot returns what is known now, never nil. It is one atomic load.
-func (r *FigureReader) Snapshot() *FigureSnapshot {
-	if r == nil {
-		return &FigureSnapshot{}
-	}
-	return r.snapshot.Load()
-}
-
-// round asks for all figures and publishes what came. A figure whose query failed keeps what it had.
-func (r *FigureReader) round(ctx context.Context) {
-	from, next := newOrigin(r.hostLabels, r.nodes()), *r.Snapshot()
-	var t trouble
+func readFigures(ctx context.Context, from *source, args *config.SLOSignals, hosts origin,
+	next *FigureSnapshot) (t trouble) {
 	ask := func(signal, query string, worse func(a, b float64) float64, into *figures) {
 		if query == "" {
 			return
 		}
 		asked, dropped := time.Now(), 0
-		vector, err := r.client.vector(ctx, query, next.maxAge)
+		vector, err := from.client.vector(ctx, query, next.maxAge)
 		if err != nil {
 			t.fails(signal, err)
 		} else {
-			into.byNode, dropped = decodeFigures(vector, worse, from)
+			into.byNode, dropped = decodeFigures(vector, worse, hosts)
 			into.time = asked
 		}
-		r.account(signal, dropped, err, len(into.fresh(asked, next.maxAge)), into.time)
+		from.account(signal, dropped, err, len(into.fresh(asked, next.maxAge)), into.time)
 	}
-	ask(signalLatency, r.latencyQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
-	ask(signalThroughput, r.throughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
-	if ctx.Err() != nil {
-		// The end of the scheduler is no failure of the server.
-		return
-	}
-	r.snapshot.Store(&next)
-	r.report(t)
+	ask(signalLatency, args.LatencyMsQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
+	ask(signalThroughput, args.ThroughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
+	return t
 }
 
 // decodeFigures takes the worst of several series of one node. Zero is no figure but the lack of one: it is what

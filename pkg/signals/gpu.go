@@ -2,12 +2,10 @@ package signals
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
 )
@@ -97,14 +95,14 @@ func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest
 	return covered, newest
 }
 
-// GPUReader reads the live signals of GPUs in the background. A nil reader, which is a signal that is not configured,
-// knows nothing.
-type GPUReader struct {
-	source
-	queries  queries
-	nodes    func() []Node
-	fatal    map[int]bool
-	snapshot atomic.Pointer[GPUSnapshot]
+// GPUReader reads the live signals of GPUs.
+type GPUReader = Reader[GPUSnapshot]
+
+// gpuSignals are what a GPUReader asks for.
+type gpuSignals struct {
+	queries queries
+	nodes   func() []Node
+	fatal   map[int]bool
 }
 
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
@@ -117,67 +115,43 @@ func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, 
 	if args == nil {
 		return nil, nil
 	}
-	return share(factory, args, func() (*GPUReader, error) {
-		r, err := newGPUReader(klog.FromContext(ctx), args, nodes)
-		if err == nil {
-			r.begin(ctx, known, r.round)
-		}
-		return r, err
-	})
+	g := newGPUSignals(args, nodes)
+	return start(ctx, factory, args, &args.Prometheus, known, firstGPUSnapshot(args), g.read)
 }
 
-func newGPUReader(logger klog.Logger, args *config.GPUSignals, nodes func() []Node) (*GPUReader, error) {
-	s, err := newSource(logger, &args.Prometheus)
-	if err != nil {
-		return nil, err
-	}
-	r := &GPUReader{
-		source:  s,
-		queries: newQueries(args.HostLabels, args.Prometheus.MatchLabels),
-		nodes:   nodes,
-		fatal:   map[int]bool{},
+func firstGPUSnapshot(args *config.GPUSignals) GPUSnapshot {
+	return GPUSnapshot{maxAge: args.MaxAge.Duration, faultWindow: args.FaultWindow.Duration}
+}
+
+func newGPUSignals(args *config.GPUSignals, nodes func() []Node) gpuSignals {
+	g := gpuSignals{
+		queries: newQueries(args.HostLabels, args.Prometheus.MatchLabels), nodes: nodes, fatal: map[int]bool{},
 	}
 	for _, code := range args.FatalXIDs {
-		r.fatal[int(code)] = true
+		g.fatal[int(code)] = true
 	}
-	r.snapshot.Store(&GPUSnapshot{maxAge: args.MaxAge.Duration, faultWindow: args.FaultWindow.Duration})
-	return r, nil
+	return g
 }
 
-// Snapshot returns what is known now, never nil. It is one atomic load.
-func (r *GPUReader) Snapshot() *GPUSnapshot {
-	if r == nil {
-		return &GPUSnapshot{}
-	}
-	return r.snapshot.Load()
+func (g gpuSignals) read(ctx context.Context, from *source, next *GPUSnapshot) (t trouble) {
+	nodes := g.nodes()
+	hosts := newOrigin(g.queries.hostLabels, nodes)
+	g.readUse(ctx, from, nodes, hosts, next, &t)
+	g.readFaults(ctx, from, hosts, next, &t)
+	return t
 }
 
-// round asks for both signals and publishes what came. A signal whose query failed keeps what it had.
-func (r *GPUReader) round(ctx context.Context) {
-	nodes := r.nodes()
-	from := newOrigin(r.queries.hostLabels, nodes)
-	next := *r.Snapshot()
-	var t trouble
-	r.readUse(ctx, nodes, from, &next, &t)
-	r.readFaults(ctx, from, &next, &t)
-	if ctx.Err() != nil {
-		// The end of the scheduler is no failure of the server.
-		return
-	}
-	r.snapshot.Store(&next)
-	r.report(t)
-}
-
-func (r *GPUReader) readUse(ctx context.Context, nodes []Node, from origin, next *GPUSnapshot, t *trouble) {
+func (g gpuSignals) readUse(ctx context.Context, from *source, nodes []Node, hosts origin, next *GPUSnapshot,
+	t *trouble) {
 	asked, dropped := time.Now(), 0
-	vector, err := r.client.vector(ctx, r.queries.use(), next.maxAge)
+	vector, err := from.client.vector(ctx, g.queries.use(), next.maxAge)
 	if err == nil {
-		next.use, dropped = decodeUse(vector, asked, from)
+		next.use, dropped = decodeUse(vector, asked, hosts)
 	}
 	covered, newest := next.coverage(nodes, time.Now())
 	// A cluster without GPU nodes has nothing to weigh.
 	next.covered = len(nodes) > 0 && covered*100 >= minCoveredPercent*len(nodes)
-	r.account(signalUse, dropped, err, len(next.use), newest)
+	from.account(signalUse, dropped, err, len(next.use), newest)
 	if err != nil {
 		t.fails(signalUse, err)
 	} else if len(nodes) > 0 && !next.covered {
@@ -185,13 +159,13 @@ func (r *GPUReader) readUse(ctx context.Context, nodes []Node, from origin, next
 	}
 }
 
-func (r *GPUReader) readFaults(ctx context.Context, from origin, next *GPUSnapshot, t *trouble) {
+func (g gpuSignals) readFaults(ctx context.Context, from *source, hosts origin, next *GPUSnapshot, t *trouble) {
 	asked, dropped := time.Now(), 0
-	matrix, err := r.client.matrix(ctx, r.queries.faults(next.faultWindow), next.maxAge)
+	matrix, err := from.client.matrix(ctx, g.queries.faults(next.faultWindow), next.maxAge)
 	if err != nil {
 		t.fails(signalFaults, err)
 	} else {
-		next.faults, dropped = decodeFaults(matrix, asked, r.fatal, from)
+		next.faults, dropped = decodeFaults(matrix, asked, g.fatal, hosts)
 	}
-	r.account(signalFaults, dropped, err, len(next.faults), time.Time{})
+	from.account(signalFaults, dropped, err, len(next.faults), time.Time{})
 }

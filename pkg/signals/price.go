@@ -2,12 +2,10 @@ package signals
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/price"
@@ -102,12 +100,8 @@ const signalPrices = "prices"
 // priceLookback is how old a price sample may be for the server to give it: five minutes, the server's own default.
 const priceLookback = 5 * time.Minute
 
-// PriceReader reads prices in the background. A nil reader, which is a source that is not configured, knows nothing.
-type PriceReader struct {
-	source
-	query    string
-	snapshot atomic.Pointer[PriceSnapshot]
-}
+// PriceReader reads prices.
+type PriceReader = Reader[PriceSnapshot]
 
 // StartPrices starts to read the prices that args, with defaults set and validated, ask for, until ctx ends; without
 // args it returns nil. Readers are shared and errors arise as with StartGPU.
@@ -116,37 +110,18 @@ func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactor
 	if args == nil {
 		return nil, nil
 	}
-	return share(factory, args, func() (*PriceReader, error) {
-		s, err := newSource(klog.FromContext(ctx), &args.Prometheus)
-		if err != nil {
-			return nil, err
-		}
-		r := &PriceReader{source: s, query: newQueries(nil, args.Prometheus.MatchLabels).prices()}
-		r.snapshot.Store(&PriceSnapshot{maxAge: args.MaxAge.Duration})
-		// What has a price need not be known.
-		r.begin(ctx, func() bool { return true }, r.round)
-		return r, nil
-	})
-}
-
-// Snapshot returns what is known now, never nil. It is one atomic load.
-func (r *PriceReader) Snapshot() *PriceSnapshot {
-	if r == nil {
-		return &PriceSnapshot{}
+	query := newQueries(nil, args.Prometheus.MatchLabels).prices()
+	read := func(ctx context.Context, from *source, next *PriceSnapshot) trouble {
+		return readPrices(ctx, from, query, next)
 	}
-	return r.snapshot.Load()
+	// What has a price need not be known.
+	known := func() bool { return true }
+	return start(ctx, factory, args, &args.Prometheus, known, PriceSnapshot{maxAge: args.MaxAge.Duration}, read)
 }
 
-// round asks for all prices and publishes what came. A query that fails leaves what was known.
-func (r *PriceReader) round(ctx context.Context) {
-	next := *r.Snapshot()
-	var t trouble
+func readPrices(ctx context.Context, from *source, query string, next *PriceSnapshot) (t trouble) {
 	asked, dropped := time.Now(), 0
-	vector, err := r.client.vector(ctx, r.query, priceLookback)
-	if ctx.Err() != nil {
-		// The end of the scheduler is no failure of the server.
-		return
-	}
+	vector, err := from.client.vector(ctx, query, priceLookback)
 	if err != nil {
 		t.fails(signalPrices, err)
 	} else {
@@ -161,7 +136,6 @@ func (r *PriceReader) round(ctx context.Context) {
 			newest = q.time
 		}
 	}
-	r.account(signalPrices, dropped, err, entries, newest)
-	r.snapshot.Store(&next)
-	r.report(t)
+	from.account(signalPrices, dropped, err, entries, newest)
+	return t
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	kubeinformers "k8s.io/client-go/informers"
@@ -17,52 +18,88 @@ import (
 
 // source is a server that is asked once an interval, and what was reported of it.
 type source struct {
-	client   *client
-	interval time.Duration
-	logger   klog.Logger
+	client *client
+	logger klog.Logger
 	// reported is the last trouble in the log.
 	reported string
 }
 
-func newSource(logger klog.Logger, args *config.Prometheus) (source, error) {
+// Reader reads what one server knows in the background, into snapshots that do not change. A nil reader, which is a
+// source that is not configured, knows nothing.
+type Reader[S any] struct {
+	source
+	// read asks the server and puts what came into the next snapshot, which begins as a copy of the last.
+	read     func(ctx context.Context, from *source, next *S) trouble
+	snapshot atomic.Pointer[S]
+}
+
+func newReader[S any](logger klog.Logger, args *config.Prometheus, first S,
+	read func(context.Context, *source, *S) trouble) (*Reader[S], error) {
 	c, err := newClient(args)
 	if err != nil {
-		return source{}, err
+		return nil, err
 	}
 	registerMetrics()
-	return source{client: c, interval: args.Interval.Duration, logger: logger}, nil
+	r := &Reader[S]{source: source{client: c, logger: logger}, read: read}
+	r.snapshot.Store(&first)
+	return r, nil
 }
 
-// share returns the scheduler's reader for these args, started at the first call: the same plugin is made once for each
-// profile, and profiles with the same args need the server asked only once.
-func share[R any](factory kubeinformers.SharedInformerFactory, args any, start func() (R, error)) (R, error) {
+// start returns the scheduler's reader for these args, made at the first call and started when the nodes are known: the
+// same plugin is made once for each profile, and profiles with the same args need the server asked only once.
+func start[S any](ctx context.Context, factory kubeinformers.SharedInformerFactory, args any, server *config.Prometheus,
+	known cache.InformerSynced, first S, read func(context.Context, *source, *S) trouble) (*Reader[S], error) {
 	encoded, err := json.Marshal(args)
 	if err != nil {
-		var none R
-		return none, fmt.Errorf("comparing args: %w", err)
+		return nil, fmt.Errorf("comparing args: %w", err)
 	}
-	return informers.SharedBy(factory, string(encoded), start)
+	return informers.SharedBy(factory, string(encoded), func() (*Reader[S], error) {
+		r, err := newReader(klog.FromContext(ctx), server, first, read)
+		if err != nil {
+			return nil, err
+		}
+		go r.run(ctx, known, server.Interval.Duration)
+		return r, nil
+	})
 }
 
-// begin runs rounds in the background until ctx ends, once an interval, counted from start to start. The first begins
-// when the nodes are known: a round before would find none that a series could be about, and the next is an interval
-// away, in which a GPU known to be faulty would be given out.
-func (s *source) begin(ctx context.Context, known cache.InformerSynced, round func(context.Context)) {
-	go func() {
-		defer s.client.close()
-		if !cache.WaitForCacheSync(ctx.Done(), known) {
-			return
+// run runs rounds until ctx ends, once an interval, counted from start to start. The first begins when the nodes are
+// known: a round before would find none that a series could be about, and the next is an interval away, in which a GPU
+// known to be faulty would be given out.
+func (r *Reader[S]) run(ctx context.Context, known cache.InformerSynced, interval time.Duration) {
+	defer r.client.close()
+	if !cache.WaitForCacheSync(ctx.Done(), known) {
+		return
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		r.round(ctx)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
 		}
-		ticker := time.NewTicker(s.interval)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
-			round(ctx)
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-			}
-		}
-	}()
+	}
+}
+
+// round publishes what comes. A signal whose query fails keeps what it had.
+func (r *Reader[S]) round(ctx context.Context) {
+	next := *r.snapshot.Load()
+	t := r.read(ctx, &r.source, &next)
+	if ctx.Err() != nil {
+		// The end of the scheduler is no failure of the server.
+		return
+	}
+	r.snapshot.Store(&next)
+	r.report(t)
+}
+
+// Snapshot returns what is known now, never nil. It is one atomic load.
+func (r *Reader[S]) Snapshot() *S {
+	if r == nil {
+		return new(S)
+	}
+	return r.snapshot.Load()
 }
 
 // trouble is what is wrong after a round.

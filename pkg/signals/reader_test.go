@@ -46,7 +46,12 @@ func gpuArgs(url string) *config.GPUSignals {
 func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader {
 	t.Helper()
 	logger, _ := ktesting.NewTestContext(t)
-	r, err := newGPUReader(logger, args, func() []Node { return nodes })
+	return gpuReaderOf(t, logger, args, func() []Node { return nodes })
+}
+
+func gpuReaderOf(t *testing.T, logger klog.Logger, args *config.GPUSignals, nodes func() []Node) *GPUReader {
+	t.Helper()
+	r, err := newReader(logger, &args.Prometheus, firstGPUSnapshot(args), newGPUSignals(args, nodes).read)
 	if err != nil {
 		t.Fatalf("making the reader: %v", err)
 	}
@@ -86,11 +91,7 @@ func TestTroubleIsToldOnceAndSoIsItsEnd(t *testing.T) {
 	logger, lines := logOf(t)
 	args := gpuArgs(server.URL)
 	nodes := []Node{}
-	r, err := newGPUReader(logger, args, func() []Node { return nodes })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.client.close)
+	r := gpuReaderOf(t, logger, args, func() []Node { return nodes })
 	expect := func(what, want string) {
 		t.Helper()
 		before := len(lines())
