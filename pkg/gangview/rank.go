@@ -87,11 +87,3 @@ func labelOrAnnotation(pod *v1.Pod, key string) string {
 func SetIndex(pod *v1.Pod, index int) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, completionIndexKey, strconv.Itoa(index))
 }
-
-// Rank is the number that the pod's controller gives it among its siblings, as text; empty for none.
-func Rank(pod *v1.Pod) string {
-	if index, numbered := IndexOf(pod); numbered {
-		return strconv.Itoa(index.Number)
-	}
-	return ""
-}

@@ -35,11 +35,3 @@ func PodNeeds(pod *v1.Pod) (milliCPU, memory, storage int64) {
 	requests := Requests(pod)
 	return requests.Cpu().MilliValue(), requests.Memory().Value(), requests.StorageEphemeral().Value()
 }
-
-// MainImage is the image of the first container, empty for a pod without one.
-func MainImage(pod *v1.Pod) string {
-	if len(pod.Spec.Containers) == 0 {
-		return ""
-	}
-	return pod.Spec.Containers[0].Image
-}

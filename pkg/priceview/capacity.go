@@ -17,9 +17,6 @@ const (
 	Spot     CapacityType = "spot"
 )
 
-// CapacityTypes lists the capacity types.
-func CapacityTypes() []CapacityType { return []CapacityType{OnDemand, Reserved, Spot} }
-
 // CapacityRule gives a capacity type to the nodes with a label that has one of these values, or in whose value one of
 // the parts occurs in any letter case; with neither the label's presence is enough.
 type CapacityRule struct {
