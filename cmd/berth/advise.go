@@ -33,18 +33,19 @@ func newAdviseCommand() *cobra.Command {
 its configuration, over a copy of the cluster in memory and with the change applied. Nothing is changed in the
 cluster.
 
-Pending work, in the order of priority and then of age: moves that let a pod or a whole gang start, those that lose
-the least work first, with the commands of kubectl that carry them out. A pod moves only if its replacement runs again
-in the same run, a gang as a whole if it would break. Pods that never move: those without a controller, those that belong to their node, those whose
-PodDisruptionBudget allows no disruption, those that another scheduler places, and those with an annotation that asks
-autoscalers not to evict them.
+Pending work, in the order of priority and then of age: moves that let a pod or a whole gang start, with the commands
+of kubectl that carry them out. What moves is what the scheduler's preemption would evict if that work was more
+important. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
+that never move: those without a controller, those that belong to their node, those whose PodDisruptionBudget allows
+no disruption, those that another scheduler places, and those with an annotation that asks autoscalers not to evict
+them.
 
 Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods
 all run elsewhere, one after the other. No pod is moved twice.
 
 One more node: what pending work would start if there was one more node of a kind that the cluster has.
 
-The search tries the most promising changes first and ends after --search; what it has not tried is named as "cut
+The search ends after --search; what it has not tried is named as "cut
 short". It does not prove that nothing smaller helps.
 
 Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used, 1 for any other error.`,

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
@@ -64,7 +66,7 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	if err := s.look(); err != nil {
 		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
 	}
-	if len(s.units) == 0 && s.over() {
+	if s.settled == nil && s.over() {
 		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"),
 			context.Cause(ctx))
 	}
@@ -76,6 +78,9 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	targets, err := q.Target.choose(s.waiting)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.survey(); err != nil {
+		return nil, fmt.Errorf("looking for pods that may move: %w", err)
 	}
 	if err := s.pending(targets); err != nil {
 		return nil, err
@@ -111,20 +116,22 @@ type search struct {
 	pods  []*v1.Pod
 	// pendingPods have no node, foreign of them are for other schedulers.
 	pendingPods, foreign int
-	// waiting are the units that stay pending, most important first, and came those that were bound meanwhile.
+	// waiting are the units that stay pending, most important first.
 	waiting []*unit
-	// units are the pods on nodes by what has to move together, by node.
-	units map[string][]*unit
+	// running are the pods on nodes, by name, by node and by gang.
+	running map[key]*runningPod
+	onNode  map[string][]*runningPod
+	gangs   map[gang.ID][]*runningPod
+	budgets []budget
 	// lost are pods that the scheduler evicts without the advice.
 	lost map[key]bool
 	// began are the pods that the scheduler binds without any change.
 	began map[key]bool
-	// proposals are the sets of rooms that are worth a try, for each waiting unit.
-	proposals map[*unit][][]room
+	// settled is the cluster at the end of that run, without the pods that still wait, and with devices counted.
+	settled []runtime.Object
+	devices *devices
 	// then is the search in the cluster that the plan leaves that was found last, nil without one.
 	then *search
-	// plansOnly says that only plans are looked for, and no nodes to give back.
-	plansOnly bool
 	// spares are nodes that might be given back, in the order in which they are tried.
 	spares []spare
 }
@@ -139,8 +146,7 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 		return nil, configuration.Invalid(err)
 	}
 	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf,
-		advice: &Advice{Configuration: q.Configuration.Name},
-		units:  map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
+		advice: &Advice{Configuration: q.Configuration.Name}, began: map[key]bool{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
 	}
@@ -158,26 +164,34 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 }
 
 func (s *search) read() {
+	s.running, s.onNode = map[key]*runningPod{}, map[string][]*runningPod{}
+	s.gangs = map[gang.ID][]*runningPod{}
 	for _, obj := range s.Objects {
 		switch obj := obj.(type) {
 		case *v1.Node:
 			s.nodes = append(s.nodes, obj)
 		case *v1.Pod:
 			s.pods = append(s.pods, obj)
+		case *policyv1.PodDisruptionBudget:
+			s.budgets = append(s.budgets, readBudget(obj))
 		}
 	}
 }
 
 // next is the search for plans in the cluster that a plan has left, at the end of its run.
-func (s *search) next(w *world) (*search, error) {
+func (s *search) next(w *world) *search {
 	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
-		advice: s.advice,
-		units:  map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{},
-		plansOnly: true}
+		advice: s.advice, began: map[key]bool{}, lost: map[key]bool{}}
 	n.Objects = w.without("", s.Objects)
 	n.read()
-	n.findUnits(w, w.gangs())
-	return n, n.survey(w)
+	n.settle(w)
+	for name, pod := range n.running {
+		// Which pods fit elsewhere now is not asked again: one that does not costs a try.
+		if before := s.running[name]; before != nil {
+			pod.stuck = before.stuck
+		}
+	}
+	return n
 }
 
 // over says whether the time for the search has passed.
@@ -213,35 +227,26 @@ func (s *search) look() error {
 				s.began[keyOf(pod)] = true
 			}
 		}
-		s.findUnits(w, w.gangs())
-		return s.survey(w)
+		s.settle(w)
+		return nil
 	})
 }
 
-// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised
-// to one of them is free for it.
-func (s *search) survey(w *world) error {
+// settle reads what waits and what runs at the end of a run.
+func (s *search) settle(w *world) {
+	s.findUnits(w)
+	waits := map[key]bool{}
 	for _, u := range s.waiting {
-		w.remove(u.names())
-	}
-	w.rest(nil)
-	v, err := w.view(s.configuration)
-	if err != nil {
-		return err
-	}
-	for i, u := range s.waiting {
-		// The one that is asked about may be anywhere in the order.
-		if s.Target == (Target{}) && i >= s.Most || s.over() {
-			break
-		}
-		if u.Held == "" && (s.Target == (Target{}) || s.Target.is(u)) {
-			s.proposals[u] = v.propose(s, u)
+		for _, pod := range u.Pods {
+			waits[keyOf(pod)] = true
 		}
 	}
-	if s.Target == (Target{}) && !s.plansOnly {
-		s.findSpares(w, v)
-	}
-	return nil
+	left := slices.DeleteFunc(w.without("", s.Objects), func(obj runtime.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && waits[keyOf(pod)]
+	})
+	s.devices = readDevices(left)
+	s.settled = s.devices.inPlaceOfClaims(left)
 }
 
 // byImportance orders waiting units: those of higher priority first, then those that have waited longer.

@@ -64,6 +64,8 @@ func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority 
 
 func bare(p *v1.Pod) { p.OwnerReferences = nil }
 
+func ofApp(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Labels["app"] = name } }
+
 // saves has the pod save its work that often.
 func saves(every string) func(*v1.Pod) {
 	return func(p *v1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, wellknown.CheckpointEveryKey, every) }
@@ -171,6 +173,10 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 		{"a budget allows it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare),
 			pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 1)},
 			[]string{"y from a to b; p on a"}, ""},
+		{"a budget allows one of two", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			pod("x", "a", "4", bare), pod("y1", "a", "1", ofApp("y")), pod("y2", "a", "1", ofApp("y")),
+			pod("z", "b", "6", bare), pod("p", "", "4"), budgetOf("y", 1)},
+			[]string{""}, "PodDisruptionBudgets do not allow all that have to move"},
 		{"a pod without a controller stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
 			pod("x", "a", "5", bare), pod("y", "a", "1", bare), pod("z", "b", "6", bare), pod("p", "", "3")},
 			[]string{""}, "nothing would replace it"},

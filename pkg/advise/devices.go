@@ -1,76 +1,50 @@
 package advise
 
 import (
-	"fmt"
 	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/podview"
 )
 
 // counts are numbers of devices by driver.
-type counts map[string]int
+type counts map[string]int64
 
-// has says whether the counts hold others n times.
-func (c counts) has(others counts, times int) bool {
-	for driver, n := range others {
-		if n*times > c[driver] {
-			return false
-		}
-	}
-	return true
-}
-
-// with are both counts together.
-func (c counts) with(others counts) counts {
-	sum := maps.Clone(c)
-	if sum == nil {
-		sum = counts{}
-	}
-	for driver, n := range others {
-		sum[driver] += n
-	}
-	return sum
-}
-
-// devices is the account of the devices that claims have. Filters cannot say what a node would accept without claims
-// that are allocated, so devices are counted instead, and the run of the plan shows whether these were the right ones.
+// devices are those that claims have that were made for pods. Preemption cannot say what a node would accept without
+// claims that are allocated. So where it is asked, a number of devices takes the place of such claims, as an amount of
+// a resource. The run of the plan shows whether these were the right ones.
 type devices struct {
-	world *world
-	// free are those of a node that nothing has.
-	free map[string]counts
-	// drivers serve the classes, as far as allocations show.
+	claims map[key]*resourcev1.ResourceClaim
+	// onNode are the devices that a node has, and drivers serve the classes, as far as allocations show.
+	onNode  map[string]counts
 	drivers map[string]string
 }
 
-func (w *world) devices() *devices {
-	d := &devices{world: w, free: map[string]counts{}, drivers: map[string]string{}}
-	type pool struct{ driver, name string }
-	nodeOf := map[pool]string{}
-	for _, obj := range w.api.List(sliceResource) {
-		if s := obj.(*resourcev1.ResourceSlice); s.Spec.NodeName != nil {
-			nodeOf[pool{s.Spec.Driver, s.Spec.Pool.Name}] = *s.Spec.NodeName
-			if d.free[*s.Spec.NodeName] == nil {
-				d.free[*s.Spec.NodeName] = counts{}
+func readDevices(objects []runtime.Object) *devices {
+	d := &devices{claims: map[key]*resourcev1.ResourceClaim{}, onNode: map[string]counts{}, drivers: map[string]string{}}
+	for _, obj := range objects {
+		switch obj := obj.(type) {
+		case *resourcev1.ResourceSlice:
+			if node := obj.Spec.NodeName; node != nil {
+				if d.onNode[*node] == nil {
+					d.onNode[*node] = counts{}
+				}
+				d.onNode[*node][obj.Spec.Driver] += int64(len(obj.Spec.Devices))
 			}
-			d.free[*s.Spec.NodeName][s.Spec.Driver] += len(s.Spec.Devices)
-		}
-	}
-	for _, obj := range w.api.List(claimResource) {
-		claim := obj.(*resourcev1.ResourceClaim)
-		if claim.Status.Allocation == nil {
-			continue
-		}
-		for _, r := range claim.Status.Allocation.Devices.Results {
-			if free := d.free[nodeOf[pool{r.Driver, r.Pool}]]; free != nil {
-				free[r.Driver]--
+		case *resourcev1.ResourceClaim:
+			d.claims[key{Namespace: obj.Namespace, Name: obj.Name}] = obj
+			if obj.Status.Allocation == nil {
+				continue
 			}
-			for _, asked := range claim.Spec.Devices.Requests {
-				if asked.Exactly != nil && asked.Name == r.Request {
-					d.drivers[asked.Exactly.DeviceClassName] = r.Driver
+			for _, r := range obj.Status.Allocation.Devices.Results {
+				for _, asked := range obj.Spec.Devices.Requests {
+					if asked.Exactly != nil && asked.Name == r.Request {
+						d.drivers[asked.Exactly.DeviceClassName] = r.Driver
+					}
 				}
 			}
 		}
@@ -78,19 +52,50 @@ func (w *world) devices() *devices {
 	return d
 }
 
-// of are the devices that the claims made for a pod have, or will have, and whether it has any such claim.
-func (d *devices) of(pod *v1.Pod) (total counts, found bool) {
-	total = counts{}
+// inPlaceOfClaims are the objects with numbers of devices in the place of claims.
+func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
+	out := make([]runtime.Object, len(objects))
+	for i, obj := range objects {
+		switch of := obj.(type) {
+		case *v1.Pod:
+			obj = d.inPlaceOfClaim(of)
+		case *v1.Node:
+			if has := d.onNode[of.Name]; has != nil {
+				node := *of
+				node.Status.Allocatable = has.addTo(of.Status.Allocatable)
+				obj = &node
+			}
+		}
+		out[i] = obj
+	}
+	return out
+}
+
+// inPlaceOfClaim is the pod with numbers of devices in the place of the claims that were made for it.
+func (d *devices) inPlaceOfClaim(pod *v1.Pod) *v1.Pod {
+	total := d.of(pod)
+	if total == nil {
+		return pod
+	}
+	out := podview.WithoutMadeClaims(pod)
+	asks := &out.Spec.Containers[0].Resources
+	asks.Requests = total.addTo(asks.Requests)
+	return out
+}
+
+// of are the devices that the claims made for a pod have, or will have; nil if it has no such claim.
+func (d *devices) of(pod *v1.Pod) (total counts) {
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {
 			continue
 		}
-		claim, ok := d.world.api.Get(claimResource,
-			key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}).(*resourcev1.ResourceClaim)
-		if !ok {
+		claim := d.claims[key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}]
+		if claim == nil {
 			continue
 		}
-		found = true
+		if total == nil {
+			total = counts{}
+		}
 		if claim.Status.Allocation != nil {
 			for _, r := range claim.Status.Allocation.Devices.Results {
 				total[r.Driver]++
@@ -100,40 +105,22 @@ func (d *devices) of(pod *v1.Pod) (total counts, found bool) {
 		for _, asked := range claim.Spec.Devices.Requests {
 			if asked.Exactly != nil {
 				if driver := d.drivers[asked.Exactly.DeviceClassName]; driver != "" {
-					total[driver] += int(asked.Exactly.Count)
+					total[driver] += asked.Exactly.Count
 				}
-			}
-		}
-	}
-	return total, found
-}
-
-// withoutClaims is the pod without the claims that were made for it, and the devices that these need.
-func (d *devices) withoutClaims(pod *v1.Pod) (*v1.Pod, counts) {
-	need, found := d.of(pod)
-	if !found {
-		return pod, nil
-	}
-	return podview.WithoutMadeClaims(pod), need
-}
-
-// freed are the devices that units give back that leave a node.
-func (d *devices) freed(node string, units []*unit) counts {
-	total := counts{}
-	for _, u := range units {
-		for _, pod := range u.Pods {
-			if has, _ := d.of(pod); pod.Spec.NodeName == node {
-				total = total.with(has)
 			}
 		}
 	}
 	return total
 }
 
-func (c counts) String() string {
-	text := ""
-	for _, driver := range slices.Sorted(maps.Keys(c)) {
-		text += fmt.Sprintf(" %s=%d", driver, c[driver])
+// addTo adds the devices to a list, each driver's as a resource.
+func (c counts) addTo(list v1.ResourceList) v1.ResourceList {
+	out := maps.Clone(list)
+	if out == nil {
+		out = v1.ResourceList{}
 	}
-	return text
+	for driver, n := range c {
+		out[v1.ResourceName("advise.berth.dev/"+driver)] = *resource.NewQuantity(n, resource.DecimalSI)
+	}
+	return out
 }

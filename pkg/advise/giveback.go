@@ -2,8 +2,8 @@ package advise
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -30,114 +29,110 @@ type spare struct {
 	node  *v1.Node
 	price int64
 	gpus  int
-	units []*unit
+	// pods have to move.
+	pods []*runningPod
 }
 
 // findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive.
 // A node that waiting work could use is not kept.
 func (s *search) findSpares(w *world, v *view) {
-	demand, wanted := v.demand(s), 0
+	demand, wanted := s.demand(v), 0
 	taken := map[string]bool{}
-	for _, pod := range s.pods {
-		if s.began[keyOf(pod)] {
-			taken[w.node(keyOf(pod))] = true
-		}
+	for name := range s.began {
+		taken[w.node(name)] = true
 	}
 	for _, node := range s.nodes {
-		c := spare{node: node}
 		if !podview.Removable(node) || podview.Leaving(node) || taken[node.Name] || s.over() {
 			continue
 		}
-		fits := true
-		for _, u := range s.units[node.Name] {
-			if podview.BelongsToNode(u.Pods[0]) {
-				continue
-			}
-			if fits = fits && u.Fixed == "" && v.canMove(u); !fits {
-				break
-			}
-			c.units = append(c.units, u)
-		}
-		if !fits {
+		pods := s.leaving(node.Name)
+		if slices.ContainsFunc(pods, func(p *runningPod) bool { return p.fixed != "" || p.stuck }) ||
+			len(s.overBudget(pods)) > 0 {
 			continue
 		}
-		if v.wanted(demand, c) {
+		if v.wanted(demand, node.Name, pods) {
 			wanted++
 			continue
 		}
 		perHour, _ := s.priceOf(node)
 		read, _ := s.keys.ReadGPUNode(node)
-		c.price, c.gpus = int64(perHour), read.GPUs()
-		s.spares = append(s.spares, c)
+		s.spares = append(s.spares, spare{node, int64(perHour), read.GPUs(), pods})
 	}
 	if wanted > 0 {
 		s.advice.Notes = append(s.advice.Notes,
 			fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
 				plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
 	}
-	pods := func(c spare) (n int) {
-		for _, u := range c.units {
-			n += len(u.Pods)
-		}
-		return n
-	}
 	slices.SortStableFunc(s.spares, func(a, b spare) int {
-		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price),
-			cmp.Compare(b.gpus, a.gpus),
-			cmp.Compare(pods(a), pods(b)), cmp.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(cmp.Compare(min(len(a.pods), 1), min(len(b.pods), 1)), cmp.Compare(b.price, a.price),
+			cmp.Compare(b.gpus, a.gpus), cmp.Compare(len(a.pods), len(b.pods)), cmp.Compare(a.node.Name, b.node.Name))
 	})
+}
+
+// leaving are the pods that have to move so that a node is empty. A gang moves as a whole, unless enough members run
+// elsewhere.
+func (s *search) leaving(node string) []*runningPod {
+	leaves := map[*runningPod]bool{}
+	for _, pod := range s.onNode[node] {
+		if podview.BelongsToNode(pod.Pod) {
+			continue
+		}
+		leaves[pod] = true
+		members, here := s.gangs[pod.gang], 0
+		for _, member := range members {
+			if member.Spec.NodeName == node {
+				here++
+			}
+		}
+		if pod.together || pod.minimum == 0 || len(members)-here < pod.minimum {
+			for _, member := range members {
+				leaves[member] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(leaves), compareLoss)
 }
 
 // mostDemand is how many kinds of pods that wait are asked about for each node that might be given back.
 const mostDemand = 64
 
 // demand are the kinds of pods that wait for a node, each as a single one.
-func (v *view) demand(s *search) []*class {
+func (s *search) demand(v *view) []*class {
 	var classes []*class
 	seen := map[string]bool{}
 	for _, u := range s.waiting {
 		if u.Held != "" {
 			continue
 		}
-		fresh := *u
-		fresh.Pods = nil
 		for _, pod := range u.Pods {
-			if key := gangview.Member(alone(u, pod), gangview.Membership{}, nil, true).Class; !seen[key] {
-				seen[key] = true
-				fresh.Pods = append(fresh.Pods, pod)
+			c := v.class(alone(s.devices.inPlaceOfClaim(pod)))
+			if seen[c.name] || c.fw == nil {
+				continue
 			}
+			if len(classes) == mostDemand || s.over() {
+				s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+
+					" of pods")
+				return classes
+			}
+			seen[c.name] = true
+			classes = append(classes, c)
 		}
-		if len(fresh.Pods) == 0 {
-			continue
-		}
-		if len(classes) >= mostDemand || s.over() {
-			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+
-				" of pods")
-			break
-		}
-		classes = append(classes, v.classes(s, &fresh)...)
 	}
 	return classes
 }
 
-// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could
+// wanted says whether a pod that waits could run on the node without the pods that would move. Whether it could
 // elsewhere is not asked: where capacity is short, none of it is given away.
-func (v *view) wanted(demand []*class, c spare) bool {
-	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == c.node.Name })
-	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool {
-		if !of.mayBeOn(c.node.Name) {
-			return false
-		}
-		t := of.newTrial(context.Background(), v.devices, v.infos[at])
-		return t != nil && t.without(c.units).accepts()
-	})
+func (v *view) wanted(demand []*class, node string, leaving []*runningPod) bool {
+	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
+	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool { return of.accepted(v.infos[at], leaving) })
 }
 
 // giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and
 // none for as long as there are nodes that nothing uses.
 func (s *search) giveBack() error {
 	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
-	moved, received := map[Unit]bool{}, map[string]bool{}
+	moved, received := map[key]bool{}, map[string]bool{}
 	defer func() {
 		if more {
 			s.limit("of nodes to give back, %d that nothing uses and %d in use are shown, and there may be more", idle, emptied)
@@ -145,9 +140,9 @@ func (s *search) giveBack() error {
 	}()
 	for _, c := range s.spares {
 		// What moved with a gang has left the node.
-		c.units = slices.DeleteFunc(slices.Clone(c.units), func(u *unit) bool { return moved[nameOf(u)] })
+		c.pods = slices.DeleteFunc(slices.Clone(c.pods), func(p *runningPod) bool { return moved[keyOf(p.Pod)] })
 		switch {
-		case len(c.units) == 0 && idle == s.Most, len(c.units) > 0 && (emptied == s.Most || idle == s.Most):
+		case len(c.pods) == 0 && idle == s.Most, len(c.pods) > 0 && (emptied == s.Most || idle == s.Most):
 			more = true
 			continue
 		case received[c.node.Name]:
@@ -165,14 +160,16 @@ func (s *search) giveBack() error {
 		if found == nil {
 			continue
 		}
-		if len(c.units) == 0 {
+		if len(c.pods) == 0 {
 			idle++
 		} else {
 			emptied++
 		}
 		objects = left
+		for _, pod := range c.pods {
+			moved[keyOf(pod.Pod)] = true
+		}
 		for _, m := range found.Plan.Moves {
-			moved[m.Unit] = true
 			for _, pod := range m.Pods {
 				received[pod.To] = true
 			}
@@ -190,18 +187,11 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 			return err
 		}
 		plan := Plan{Cordon: []string{name}}
-		for _, u := range c.units {
-			now := *u
-			now.Pods = nil
-			for _, pod := range u.Pods {
-				if p := w.pod(keyOf(pod)); p != nil {
-					now.Pods = append(now.Pods, p)
-				}
-			}
-			if ok, err := w.move(now.names()); !ok || err != nil {
+		for _, m := range movesOf(c.pods) {
+			if ok, err := w.move(m.names()); !ok || err != nil {
 				return err
 			}
-			plan.Moves = append(plan.Moves, moveOf(&now, w))
+			plan.Moves = append(plan.Moves, m.in(w))
 		}
 		if w.rest(nil); s.over() {
 			return nil

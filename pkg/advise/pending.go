@@ -130,45 +130,58 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, the cheapest first, until a run shows that one works. With goOn set, others follow that
-// wait.
+// plan tries ways to make room until a run shows that one works. What cannot move with the rest in one plan stays in
+// the next. With goOn set, others follow that wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
-	proposals := s.proposals[u]
-	for _, rooms := range proposals {
-		if s.over() || p.Tried == mostTries {
-			s.limit("%s: %s were tried, and there are more", u, plural.Of(p.Tried, "plan"))
-			break
-		}
-		p.Tried++
-		s.say("%s: trying to move %s from %s", u, plural.Of(podsOf(rooms), "pod"), rooms[0].node)
-		plan, err := s.prove(u, rooms, goOn)
-		if err != nil {
+	stay, tries := map[key]bool{}, 0
+	for ; tries < mostTries && !s.over(); tries++ {
+		evicted, on, err := s.makeWay(u, stay)
+		switch {
+		case err != nil:
 			return err
-		}
-		if plan != nil {
-			p.Plan = plan
-			p.Verdict = fmt.Sprintf("starts when %s %s moved%s; no cheaper plan of those tried works",
-				plural.Of(plan.pods(), "pod"), plural.Choose(plan.pods(), "is", "are"), plan.losing())
+		case s.over():
+			continue
+		case len(evicted) == 0 && len(on) > 0:
+			p.Verdict = "moving pods does not help: enough is free, and a reservation or more important work keeps it waiting"
+			return nil
+		case len(evicted) == 0 && tries == 0:
+			p.Verdict = "moving pods does not help: even without every movable pod, no node has enough free capacity"
+			return nil
+		case len(evicted) == 0 && p.Tried == 0:
+			p.Verdict = "moving pods does not help: PodDisruptionBudgets do not allow all that have to move"
+			return nil
+		case len(evicted) == 0:
+			p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
 			return nil
 		}
+		inTheWay := s.overBudget(evicted)
+		if len(inTheWay) == 0 {
+			s.say("%s: trying to move %s from %s", u, plural.Of(len(evicted), "pod"), evicted[0].Spec.NodeName)
+			p.Tried++
+			if p.Plan, inTheWay, err = s.prove(u, evicted, on, goOn); err != nil {
+				return err
+			}
+		}
+		if p.Plan != nil {
+			p.Verdict = fmt.Sprintf("starts when %s %s moved%s; no cheaper plan of those tried works",
+				plural.Of(len(evicted), "pod"), plural.Choose(len(evicted), "is", "are"), p.Plan.losing())
+			return nil
+		}
+		for _, pod := range inTheWay {
+			stay[keyOf(pod.Pod)] = true
+		}
 	}
-	switch {
-	case len(proposals) == 0:
-		p.Verdict = "moving pods does not help: no node fits it once the pods are gone that may move and fit elsewhere"
-	default:
-		p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
-	}
+	s.limit("%s: %s were tried, and there are more", u, plural.Of(p.Tried, "plan"))
+	p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
 	return nil
 }
 
 // noteFixed says how many pods no plan moves, and why.
 func (s *search) noteFixed() {
 	count := map[string]int{}
-	for _, units := range s.units {
-		for _, u := range units {
-			if u.Fixed != "" && !podview.BelongsToNode(u.Pods[0]) {
-				count[u.Fixed] += len(u.Pods)
-			}
+	for _, pod := range s.running {
+		if pod.fixed != "" && !podview.BelongsToNode(pod.Pod) {
+			count[pod.fixed]++
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(count)) {
@@ -177,48 +190,45 @@ func (s *search) noteFixed() {
 	}
 }
 
-// prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
-func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
-	units, candidate := unitsOf(rooms), &Plan{}
-	for _, r := range rooms {
-		candidate.Cordon = append(candidate.Cordon, r.node)
-	}
-	err = s.try(s.Objects, func(w *world) (err error) {
-		starts := func() (placed []Placement) {
-			for _, pod := range u.Pods {
-				if node := w.node(keyOf(pod)); node != "" {
-					placed = append(placed, Placement{pod.Namespace, pod.Name, node})
-				}
-			}
-			return placed
-		}
-		works, err := s.carry(w, candidate.Cordon, units, func() bool { return len(starts()) >= u.Needs })
-		if !works || err != nil {
+// prove carries the plan out in memory, while the nodes are cordoned on which the unit is to start. Without a plan, it
+// returns what may not move next time: the pods that found no other node, or all if that is not why.
+func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (plan *Plan, inTheWay []*runningPod,
+	err error) {
+	moves := movesOf(pods)
+	err = s.try(s.Objects, func(w *world) error {
+		works, err := s.carry(w, on, moves, func() bool { return len(w.placed(u)) >= u.Needs })
+		if err != nil {
 			return err
 		}
-		for _, moved := range units {
-			candidate.Moves = append(candidate.Moves, moveOf(moved, w))
+		if !works {
+			inTheWay = slices.DeleteFunc(slices.Clone(pods), func(p *runningPod) bool { return w.node(keyOf(p.Pod)) != "" })
+			if len(inTheWay) == 0 {
+				inTheWay = pods
+			}
+			return nil
 		}
-		candidate.Starts = starts()
-		plan = candidate
+		plan = &Plan{Cordon: on, Starts: w.placed(u)}
+		for _, m := range moves {
+			plan.Moves = append(plan.Moves, m.in(w))
+		}
 		if goOn {
-			s.then, err = s.next(w)
+			s.then = s.next(w)
 		}
-		return err
+		return nil
 	})
-	return plan, err
+	return plan, inTheWay, err
 }
 
-// carry moves units while the nodes that they leave are cordoned. It says whether what the plan is for starts then, and
-// no other pod is the worse for it. A replacement may wait meanwhile: the other nodes may be kept for that very unit.
-func (s *search) carry(w *world, nodes []string, units []*unit, started func() bool) (bool, error) {
+// carry moves pods while nodes are cordoned. It says whether what the plan is for starts then, and no other pod is the
+// worse for it. A replacement may wait meanwhile: the other nodes may be kept for that very unit.
+func (s *search) carry(w *world, nodes []string, moves []*move, started func() bool) (bool, error) {
 	for _, node := range nodes {
 		if err := w.cordon(node, true); err != nil {
 			return false, err
 		}
 	}
-	for _, moved := range units {
-		if _, err := w.move(moved.names()); err != nil {
+	for _, m := range moves {
+		if _, err := w.move(m.names()); err != nil {
 			return false, err
 		}
 	}
@@ -231,7 +241,7 @@ func (s *search) carry(w *world, nodes []string, units []*unit, started func() b
 		return false, nil
 	}
 	w.rest(nil)
-	displaced := slices.ContainsFunc(units, func(moved *unit) bool { return !w.allBound(moved.names()) })
+	displaced := slices.ContainsFunc(moves, func(m *move) bool { return !w.allBound(m.names()) })
 	return started() && !displaced && s.newlyLost(w) == "" && !s.over(), nil
 }
 
@@ -244,13 +254,4 @@ func (s *search) newlyLost(w *world) string {
 		}
 	}
 	return lost
-}
-
-func moveOf(u *unit, w *world) Move {
-	m := Move{Unit: nameOf(u), Priority: u.Priority}
-	for i, pod := range u.Pods {
-		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, From: pod.Spec.NodeName,
-			To: w.node(keyOf(pod)), LostGPUMinutes: float64(u.lost[i]) / 1000})
-	}
-	return m
 }

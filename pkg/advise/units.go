@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
@@ -26,39 +24,21 @@ const (
 	KindPodGroup = "podgroup"
 )
 
-// unit is what starts or moves together: a pod, or a gang.
+// unit is what waits and starts together: a pod, or a gang.
 type unit struct {
 	Kind, Namespace, Name string
 	Priority              int32
 	Created               time.Time
-	// Pods of the unit that wait, or that run.
+	// Pods of the unit that wait.
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
 	Needs int
-	// Levels are the node labels whose values the pods of a waiting gang must share.
-	Levels []string
-	// Held says why the scheduler does not even try a waiting unit, Fixed why a running one cannot be moved.
-	Held, Fixed string
-	// Why is what the scheduler said of a waiting unit.
-	Why string
-	worth
-}
-
-// worth is what the move of a running unit costs, and what each of its pods loses.
-type worth struct {
-	cost eviction.Cost
-	lost []int64
+	// Held says why the scheduler does not even try it, and Why what the scheduler said of it.
+	Held, Why string
+	gang      gang.ID
 }
 
 func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
-
-func (u *unit) names() []key {
-	var names []key
-	for _, pod := range u.Pods {
-		names = append(names, keyOf(pod))
-	}
-	return names
-}
 
 // Target is a unit by kind and name.
 type Target struct{ Kind, Namespace, Name string }
@@ -96,17 +76,19 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 		t.Name, t.Namespace)
 }
 
-// noGang is the gang of pods in none.
-var noGang gang.ID
-
-// membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.
-type membership struct {
-	id      gang.ID
+// runningPod is a pod on a node.
+type runningPod struct {
+	*v1.Pod
+	gang gang.ID
+	// minimum is how many of the gang's members have to run together, 0 if that is not known.
 	minimum int
-	// levels are the node labels whose values all members must share.
-	levels []string
-	// with names the members that can only be evicted with it, empty for none.
-	with string
+	// together is set if it can only be evicted with other members.
+	together bool
+	// lost is what its eviction loses, in thousandths of a GPU minute.
+	lost int64
+	// fixed says why it never moves, and stuck that no other node accepts it now.
+	fixed string
+	stuck bool
 }
 
 // planners are the plugins that know gangs, by profile.
@@ -130,180 +112,108 @@ func (w *world) losses() *workview.Moment {
 	return nil
 }
 
-// gangs returns a function that knows the gangs of pods as the profile of each pod does.
-func (w *world) gangs() func(*v1.Pod) membership {
-	byProfile := w.planners()
-	return func(pod *v1.Pod) membership {
-		plugin := byProfile[pod.Spec.SchedulerName]
-		if plugin == nil {
-			return membership{}
-		}
-		id, minimum := plugin.Gang(pod)
-		return membership{id, minimum, plugin.Topology(pod).Required, plugin.Together(pod)}
-	}
-}
-
-// findUnits sorts the pods of the snapshot into units that wait and units that could move.
-func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
-	waiting, running, bound := map[gang.ID]*unit{}, map[gang.ID]*unit{}, map[gang.ID]int{}
-	minimum := map[gang.ID]int{}
-	var alone []*unit
+// findUnits sorts the pods of the snapshot into units that wait and pods that run.
+func (s *search) findUnits(w *world) {
+	planners, loss := w.planners(), w.losses()
+	waiting, bound, minimum := map[gang.ID]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
 	for _, pod := range s.pods {
 		if podview.Finished(pod) {
 			continue
 		}
-		m := gangOf(pod)
-		minimum[m.id] = m.minimum
+		of := runningPod{Pod: pod}
+		if plugin := planners[pod.Spec.SchedulerName]; plugin != nil {
+			of.gang, of.minimum = plugin.Gang(pod)
+			of.together = plugin.Together(pod) != ""
+			minimum[of.gang] = of.minimum
+		}
+		now := w.pod(keyOf(pod))
 		if pod.Spec.NodeName != "" {
-			if u := gather(running, m.id, pod); u != nil {
-				alone = append(alone, u)
+			bound[of.gang]++
+			if now != nil {
+				s.addRunning(w, &of, loss)
 			}
-			bound[m.id]++
 			continue
 		}
 		s.pendingPods++
-		now := w.pod(keyOf(pod))
 		switch {
-		case pod.DeletionTimestamp != nil:
-			continue
+		case pod.DeletionTimestamp != nil: // nothing is to be done for it
 		case w.profiles[pod.Spec.SchedulerName] == nil:
 			s.foreign++
-			continue
 		case now != nil && now.Spec.NodeName != "":
-			bound[m.id]++
-			continue
-		}
-		u := gather(waiting, m.id, pod)
-		if u != nil {
-			s.waiting = append(s.waiting, u)
-		} else {
-			u = waiting[m.id]
-			u.Levels = m.levels
-		}
-		if now == nil {
-			continue
-		}
-		if status := w.sched.HeldBack(now); status != nil && u.Kind == KindPod {
-			u.Held = status.Message()
-		}
-		for _, c := range now.Status.Conditions {
-			if c.Type == v1.PodScheduled && c.Message != "" && u.Why == "" {
-				u.Why = c.Message
-			}
+			bound[of.gang]++
+		default:
+			s.gather(waiting, of.gang, pod).note(w, now)
 		}
 	}
 	for id, u := range waiting {
-		u.Needs = len(u.Pods)
-		if m := minimum[id]; m > 0 {
-			u.Needs = min(u.Needs, max(1, m-bound[id]))
-		}
-		gated := 0
-		for _, pod := range u.Pods {
-			if len(pod.Spec.SchedulingGates) > 0 {
-				gated++
-			}
-		}
-		if len(u.Pods)-gated < u.Needs {
-			u.Held = "members have scheduling gates"
+		u.findNeeds(minimum[id], bound[id])
+	}
+	slices.SortFunc(s.waiting, byImportance)
+}
+
+// addRunning notes a pod that runs.
+func (s *search) addRunning(w *world, of *runningPod, loss *workview.Moment) {
+	if loss != nil {
+		of.lost = loss.Lost(of.Pod)
+	}
+	of.fixed = s.fixed(w, of.Pod)
+	s.running[keyOf(of.Pod)] = of
+	s.onNode[of.Spec.NodeName] = append(s.onNode[of.Spec.NodeName], of)
+	if of.gang != (gang.ID{}) {
+		s.gangs[of.gang] = append(s.gangs[of.gang], of)
+	}
+}
+
+// gather adds a pod that waits to the unit of its gang, or makes a unit of it, and returns the unit.
+func (s *search) gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
+	u := gangs[id]
+	if u == nil || id == (gang.ID{}) {
+		u = &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, Needs: 1,
+			Priority: corev1helpers.PodPriority(pod), gang: id}
+		if id != (gang.ID{}) {
+			u.Kind, u.Namespace, u.Name = KindPodGroup, id.Namespace, id.Name
+			gangs[id] = u
 		}
 		s.waiting = append(s.waiting, u)
 	}
-	slices.SortFunc(s.waiting, byImportance)
-	s.findMovable(w, alone, running, minimum, gangOf)
-}
-
-// gather adds the pod to the unit of its gang, or returns a unit of its own.
-func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
-	priority := corev1helpers.PodPriority(pod)
-	if id == (gang.ID{}) {
-		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority,
-			Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
-	}
-	u := gangs[id]
-	if u == nil {
-		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority,
-			Created: pod.CreationTimestamp.Time}
-		gangs[id] = u
-	}
-	u.Priority = max(u.Priority, priority)
+	u.Priority = max(u.Priority, corev1helpers.PodPriority(pod))
 	if pod.CreationTimestamp.Time.Before(u.Created) {
 		u.Created = pod.CreationTimestamp.Time
 	}
 	u.Pods = append(u.Pods, pod)
-	return nil
+	return u
 }
 
-// findMovable keeps the running units by node. A gang moves as a whole, unless enough members run beyond the minimum
-// for one to leave, or for those that are disrupted together only.
-func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int,
-	gangOf func(*v1.Pod) membership) {
-	for id, u := range gangs {
-		if m := minimum[id]; m > 0 && len(u.Pods) > m {
-			alone = append(alone, partsOf(u, m, gangOf)...)
-			continue
-		}
-		alone = append(alone, u)
+// note keeps what the scheduler says of a pod of the unit.
+func (u *unit) note(w *world, now *v1.Pod) {
+	if now == nil {
+		return
 	}
-	budgets := s.budgets()
-	loss := w.losses()
-	for _, u := range alone {
-		u.worth = worthOf(u, loss)
-		u.Fixed = s.fixed(w, u, budgets)
-		on := map[string]bool{}
-		for _, pod := range u.Pods {
-			if name := pod.Spec.NodeName; !on[name] {
-				on[name] = true
-				s.units[name] = append(s.units[name], u)
-			}
-		}
+	if status := w.sched.HeldBack(now); status != nil && u.Kind == KindPod {
+		u.Held = status.Message()
 	}
-	for _, units := range s.units {
-		slices.SortFunc(units, func(a, b *unit) int {
-			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), a.cost.Compare(b.cost),
-				b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
-		})
+	for _, c := range now.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Message != "" && u.Why == "" {
+			u.Why = c.Message
+		}
 	}
 }
 
-// partsOf are the units that may leave a gang with more members than its minimum; or the gang, if it cannot spare one
-// of them.
-func partsOf(gang *unit, minimum int, gangOf func(*v1.Pod) membership) []*unit {
-	var parts []*unit
-	together := map[string]*unit{}
-	for _, pod := range gang.Pods {
-		m := gangOf(pod)
-		switch u := together[m.with]; {
-		case m.with == "":
-			parts = append(parts, gather(nil, noGang, pod))
-		case u == nil:
-			one := *gang
-			one.Pods = []*v1.Pod{pod}
-			together[m.with] = &one
-			parts = append(parts, &one)
-		default:
-			u.Pods = append(u.Pods, pod)
+// findNeeds says how many of the members of a gang have to start that wait.
+func (u *unit) findNeeds(minimum, bound int) {
+	u.Needs = len(u.Pods)
+	if minimum > 0 {
+		u.Needs = min(u.Needs, max(1, minimum-bound))
+	}
+	gated := 0
+	for _, pod := range u.Pods {
+		if len(pod.Spec.SchedulingGates) > 0 {
+			gated++
 		}
 	}
-	for _, u := range together {
-		if len(gang.Pods)-len(u.Pods) < minimum {
-			return []*unit{gang}
-		}
+	if len(u.Pods)-gated < u.Needs {
+		u.Held = "members have scheduling gates"
 	}
-	return parts
-}
-
-// worthOf is what the unit is worth by what evictions lose, nil if no profile counts that.
-func worthOf(u *unit, loss *workview.Moment) worth {
-	of := worth{lost: make([]int64, len(u.Pods))}
-	for i, pod := range u.Pods {
-		v := eviction.Victim{Priority: corev1helpers.PodPriority(pod)}
-		if loss != nil {
-			v.Lost, v.Protected = loss.Lost(pod), loss.IsProtected(pod)
-		}
-		of.lost[i] = v.Lost
-		of.cost.Add(&v)
-	}
-	return of
 }
 
 // budget is a PodDisruptionBudget with the pods that it covers.
@@ -313,56 +223,62 @@ type budget struct {
 	allowed         int
 }
 
-func (s *search) budgets() []budget {
-	var budgets []budget
-	for _, obj := range s.Objects {
-		pdb, ok := obj.(*policyv1.PodDisruptionBudget)
-		if !ok {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil {
-			selector = labels.Everything() // what it covers is not known: nothing that it may cover is moved
-		}
-		b := budget{namespace: pdb.Namespace, name: pdb.Name, selector: selector, allowed: int(pdb.Status.DisruptionsAllowed)}
-		if pdb.Status.ObservedGeneration < pdb.Generation {
-			b.allowed = 0 // the API server waits for the controller, too
-		}
-		budgets = append(budgets, b)
+func readBudget(pdb *policyv1.PodDisruptionBudget) budget {
+	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+	if err != nil {
+		selector = labels.Everything() // what it covers is not known: nothing that it may cover is moved
 	}
-	return budgets
+	b := budget{namespace: pdb.Namespace, name: pdb.Name, selector: selector, allowed: int(pdb.Status.DisruptionsAllowed)}
+	if pdb.Status.ObservedGeneration < pdb.Generation {
+		b.allowed = 0 // the API server waits for the controller, too
+	}
+	return b
 }
 
-// fixed says why a running unit cannot be moved, empty if it can.
-func (s *search) fixed(w *world, u *unit, budgets []budget) string {
-	disrupted := map[string]int{}
-	for _, pod := range u.Pods {
-		switch owner := metav1.GetControllerOf(pod); {
-		case podview.BelongsToNode(pod):
-			return "it belongs to its node"
-		case owner == nil:
-			return "nothing would replace it: it has no controller"
-		case pod.DeletionTimestamp != nil:
-			return "it is already ending"
-		case w.profiles[pod.Spec.SchedulerName] == nil:
-			return "another scheduler places it"
-		}
-		if key := podview.Undisturbed(pod); key != "" {
-			return "its annotation " + key + " asks not to evict it"
-		}
-		covered := 0
-		for _, b := range budgets {
-			if b.namespace != pod.Namespace || !b.selector.Matches(labels.Set(pod.Labels)) {
-				continue
+func (b *budget) covers(pod *v1.Pod) bool {
+	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
+}
+
+// overBudget are those of the pods that budgets do not allow to move with the others.
+func (s *search) overBudget(pods []*runningPod) (over []*runningPod) {
+	for i := range s.budgets {
+		b, moved := &s.budgets[i], 0
+		for _, pod := range pods {
+			if b.covers(pod.Pod) {
+				if moved++; moved > b.allowed {
+					over = append(over, pod)
+				}
 			}
-			covered++
-			if disrupted[b.name]++; disrupted[b.name] > b.allowed {
+		}
+	}
+	return over
+}
+
+// fixed says why a running pod never moves, empty if it can.
+func (s *search) fixed(w *world, pod *v1.Pod) string {
+	switch {
+	case podview.BelongsToNode(pod):
+		return "it belongs to its node"
+	case metav1.GetControllerOf(pod) == nil:
+		return "nothing would replace it: it has no controller"
+	case pod.DeletionTimestamp != nil:
+		return "it is already ending"
+	case w.profiles[pod.Spec.SchedulerName] == nil:
+		return "another scheduler places it"
+	}
+	if key := podview.Undisturbed(pod); key != "" {
+		return "its annotation " + key + " asks not to evict it"
+	}
+	covered := 0
+	for i := range s.budgets {
+		if b := &s.budgets[i]; b.covers(pod) {
+			if covered++; b.allowed < 1 {
 				return fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions", b.name, b.allowed)
 			}
 		}
-		if covered > 1 {
-			return "several PodDisruptionBudgets cover it, which the eviction API refuses"
-		}
+	}
+	if covered > 1 {
+		return "several PodDisruptionBudgets cover it, which the eviction API refuses"
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
@@ -17,31 +16,46 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// firstNodes is how many nodes are asked at a time for a pod that may move: most pods have two within them.
-const firstNodes = 32
+// survey looks for pods that no other node accepts, and for nodes that might be given back, in the cluster without the
+// pods that wait: what is promised to one of them is free for it.
+func (s *search) survey() error {
+	return s.try(s.settled, func(w *world) error {
+		v, err := w.view(s.configuration)
+		if err != nil {
+			return err
+		}
+		for name, pod := range s.running {
+			if now := w.pod(name); now != nil && pod.fixed == "" && !s.over() {
+				pod.stuck = !v.fitsElsewhere(now)
+			}
+		}
+		if s.Target == (Target{}) {
+			s.findSpares(w, v)
+		}
+		return nil
+	})
+}
 
 // view is the scheduler's own snapshot of one moment with what is computed on it.
 type view struct {
 	world         *world
 	configuration *schedulerconfig.Configuration
 	infos         []fwk.NodeInfo
-	devices       *devices
 	// free are the nodes that have the amounts free, by what is asked for.
-	free map[string][]int
+	free map[string][]fwk.NodeInfo
 	// hosts are two of the nodes that accept a class of pods as they are, or fewer if there are not two.
 	hosts map[string][]string
-	// spacious says of a unit that each of its pods finds its amounts on another node, movable that filters accept it
-	// there, too.
-	spacious, movable map[*unit]bool
 }
 
 func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error) {
-	fw := w.profiles[profileOf(w)] // the snapshot of nodes is the same for all
+	fw := w.profiles[slices.Min(slices.Collect(maps.Keys(w.profiles)))] // the snapshot of nodes is the same for all
 	snapshot, ok := fw.SnapshotSharedLister().(*internalcache.Snapshot)
 	if !ok {
 		return nil, fmt.Errorf("the scheduler's snapshot is a %T", fw.SnapshotSharedLister())
@@ -53,81 +67,81 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{},
-		hosts:    map[string][]string{},
-		spacious: map[*unit]bool{}, movable: map[*unit]bool{}}, nil
+	return &view{world: w, configuration: configuration, infos: infos, free: map[string][]fwk.NodeInfo{},
+		hosts: map[string][]string{}}, nil
 }
 
-// profileOf is any profile.
-func profileOf(w *world) string { return slices.Min(slices.Collect(maps.Keys(w.profiles))) }
-
-// maySpare says whether each pod of a unit finds what it asks for on some other node, by arithmetic alone: what cannot
-// be moved for want of resources need not be asked about with filters, which take a thousand times as long.
-func (v *view) maySpare(u *unit) bool {
-	may, known := v.spacious[u]
-	if !known {
-		may = !slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
-			return !slices.ContainsFunc(v.withAmounts(pod),
-				func(i int) bool { return v.infos[i].Node().Name != pod.Spec.NodeName })
-		})
-		v.spacious[u] = may
-	}
-	return may
+// alone is a pod without its gang and its node, as the filters judge a single member.
+func alone(pod *v1.Pod) *v1.Pod {
+	id, _, _ := gangview.Of(pod)
+	return gangview.WithoutGang(gpuview.Unplaced(pod), id == gang.ID{})
 }
 
-// canMove says whether each pod of a unit fits some other node as the cluster is. A unit with a pod that does not is
-// not worth a run.
-func (v *view) canMove(u *unit) bool {
-	can, known := v.movable[u]
-	if !known {
-		can = v.maySpare(u) && !slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
-			return !slices.ContainsFunc(v.accepting(alone(u, pod)), func(name string) bool { return name != pod.Spec.NodeName })
-		})
-		v.movable[u] = can
-	}
-	return can
+// class is a kind of pods that are placed alike. Without a profile, it is refused before nodes are looked at.
+type class struct {
+	name  string
+	pod   *v1.Pod
+	fw    framework.Framework
+	state fwk.CycleState
+	left  *fwk.PreFilterResult
 }
 
-// accepting are up to two of the nodes that accept the pod as they are: one may be its own. Pods that are placed alike
-// share the answer.
-func (v *view) accepting(pod *v1.Pod) []string {
-	pod, need := v.devices.withoutClaims(pod)
-	class := gangview.Member(pod, gangview.Membership{}, nil, true).Class + need.String()
-	found, known := v.hosts[class]
-	if known {
-		return found
-	}
-	v.hosts[class] = nil
-	ctx, state := context.Background(), framework.NewCycleState()
+// class reads what is asked for by a pod that is alone.
+func (v *view) class(pod *v1.Pod) *class {
+	c := &class{name: gangview.Member(pod, gangview.Membership{}, nil, true).Class, pod: pod,
+		state: framework.NewCycleState()}
 	fw := v.world.profiles[pod.Spec.SchedulerName]
-	left, status, _ := fw.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return nil
+	left, status, _ := fw.RunPreFilterPlugins(context.Background(), c.state, pod)
+	if status.IsSuccess() {
+		c.fw, c.left = fw, left
 	}
-	var mu sync.Mutex
+	return c
+}
+
+// accepted says whether a node takes a pod of the class without some that it has.
+func (c *class) accepted(info fwk.NodeInfo, leaving []*runningPod) bool {
+	if c.fw == nil || !c.left.AllNodes() && !c.left.NodeNames.Has(info.Node().Name) {
+		return false
+	}
+	ctx, state := context.Background(), c.state.Clone()
+	if len(leaving) > 0 {
+		gone := map[key]bool{}
+		for _, pod := range leaving {
+			gone[keyOf(pod.Pod)] = true
+		}
+		all := info.GetPods()
+		info = info.Snapshot()
+		for _, pod := range all {
+			if gone[keyOf(pod.GetPod())] && info.RemovePod(klog.Logger{}, pod.GetPod()) == nil {
+				c.fw.RunPreFilterExtensionRemovePod(ctx, state, c.pod, pod, info)
+			}
+		}
+	}
+	return c.fw.RunFilterPlugins(ctx, state, c.pod, info).IsSuccess()
+}
+
+// fitsElsewhere says whether another node accepts a pod as the cluster is. Pods that are placed alike share the answer.
+func (v *view) fitsElsewhere(pod *v1.Pod) bool {
 	nodes := v.withAmounts(pod)
-	for size := firstNodes; len(nodes) > 0 && len(found) < 2; size *= 4 {
-		some := nodes[:min(size, len(nodes))]
-		nodes = nodes[len(some):]
-		fw.Parallelizer().Until(ctx, len(some), func(i int) {
-			info := v.infos[some[i]]
-			name := info.Node().Name
-			if !v.devices.free[name].has(need, 1) {
-				return
-			}
-			if (left.AllNodes() || left.NodeNames.Has(name)) && fw.RunFilterPlugins(ctx, state, pod, info).IsSuccess() {
-				mu.Lock()
-				defer mu.Unlock()
-				found = append(found, name)
-			}
-		}, "advise")
+	other := func(name string) bool { return name != pod.Spec.NodeName }
+	if !slices.ContainsFunc(nodes, func(info fwk.NodeInfo) bool { return other(info.Node().Name) }) {
+		return false // by arithmetic alone: filters take a thousand times as long
 	}
-	v.hosts[class] = found
-	return found
+	c := v.class(alone(pod))
+	found, known := v.hosts[c.name]
+	if !known {
+		for _, info := range nodes {
+			if len(found) < 2 && c.accepted(info, nil) {
+				found = append(found, info.Node().Name)
+			}
+		}
+		v.hosts[c.name] = found
+	}
+	return slices.ContainsFunc(found, other)
 }
 
 // withAmounts are the nodes that have free what the pod asks for of each resource that NodeResourcesFit compares.
-func (v *view) withAmounts(pod *v1.Pod) []int {
+func (v *view) withAmounts(pod *v1.Pod) []fwk.NodeInfo {
 	requests := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	maps.DeleteFunc(requests, func(_ v1.ResourceName, n int64) bool { return n == 0 })
 	var b strings.Builder
@@ -149,10 +163,9 @@ func (v *view) withAmounts(pod *v1.Pod) []int {
 		return !compared || !v.configuration.ComparesResource(pod.Spec.SchedulerName, name) ||
 			fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
 	})
-	nodes = []int{}
-	for i, info := range v.infos {
+	for _, info := range v.infos {
 		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return requests[name] > unused(info, name) }) {
-			nodes = append(nodes, i)
+			nodes = append(nodes, info)
 		}
 	}
 	v.free[key] = nodes

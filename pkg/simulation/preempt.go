@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// SpareHopeless keeps pods from the search for victims that cannot have any. Lowest is the lowest priority that any pod
-// has.
+// SpareHopeless keeps pods from the search for victims that cannot have any, and chance from where others begin. Lowest
+// is the lowest priority that any pod has.
 func SpareHopeless(s *Scheduler, lowest int32) {
 	for _, profile := range s.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
@@ -27,7 +27,7 @@ func SpareHopeless(s *Scheduler, lowest int32) {
 	}
 }
 
-// sparingPreemption is default preemption without hopeless attempts.
+// sparingPreemption is default preemption without hopeless attempts, and that begins at the first node.
 type sparingPreemption struct {
 	preemption.Interface
 	lowest int32
@@ -43,15 +43,15 @@ func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *
 	return p.Interface.PodEligibleToPreemptOthers(ctx, pod, nominated)
 }
 
-// pinnedPreemption is default preemption that begins at the first node and has a last criterion between candidates.
-type pinnedPreemption struct {
-	preemption.Interface
-}
-
 // GetOffsetAndNumCandidates starts at the first node where the original starts at a random one.
-func (p pinnedPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int32) {
+func (p sparingPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int32) {
 	_, candidates := p.Interface.GetOffsetAndNumCandidates(numNodes)
 	return 0, candidates
+}
+
+// pinnedPreemption is default preemption that has a last criterion between candidates.
+type pinnedPreemption struct {
+	preemption.Interface
 }
 
 // OrderedScoreFuncs are the five criteria that the documentation of preemption states, and after them the order of
