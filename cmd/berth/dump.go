@@ -32,9 +32,9 @@ of drivers, and annotations other than those that decide about placement. What i
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of
 labels, taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses
 cannot be tried. In annotations it replaces the names of nodes, groups, claims, pools, licenses and datasets. Messages
-of conditions, names of price windows and rules of placement policies that have expressions are left out. All else
-stays: the values of labels that describe hardware, price, zone or rack, or by which the scheduler's configuration
-knows GPUs, numbers that an affinity or a toleration compares, models of GPUs, the keys of labels and taints, and names
+of conditions, images of nodes, names of price windows, groups within gangs and rules of placement policies that have
+expressions are left out. All else stays: the values of labels that describe hardware, price, zone or rack, or by which
+the scheduler's configuration knows GPUs, numbers below 1,000, models of GPUs, the keys of labels and taints, and names
 of resources, drivers and scheduler profiles. Look at the file before you give it away.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a

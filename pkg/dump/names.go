@@ -18,9 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -30,54 +28,22 @@ type NameHasher struct {
 	key []byte
 	// keys are the names by which GPUs are known.
 	keys *gpuview.Keys
-	// compared are the labels whose numbers are compared.
-	compared map[string]bool
 }
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
 func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
-	return &NameHasher{key: key, keys: keys, compared: map[string]bool{}}
-}
-
-// Learn notes which labels are compared by their numbers, which have to stay. It comes before Hash, for all objects of
-// a dump.
-func (h *NameHasher) Learn(obj runtime.Object) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return fmt.Errorf("reading a %s: %w", obj.GetObjectKind().GroupVersionKind().Kind, err)
-	}
-	h.learn(content)
-	return nil
-}
-
-func (h *NameHasher) learn(value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			h.learn(item)
-		}
-	case map[string]any:
-		if key, ok := v["key"].(string); ok && (v["operator"] == "Gt" || v["operator"] == "Lt") {
-			h.compared[key] = true
-		}
-		for _, field := range v {
-			h.learn(field)
-		}
-	}
+	return &NameHasher{key: key, keys: keys}
 }
 
 // Hash returns obj, as Keep makes it, with hashes in the place of what is listed in paths and nameAnnotations, and of
 // UUIDs wherever they are. Names that Kubernetes itself gives stay, and so do the values of labels that describe
-// hardware, price or place, numbers that are compared, and what is not listed. Of a placement policy the rules with
-// expressions are left out.
+// hardware, price or place, small numbers, and what is not listed. Of a placement policy the rules with expressions are
+// left out.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, fmt.Errorf("reading a %s: %w", gvk.Kind, err)
-	}
-	if gvk.Kind == "PlacementPolicy" {
-		dropExpressions(content)
 	}
 	name, _, _ := unstructured.NestedString(content, "metadata", "name")
 	h.walk("", content)
@@ -106,17 +72,22 @@ func (h *NameHasher) walk(parent string, fields map[string]any) {
 		if !listed {
 			rule = paths[field]
 		}
-		switch {
-		case rule == dropMessage:
-			delete(fields, field) // sentences have names in them
-			if text, ok := value.(string); ok && fields["type"] == string(gpuview.GPUsAssigned) {
-				fields[field] = h.text(gpuview.RenameGrant(text, h.name))
-			}
-			continue
-		case field == "string" && strings.HasSuffix(strings.ToLower(parent), "uuid"): // an attribute of a device
-			rule = hashIdentity
-		}
 		delete(fields, field)
+		items, _ := value.([]any)
+		switch {
+		case rule == drop, rule == hashMessage && !isJSON(value): // a sentence has names in it
+			continue
+		case rule == hashMessage:
+			fields[field] = h.structured(value)
+			continue
+		case rule == dropExpressions && items != nil:
+			// Names occur in expressions, and would match nothing if they were hashed.
+			value = slices.DeleteFunc(items, hasExpression)
+		case rule == dropExpressions && hasExpression(value):
+			continue
+		case field == "string" && strings.HasSuffix(strings.ToLower(parent), "uuid") && !uuid.MatchString(fmt.Sprint(value)):
+			rule = hashName // the identity of a device in another form
+		}
 		fields[h.text(field)] = h.hashed(value, rule, field, label)
 	}
 }
@@ -126,10 +97,8 @@ func (h *NameHasher) hashed(value any, rule rule, field, label string) any {
 	switch v := value.(type) {
 	case string:
 		switch {
-		case rule == hashName, rule == hashIdentity && !uuid.MatchString(v):
+		case rule == hashName:
 			return h.name(v)
-		case rule == hashImage:
-			return h.image(v)
 		case rule == hashValue && label != "":
 			return h.labelValue(label, v)
 		}
@@ -150,16 +119,55 @@ func (h *NameHasher) hashed(value any, rule rule, field, label string) any {
 					v[key] = h.hashed(of, paths[key], key, "")
 				}
 			}
-		case hashKeys:
-			for key, of := range maps.Clone(v) {
-				delete(v, key)
-				v[h.name(key)] = of
-			}
 		default:
 			h.walk(field, v)
 		}
 	}
 	return value
+}
+
+// annotations hashes names in annotations. Which price windows there are is in the configuration, which a dump does not
+// hold: without the name the pod may start. Without the groups of a gang, its members are of one gang all the same.
+func (h *NameHasher) annotations(all map[string]any) {
+	delete(all, wellknown.StartWindowKey)
+	delete(all, wellknown.GroupsKey)
+	if label, named := all[wellknown.RoleLabelKey].(string); named && !openLabel(label) {
+		delete(all, wellknown.MinMembersByRoleKey)
+	}
+	for key, value := range all {
+		text, ok := value.(string)
+		switch {
+		case !ok:
+		case slices.Contains(nameAnnotations, key):
+			all[key] = nameInList.ReplaceAllStringFunc(text, h.nameOrNumber)
+		case isJSON(text):
+			all[key] = h.structured(text)
+		default:
+			all[key] = h.text(text)
+		}
+	}
+}
+
+// nameInList is a name or a number in a list of them.
+var nameInList = regexp.MustCompile(`[^,=+\s]+`)
+
+func isJSON(value any) bool {
+	text, _ := value.(string)
+	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+}
+
+// structured hashes names in a text that is a JSON object.
+func (h *NameHasher) structured(text any) any {
+	value := map[string]any{}
+	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
+		return ""
+	}
+	h.walk("", value)
+	hashed, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(hashed)
 }
 
 // name hashes a name. The hash is a valid name of every kind of object and a valid label value.
@@ -191,54 +199,22 @@ func (h *NameHasher) text(text string) string {
 	})
 }
 
-// image hashes the name of an image so that a pod's and a node's still match: without a tag the latest is meant.
-func (h *NameHasher) image(image string) string {
-	if image == "" {
-		return ""
-	}
-	if strings.LastIndexByte(image, ':') <= strings.LastIndexByte(image, '/') {
-		image += ":latest"
-	}
-	return h.name(image) + ":latest"
-}
-
 func (h *NameHasher) labelValue(key, value string) string {
-	if value == "" || value == "true" || value == "false" {
+	switch {
+	case value == "true", value == "false":
 		return value
-	}
-	if key == wellknown.GroupKey {
-		return grouptree.MapGroupName(value, h.part)
-	}
-	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
+	case openLabel(key), h.keys.ReadsLabel(key):
 		return h.text(value)
 	}
-	return h.name(value)
+	return h.nameOrNumber(value)
 }
 
-// part hashes one of several names in a label value, which has room for four of them with their numbers.
-func (h *NameHasher) part(name string) string {
-	if name == "" {
-		return name
+// nameOrNumber hashes a name. A small number stays: affinities compare numbers, and controllers count with them.
+func (h *NameHasher) nameOrNumber(text string) string {
+	if n, err := strconv.Atoi(text); err == nil && -1000 < n && n < 1000 {
+		return text
 	}
-	return "g" + hex.EncodeToString(h.sum(name)[:4])
-}
-
-// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match
-// nothing if they were hashed.
-func dropExpressions(policy map[string]any) {
-	spec, _ := policy["spec"].(map[string]any)
-	compliance, _ := spec["compliance"].(map[string]any)
-	for _, of := range []map[string]any{spec, compliance} {
-		for _, field := range []string{"licenses", "datasets", "rules"} {
-			if rules, ok := of[field].([]any); ok {
-				of[field] = slices.DeleteFunc(rules, hasExpression)
-			}
-		}
-	}
-	if hasExpression(compliance["pods"]) {
-		delete(spec, "compliance")
-	}
+	return h.name(text)
 }
 
 func hasExpression(rule any) bool {

@@ -138,11 +138,6 @@ func TestHashedNamesRelateAsTheNamesDo(t *testing.T) {
 			objects = append(objects, pod)
 		}
 		for _, obj := range objects {
-			if err := h.Learn(obj); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, obj := range objects {
 			hashed, err := h.Hash(obj)
 			if err != nil {
 				t.Fatal(err)

@@ -90,26 +90,18 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 	if err != nil {
 		return taken, err
 	}
-	var all []runtime.Object // until the last is known, on which what is hashed may depend
 	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
 		taken.Objects++
-		if hasher == nil {
-			return writer.Add(obj)
+		if hasher != nil {
+			var err error
+			if obj, err = hasher.Hash(obj); err != nil {
+				return err
+			}
 		}
-		all = append(all, obj)
-		return hasher.Learn(obj)
+		return writer.Add(obj)
 	})
 	if err != nil {
 		return taken, err
-	}
-	for _, obj := range all {
-		hidden, err := hasher.Hash(obj)
-		if err != nil {
-			return taken, err
-		}
-		if err := writer.Add(hidden); err != nil {
-			return taken, err
-		}
 	}
 	return taken, writer.Close(taken.LeftOut)
 }

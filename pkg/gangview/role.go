@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -80,14 +79,4 @@ func parseRoles(text string) (roles map[string]int, allowed string) {
 		roles[role] = n
 	}
 	return roles, ""
-}
-
-// MapRoles returns the value of the annotation with other names of roles; one that cannot be read becomes empty.
-func MapRoles(value string, name func(string) string) string {
-	roles, _ := parseRoles(value)
-	items := make([]string, 0, len(roles))
-	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		items = append(items, name(role)+"="+strconv.Itoa(roles[role]))
-	}
-	return strings.Join(items, ",")
 }

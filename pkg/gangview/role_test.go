@@ -67,16 +67,6 @@ func TestGangRole(t *testing.T) {
 	}
 }
 
-func TestNamesOfRolesAreReplaced(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]string{"worker=7, leader = 1,spare=0": "x-leader=1,x-spare=0,x-worker=7",
-		"leader": ""} {
-		if got := MapRoles(value, func(name string) string { return "x-" + name }); got != want {
-			t.Errorf("%q becomes %q, want %q", value, got, want)
-		}
-	}
-}
-
 func FuzzMinMembersByRole(f *testing.F) {
 	f.Add("leader=1,worker=7")
 	f.Add("=,=")

@@ -180,17 +180,3 @@ func parseGrant(value string) (grant, bool) {
 	}
 	return g, true
 }
-
-// RenameGrant replaces the names in a grant; one that cannot be read is left out.
-func RenameGrant(value string, name func(string) string) string {
-	g, ok := parseGrant(value)
-	if !ok {
-		return ""
-	}
-	g.Pod, g.Node = types.UID(name(string(g.Pod))), name(g.Node)
-	hashed, err := json.Marshal(g)
-	if err != nil {
-		return ""
-	}
-	return string(hashed)
-}

@@ -240,18 +240,6 @@ func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 	}
 }
 
-func TestARenamedGrantStillFitsItsPod(t *testing.T) {
-	t.Parallel()
-	pod := granted(gpuPod(nil, nil), RenameGrant(grantOf1, func(name string) string { return "x" + name }))
-	pod.Spec.NodeName, pod.UID = "xn", "x"+pod.UID
-	if a, ok := Granted(pod); !ok || a.Node != "xn" {
-		t.Errorf("Granted = %+v, %v, want that of node xn", a, ok)
-	}
-	if got := RenameGrant("{", strings.ToUpper); got != "" {
-		t.Errorf("a grant that cannot be read becomes %q, want nothing", got)
-	}
-}
-
 func FuzzGrant(f *testing.F) {
 	f.Add(grantOf1)
 	f.Add(`{"pod":"p","node":"n","devices":[0,0],"milli":1}`)

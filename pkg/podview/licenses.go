@@ -67,18 +67,6 @@ func parseLicenses(value string) (licenses []License, ok bool) {
 	return licenses, true
 }
 
-// MapLicenses returns the value of the annotation with other names of licenses; one that cannot be read becomes empty.
-func MapLicenses(value string, name func(string) string) string {
-	licenses, _ := parseLicenses(value)
-	items := make([]string, len(licenses))
-	for i, l := range licenses {
-		if items[i] = name(l.Name); l.Amount > 1 {
-			items[i] += "=" + strconv.FormatInt(l.Amount, 10)
-		}
-	}
-	return strings.Join(items, ",")
-}
-
 // PodDatasets returns the datasets that the pod names, sorted.
 func PodDatasets(pod *v1.Pod) ([]string, *wellknown.BadValue) {
 	value, ok := pod.Annotations[wellknown.DatasetsKey]
@@ -104,13 +92,4 @@ func parseDatasets(value string) (datasets []string, ok bool) {
 	}
 	slices.Sort(datasets)
 	return datasets, true
-}
-
-// MapDatasets returns the value of the annotation with other names of datasets; one that cannot be read becomes empty.
-func MapDatasets(value string, name func(string) string) string {
-	datasets, _ := parseDatasets(value)
-	for i := range datasets {
-		datasets[i] = name(datasets[i])
-	}
-	return strings.Join(datasets, ",")
 }

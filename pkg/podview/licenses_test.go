@@ -135,24 +135,3 @@ func FuzzPodLicenses(f *testing.F) {
 		}
 	})
 }
-
-func TestNamesInListsAreReplaced(t *testing.T) {
-	t.Parallel()
-	other := func(name string) string { return "x-" + name }
-	for _, tc := range []struct {
-		name, value, want string
-		mapped            func(string, func(string) string) string
-	}{
-		{"licenses keep their amounts", "matlab = +3, ansys, idl=1", "x-ansys,x-idl,x-matlab=3", MapLicenses},
-		{"licenses that cannot be read", "matlab=0", "", MapLicenses},
-		{"datasets", "laion, imagenet", "x-imagenet,x-laion", MapDatasets},
-		{"datasets that cannot be read", "laion,Secret Name", "", MapDatasets},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := tc.mapped(tc.value, other); got != tc.want {
-				t.Errorf("%q becomes %q, want %q", tc.value, got, tc.want)
-			}
-		})
-	}
-}
