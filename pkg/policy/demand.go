@@ -27,27 +27,16 @@ type Demand struct {
 	// closed are the exclusive rules that keep the pod off their nodes, unless one in open of the same policy lets it in.
 	closed, open []*complianceRule
 	licenses     []licenseDemand
-	required     []datasetDemand
-	preferred    []datasetDemand
+	// required and preferred are datasets, each with the rules that say where it is.
+	required, preferred [][]*datasetRule
 	// best is the sum of the best weights of the preferred datasets.
 	best int64
 }
 
-// licenseDemand is an amount of a license, with the rules on it.
+// licenseDemand is an amount of a license, with the numbers of the rules on it.
 type licenseDemand struct {
-	name   string
 	amount int64
 	rules  []int
-	// elsewhere is what is said of nodes that no rule covers.
-	elsewhere string
-}
-
-// datasetDemand is a dataset with the rules that say where it is.
-type datasetDemand struct {
-	name  string
-	rules []*datasetRule
-	// elsewhere is what is said of nodes that do not hold it.
-	elsewhere string
 }
 
 // Key tells demands apart, of this Set and of others: demands of the same key are treated alike.
@@ -64,21 +53,18 @@ func (d *Demand) Scores() bool { return len(d.preferred) > 0 }
 // UsesLicenses reports whether the pod uses licenses.
 func (d *Demand) UsesLicenses() bool { return len(d.licenses) > 0 }
 
-// Licenses yields the rules that count what the pod uses, by their numbers, and how much that is.
-func (d *Demand) Licenses() iter.Seq2[int, int64] {
+// holds yields what the pod holds on a node, by the number of the rule. A node that may be in a pool counts there.
+func (d *Demand) holds(m Marks) iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
-		for i := range d.licenses {
-			for _, number := range d.licenses[i].rules {
-				if !yield(number, d.licenses[i].amount) {
+		for _, l := range d.licenses {
+			for _, number := range l.rules {
+				if m.mayHold(d.set.licenses[number].nodes) && !yield(number, l.amount) {
 					return
 				}
 			}
 		}
 	}
 }
-
-// Count returns how many licenses a rule has.
-func (s *Set) Count(number int) int64 { return s.licenses[number].count }
 
 // reader works out a demand.
 type reader struct {
@@ -88,12 +74,20 @@ type reader struct {
 	parts []string
 }
 
-// DemandOf returns what the pod has to do with the set. A pod that says something that cannot be read gets a Refusal.
-func (s *Set) DemandOf(pod *v1.Pod, namespaceLabels map[string]string) *Demand {
-	r := &reader{Demand: &Demand{set: s}, pod: pod, about: podSubject(pod, namespaceLabels)}
-	for _, step := range []func(){r.readLicenses, r.readDatasets, r.readCompliance} {
-		step()
+// DemandOf returns what the pod has to do with the set. A pod that says something that cannot be read gets a Refusal,
+// and so does one of a namespace that is not known, nil, if some rule reads the labels of namespaces.
+func (s *Set) DemandOf(pod *v1.Pod, namespace *v1.Namespace) *Demand {
+	labels := map[string]string{v1.LabelMetadataName: pod.Namespace}
+	if namespace != nil {
+		labels = namespace.Labels
 	}
+	r := &reader{Demand: &Demand{set: s}, pod: pod, about: podSubject(pod, labels)}
+	if namespace == nil && s.namespaces {
+		r.refuse("namespace " + pod.Namespace + " is not known to the scheduler yet, and placement policies read its labels")
+	}
+	r.readLicenses()
+	r.readDatasets()
+	r.readCompliance()
 	if r.Refusal != "" {
 		r.parts = append(r.parts, r.Refusal)
 	}
@@ -108,17 +102,14 @@ func (r *reader) refuse(reason string) {
 	}
 }
 
-// selects reports whether the rule selects the pod. A rule that cannot be evaluated refuses the pod, or is left out.
+// selects reports whether the rule selects the pod. A rule that cannot be evaluated refuses the pod.
 func (r *reader) selects(of *rule) bool {
 	yes, err := of.pods.matches(r.about)
-	if err == nil {
-		return yes
-	}
-	r.parts = append(r.parts, of.id+"!")
-	if !of.lenient {
+	if err != nil {
+		r.parts = append(r.parts, of.id+"!")
 		r.refuse(fmt.Sprintf("%s cannot be evaluated: %v", of, err))
 	}
-	return false
+	return yes
 }
 
 func (r *reader) readLicenses() {
@@ -137,23 +128,16 @@ func (r *reader) readLicenses() {
 		}
 	}
 	for _, a := range asked {
-		d := licenseDemand{name: a.Name, amount: a.Amount}
-		most := int64(-1)
+		d := licenseDemand{amount: a.Amount}
 		for i := range r.set.licenses {
 			if l := &r.set.licenses[i]; l.license == a.Name {
 				d.rules = append(d.rules, i)
-				most = max(most, l.count)
 				r.parts = append(r.parts, l.id+"="+strconv.FormatInt(a.Amount, 10))
 			}
 		}
-		if len(d.rules) > 0 {
-			d.elsewhere = "node(s) outside the pools of license " + a.Name + " (" + r.set.licenses[d.rules[0]].String() + ")"
-		}
-		switch {
-		case most < 0:
+		if len(d.rules) == 0 {
 			r.refuse(fmt.Sprintf("pod annotation %s: no placement policy has a license %s", wellknown.LicensesKey, a.Name))
-		case most < a.Amount:
-			r.refuse(fmt.Sprintf("the pod uses %d of license %s; no placement policy has more than %d", a.Amount, a.Name, most))
+			continue
 		}
 		r.licenses = append(r.licenses, d)
 	}
@@ -170,7 +154,7 @@ func (r *reader) readDatasets() {
 		}
 	}
 	for _, name := range named {
-		required, preferred := datasetDemand{name: name}, datasetDemand{name: name}
+		var required, preferred []*datasetRule
 		best := int64(0)
 		for i := range r.set.datasets {
 			d := &r.set.datasets[i]
@@ -178,22 +162,21 @@ func (r *reader) readDatasets() {
 			case d.dataset != name:
 				continue
 			case d.required:
-				required.rules = append(required.rules, d)
+				required = append(required, d)
 			default:
-				preferred.rules = append(preferred.rules, d)
+				preferred = append(preferred, d)
 				best = max(best, d.weight)
 			}
 			r.parts = append(r.parts, d.id)
 		}
-		if len(required.rules) > 0 {
-			required.elsewhere = "node(s) that do not hold dataset " + name + " (" + required.rules[0].String() + ")"
+		if len(required) > 0 {
 			r.required = append(r.required, required)
 		}
-		if len(preferred.rules) > 0 {
+		if len(preferred) > 0 {
 			r.preferred = append(r.preferred, preferred)
 			r.best += best
 		}
-		if len(required.rules)+len(preferred.rules) == 0 {
+		if len(required)+len(preferred) == 0 {
 			r.UnknownDatasets = append(r.UnknownDatasets, name)
 		}
 	}
@@ -226,28 +209,4 @@ func (r *reader) readCompliance() {
 			r.refuse(fmt.Sprintf("placement policy %s denies pods that none of its compliance rules matches", c.policy))
 		}
 	}
-}
-
-// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100
-// where none is there.
-func (d *Demand) Distance(m *Marks) int64 {
-	if d.best == 0 {
-		return 0
-	}
-	near := int64(0)
-	for i := range d.preferred {
-		near += d.preferred[i].weight(m)
-	}
-	return 100 - 100*near/d.best
-}
-
-// weight is the greatest one of the rules that cover the node.
-func (d *datasetDemand) weight(m *Marks) int64 {
-	weight := int64(0)
-	for _, r := range d.rules {
-		if m.holds(r.nodes) {
-			weight = max(weight, r.weight)
-		}
-	}
-	return weight
 }

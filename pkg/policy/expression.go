@@ -18,39 +18,31 @@ import (
 // labels costs less than 100.
 const expressionCost = 10_000
 
-// The variables of expressions.
-const (
-	podVariable     = "pod"
-	nodeVariable    = "node"
-	namespaceLabels = "namespaceLabels"
-)
+// namespaceLabels is the field of pod that has the labels of its namespace.
+const namespaceLabels = "namespaceLabels"
 
-// environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed
-// first: a scheduler without policies needs none.
-var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
+// environmentOf is the CEL environment of expressions. It is made when it is needed first: a scheduler without policies
+// needs none.
+var environmentOf = sync.OnceValues(func() (*cel.Env, error) {
 	text := apiservercel.NewMapType(apiservercel.StringType, apiservercel.StringType, -1)
-	kinds := map[string]map[string]*apiservercel.DeclType{
-		podVariable:  {"namespace": apiservercel.StringType, "labels": text, "annotations": text, namespaceLabels: text},
-		nodeVariable: {"name": apiservercel.StringType, "labels": text},
-	}
-	made := map[string]*cel.Env{}
-	for variable, types := range kinds {
+	options := environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0)}
+	for variable, types := range map[string]map[string]*apiservercel.DeclType{
+		"pod":  {"namespace": apiservercel.StringType, "labels": text, "annotations": text, namespaceLabels: text},
+		"node": {"name": apiservercel.StringType, "labels": text},
+	} {
 		fields := map[string]*apiservercel.DeclField{}
 		for name, t := range types {
 			fields[name] = apiservercel.NewDeclField(name, t, true, nil, nil)
 		}
 		object := apiservercel.NewObjectType("berth."+variable, fields)
-		set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions:        []cel.EnvOption{cel.Variable(variable, object.CelType())},
-			DeclTypes:         []*apiservercel.DeclType{object},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("making the environment of expressions on %ss: %w", variable, err)
-		}
-		made[variable] = set.StoredExpressionsEnv()
+		options.DeclTypes = append(options.DeclTypes, object)
+		options.EnvOptions = append(options.EnvOptions, cel.Variable(variable, object.CelType()))
 	}
-	return made, nil
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(options)
+	if err != nil {
+		return nil, fmt.Errorf("making the environment of expressions: %w", err)
+	}
+	return set.StoredExpressionsEnv(), nil
 })
 
 // expression is a compiled expression that yields true or false.
@@ -60,13 +52,12 @@ type expression struct {
 	readsNamespaces bool
 }
 
-// compile compiles an expression on the variable. Errors name the place in the expression.
-func compile(variable, text string) (*expression, error) {
-	envs, err := environments()
+// compile compiles an expression. Errors name the place in it.
+func compile(text string) (*expression, error) {
+	env, err := environmentOf()
 	if err != nil {
 		return nil, err
 	}
-	env := envs[variable]
 	ast, issues := env.Compile(text)
 	if issues.Err() != nil {
 		return nil, errors.New(oneLine(issues.Err().Error()))
@@ -86,46 +77,39 @@ type subject struct {
 	labels map[string]string
 	// ofNamespace are the labels of a pod's namespace.
 	ofNamespace map[string]string
-	// fields returns what expressions read, and input holds it once one has asked for it.
-	fields func() map[string]any
-	input  map[string]any
+	// input is what expressions read. It is made when the first one asks.
+	input func() map[string]any
 }
 
 func podSubject(pod *v1.Pod, ofNamespace map[string]string) *subject {
-	return &subject{labels: pod.Labels, ofNamespace: ofNamespace, fields: func() map[string]any {
-		return map[string]any{podVariable: map[string]any{
+	return &subject{pod.Labels, ofNamespace, sync.OnceValue(func() map[string]any {
+		return map[string]any{"pod": map[string]any{
 			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations),
 			namespaceLabels: orEmpty(ofNamespace)}}
-	}}
+	})}
 }
 
 func nodeSubject(node *v1.Node) *subject {
-	return &subject{labels: node.Labels, fields: func() map[string]any {
-		return map[string]any{nodeVariable: map[string]any{"name": node.Name, "labels": orEmpty(node.Labels)}}
-	}}
+	return &subject{node.Labels, nil, sync.OnceValue(func() map[string]any {
+		return map[string]any{"node": map[string]any{"name": node.Name, "labels": orEmpty(node.Labels)}}
+	})}
 }
 
-// on evaluates the expression for a subject.
-func (e *expression) on(s *subject) (bool, error) {
-	if s.input == nil {
-		s.input = s.fields()
-	}
-	result, _, err := e.program.Eval(s.input)
-	if err != nil {
-		return false, errors.New(oneLine(err.Error()))
-	}
-	yes, ok := result.Value().(bool)
-	if !ok {
-		return false, fmt.Errorf("the expression yields %s, want bool", result.Type().TypeName())
-	}
-	return yes, nil
-}
-
+// orEmpty returns an empty map for nil, which CEL cannot read.
 func orEmpty(labels map[string]string) map[string]string {
 	if labels == nil {
 		return map[string]string{}
 	}
 	return labels
+}
+
+// on evaluates the expression for a subject.
+func (e *expression) on(s *subject) (bool, error) {
+	result, _, err := e.program.Eval(s.input())
+	if err != nil {
+		return false, errors.New(oneLine(err.Error()))
+	}
+	return result.Value() == true, nil
 }
 
 // oneLine drops the drawing of the place that a compiler's message has below it.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,27 +50,23 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 			t.Fatal(problems)
 		}
 		pool := map[string]bool{}
-		marks := func(node string) *Marks {
+		marks := func(node string) Marks {
 			labels := map[string]string{}
 			if pool[node] {
 				labels["pool"] = "b"
 			}
 			return s.MarksOf(nodeWith(node, labels))
 		}
-		var l Ledger
+		l := NewLedger(s)
 		m := &model{reserved: map[string]string{}, bound: map[string]string{}, amount: map[string]int64{}}
 		demand := func(uid string) *Demand {
-			return s.DemandOf(podWith(nil, set{"berth.dev/licenses": fmt.Sprintf("m=%d", m.amount[uid])}), nil)
+			return s.DemandOf(podWith(nil, set{"berth.dev/licenses": fmt.Sprintf("m=%d", m.amount[uid])}), namespaceWith(nil))
 		}
-		holders := func() []Holder {
-			var list []Holder
-			for uid, node := range m.bound {
-				list = append(list, Holder{UID: uid, Node: node, Uses: demand(uid), Marks: marks(node)})
-			}
-			return list
+		bound := func(uid, node string) *v1.Pod {
+			pod := podOf(uid)
+			pod.Spec.NodeName = node
+			return pod
 		}
-		uses := func(pod *v1.Pod, node string) (*Demand, *Marks) { return demand(string(pod.UID)), marks(node) }
-		l.Rebuild(s, holders, uses, func() {})
 		pods := []string{"a", "b", "c", "d", "e"}
 		for i, uid := range pods {
 			m.amount[uid] = int64(i%3 + 1)
@@ -88,9 +83,8 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 				m.reserved[uid] = node
 				used := m.used(pool)
 				fits := used[0] <= 4 && (!pool[node] || used[1] <= 2)
-				reason, ok := l.Reserve(podOf(uid), node, demand(uid), marks(node))
-				if !ok || (reason == "") != fits {
-					t.Fatalf("reserving %s on %s: %q, %t; it fits: %t", uid, node, reason, ok, fits)
+				if reason := l.Reserve(podOf(uid), node, demand(uid), marks(node)); (reason == "") != fits {
+					t.Fatalf("reserving %s on %s: %q; it fits: %t", uid, node, reason, fits)
 				}
 				if !fits {
 					*m = before
@@ -108,9 +102,7 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 				} else if known := m.reserved[uid]; known != "" {
 					node = known
 				}
-				if !l.Bind(uid, node, demand(uid), marks(node)) {
-					t.Fatal("the ledger counts for another set")
-				}
+				l.Bind(bound(uid, node), demand(uid), marks(node))
 				m.bound[uid] = node
 				if m.reserved[uid] != "" {
 					m.reserved[uid] = node
@@ -118,26 +110,29 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 			},
 			"release": func(t *rapid.T) {
 				uid := uid.Draw(t, "uid")
-				held := m.reserved[uid] != "" || m.bound[uid] != ""
-				if l.Release(uid) != held {
-					t.Fatalf("releasing %s, which held licenses: %t", uid, held)
-				}
+				l.Release(uid)
 				delete(m.reserved, uid)
 				delete(m.bound, uid)
 			},
 			"relabel": func(t *rapid.T) {
 				node := node.Draw(t, "node")
 				pool[node] = !pool[node]
-				l.Mark(node, s, marks(node))
+				l.Mark(node, marks(node))
 			},
 			"restart or new policies": func(*rapid.T) {
 				// An equal set is another one, as after an edit of anything.
 				s, _ = NewSet(policies(t, twoPools))
-				l.Rebuild(s, holders, uses, func() {})
+				before := l
+				l = NewLedger(s)
+				for pod, node := range before.Held() {
+					l.Hold(pod, node, demand(string(pod.UID)), marks(node))
+				}
+				for uid, node := range m.bound {
+					l.Bind(bound(uid, node), demand(uid), marks(node))
+				}
 			},
 			"": func(t *rapid.T) {
-				_, used := l.Used()
-				if diff := cmp.Diff(m.used(pool), used); diff != "" {
+				if diff := cmp.Diff(m.used(pool), l.used); diff != "" {
 					t.Fatalf("used (-want +got):\n%s", diff)
 				}
 			},
@@ -151,30 +146,26 @@ func TestWhatACycleAddsAndRemovesCancelsOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := NewSet(policies(t, twoPools))
 		in := s.MarksOf(nodeWith("x", set{"pool": "b"}))
-		d := s.DemandOf(podWith(nil, set{"berth.dev/licenses": "m"}), nil)
-		var l Ledger
-		l.Rebuild(s, func() []Holder { return []Holder{{UID: "bound", Node: "x", Uses: d, Marks: in}} }, nil, func() {})
-		free, _ := d.FreeFor(&l, "self")
+		d := s.DemandOf(podWith(nil, set{"berth.dev/licenses": "m"}), namespaceWith(nil))
+		l := NewLedger(s)
+		l.Bind(podOf("bound"), d, in)
+		free := l.FreeFor("self")
 		start := free.Clone()
 		for range rapid.IntRange(0, 20).Draw(t, "changes") {
 			uid := rapid.SampledFrom([]string{"bound", "new"}).Draw(t, "uid")
-			if rapid.Bool().Draw(t, "add") {
-				free.Add(&l, uid, d, in)
-			} else {
-				free.Remove(&l, uid, d, in)
-			}
+			free.Count(uid, d, in, rapid.Bool().Draw(t, "counts"))
 		}
 		scribbled := free.Clone()
-		free.Add(&l, "bound", d, in)
-		free.Remove(&l, "new", d, in)
-		if !slices.Equal(start.left, free.left) || len(free.taken)+len(free.freed) > 0 {
+		free.Count("bound", d, in, true)
+		free.Count("new", d, in, false)
+		if !slices.Equal(start.left, free.left) {
 			t.Fatalf("free is %v, was %v", free.left, start.left)
 		}
 		before := slices.Clone(free.left)
-		scribbled.Remove(&l, "bound", d, in)
-		scribbled.Add(&l, "other", d, in)
+		scribbled.Count("bound", d, in, false)
+		scribbled.Count("other", d, in, true)
 		scribbled.left[0] = -100
-		if !slices.Equal(before, free.left) || len(free.taken)+len(free.freed) > 0 {
+		if !slices.Equal(before, free.left) || free.changed["bound"] || free.changed["other"] {
 			t.Fatalf("a change of a copy changed the original to %v", free.left)
 		}
 	})
@@ -183,62 +174,15 @@ func TestWhatACycleAddsAndRemovesCancelsOut(t *testing.T) {
 func TestAPodOfAnUnknownNodeCountsInEveryPool(t *testing.T) {
 	t.Parallel()
 	s := setOf(t, twoPools)
-	d := s.DemandOf(podWith(nil, set{"berth.dev/licenses": "m=2"}), nil)
-	var l Ledger
-	l.Rebuild(s, func() []Holder { return nil }, nil, func() {})
-	l.Bind("a", "x", d, nil)
-	_, used := l.Used()
-	if diff := cmp.Diff([]int64{2, 2, 0}, used); diff != "" {
+	d := s.DemandOf(podWith(nil, set{"berth.dev/licenses": "m=2"}), namespaceWith(nil))
+	l, pod := NewLedger(s), podOf("a")
+	pod.Spec.NodeName = "x"
+	l.Bind(pod, d, "")
+	if diff := cmp.Diff([]int64{2, 2, 0}, l.used); diff != "" {
 		t.Errorf("used before the node is known (-want +got):\n%s", diff)
 	}
-	l.Mark("x", s, s.MarksOf(nodeWith("x", nil)))
-	_, used = l.Used()
-	if diff := cmp.Diff([]int64{2, 0, 0}, used); diff != "" {
+	l.Mark("x", s.MarksOf(nodeWith("x", nil)))
+	if diff := cmp.Diff([]int64{2, 0, 0}, l.used); diff != "" {
 		t.Errorf("used once it is (-want +got):\n%s", diff)
-	}
-}
-
-func TestReserveAtTheSameTimeNeverGivesTooMany(t *testing.T) {
-	t.Parallel()
-	s := setOf(t, twoPools)
-	m := s.MarksOf(nodeWith("x", set{"pool": "b"}))
-	d := s.DemandOf(podWith(nil, set{"berth.dev/licenses": "m"}), nil)
-	var l Ledger
-	l.Rebuild(s, func() []Holder { return nil }, nil, func() {})
-	var wg sync.WaitGroup
-	given := make(chan string, 64)
-	for i := range 64 {
-		wg.Go(func() {
-			uid := fmt.Sprint(i)
-			if reason, ok := l.Reserve(podOf(uid), "x", d, m); ok && reason == "" {
-				given <- uid
-			}
-		})
-	}
-	wg.Wait()
-	if len(given) != 2 {
-		t.Errorf("%d pods were given one of 2 licenses", len(given))
-	}
-}
-
-func TestADemandOfAnOldSetIsNotCounted(t *testing.T) {
-	t.Parallel()
-	before, after := setOf(t, twoPools), setOf(t, twoPools)
-	d := before.DemandOf(podWith(nil, set{"berth.dev/licenses": "m"}), nil)
-	m := before.MarksOf(nodeWith("x", nil))
-	var l Ledger
-	l.Rebuild(after, func() []Holder { return nil }, nil, func() {})
-	if _, ok := l.Reserve(podOf("a"), "x", d, m); ok {
-		t.Error("Reserve counts it")
-	}
-	if l.Bind("a", "x", d, m) {
-		t.Error("Bind counts it")
-	}
-	if _, ok := d.FreeFor(&l, "a"); ok {
-		t.Error("it is told what is free")
-	}
-	l.Mark("x", before, m)
-	if _, used := l.Used(); !slices.Equal(used, []int64{0, 0, 0}) {
-		t.Errorf("used is %v", used)
 	}
 }

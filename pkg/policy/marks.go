@@ -1,58 +1,42 @@
 package policy
 
-import (
-	"encoding/binary"
-	"sync"
+import v1 "k8s.io/api/core/v1"
+
+// Marks say of each node set of a Set whether a node is in it, a byte for each. They are a string, so that nodes in the
+// same sets are found by comparing it. Empty Marks are those of a node that is not known, which may be in any set.
+type Marks string
+
+// The bytes of Marks.
+const (
+	outside   = 'o'
+	inside    = 'i'
+	uncertain = '?' // the set cannot be evaluated for the node
 )
 
-// bits is a set of small numbers.
-type bits []uint64
-
-func newBits(n int) bits { return make(bits, (n+63)/64) }
-
-func (b bits) set(i int) { b[i/64] |= 1 << (i % 64) }
-
-func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
-
-// Marks say which node sets of a Set a node is in. Nodes that are in the same ones share their marks.
-type Marks struct {
-	in bits
-	// failed are the sets for which the node cannot be evaluated, ignored those of them that their policies leave out
-	// then.
-	failed, ignored bits
-	key             string
-}
+// everywhere is the number of the set of all nodes.
+const everywhere = -1
 
 // holds reports whether the node is in the set.
-func (m *Marks) holds(set int) bool { return set == everywhere || m.in.has(set) }
+func (m Marks) holds(set int) bool { return set == everywhere || m[set] == inside }
 
 // mayHold reports whether the node is in the set or may be.
-func (m *Marks) mayHold(set int) bool {
-	return m == nil || set == everywhere || m.in.has(set) || m.failed.has(set) || m.ignored.has(set)
-}
+func (m Marks) mayHold(set int) bool { return set == everywhere || m == "" || m[set] != outside }
 
-// Key tells marks of one Set apart.
-func (m *Marks) Key() string { return m.key }
+// unclear reports whether it is not known if the node is in the set.
+func (m Marks) unclear(set int) bool { return set != everywhere && m[set] == uncertain }
 
-// marksTable keeps one of all marks that are equal.
-type marksTable struct {
-	mu    sync.Mutex
-	known map[string]*Marks
-}
-
-func (t *marksTable) intern(m *Marks) *Marks {
-	key := make([]byte, 0, 24*len(m.in))
-	for _, part := range [...]bits{m.in, m.failed, m.ignored} {
-		for _, word := range part {
-			key = binary.LittleEndian.AppendUint64(key, word)
+// MarksOf returns what the node has to do with the set.
+func (s *Set) MarksOf(node *v1.Node) Marks {
+	marks, about := make([]byte, len(s.nodes)), nodeSubject(node)
+	for i, of := range s.nodes {
+		switch yes, err := of.matches(about); {
+		case err != nil:
+			marks[i] = uncertain
+		case yes:
+			marks[i] = inside
+		default:
+			marks[i] = outside
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.known[string(key)]; ok {
-		return known
-	}
-	m.key = string(key)
-	t.known[m.key] = m
-	return m
+	return Marks(marks)
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,8 +11,8 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 )
 
-// podMatcher matches pods; nil matches all.
-type podMatcher struct {
+// matcher matches pods or nodes; nil matches all.
+type matcher struct {
 	// Parts that are nil were not given.
 	namespaces, labels labels.Selector
 	expression         *expression
@@ -21,87 +20,67 @@ type podMatcher struct {
 	broken error
 }
 
-// newPodMatcher reads a selector. What cannot be read is in errs, and the matcher knows of it.
-func newPodMatcher(path *field.Path, s *placementv1alpha1.PodSelector) (m *podMatcher, errs field.ErrorList) {
+// podMatcher reads a selector of pods.
+func (b *builder) podMatcher(path *field.Path, s *placementv1alpha1.PodSelector) *matcher {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
-	m = &podMatcher{}
-	note := func(err *field.Error) {
-		errs = append(errs, err)
+	m := &matcher{}
+	m.namespaces = b.labels(m, path.Child("namespaceSelector"), s.NamespaceSelector)
+	m.labels = b.labels(m, path.Child("selector"), s.Selector)
+	m.expression = b.expression(m, path.Child("expression"), s.Expression, "pod", podSubject(&v1.Pod{}, nil))
+	b.namespaces = b.namespaces || m.namespaces != nil || m.expression != nil && m.expression.readsNamespaces
+	return m
+}
+
+// nodeMatcher reads a selector of nodes.
+func (b *builder) nodeMatcher(path *field.Path, s *placementv1alpha1.NodeSelector) *matcher {
+	m := &matcher{}
+	m.labels = b.labels(m, path.Child("selector"), s.Selector)
+	m.expression = b.expression(m, path.Child("expression"), s.Expression, "node", nodeSubject(&v1.Node{}))
+	return m
+}
+
+// labels reads a selector of labels, nil if none is given or it cannot be read.
+func (b *builder) labels(m *matcher, path *field.Path, s *metav1.LabelSelector) labels.Selector {
+	if s == nil {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
 		m.broken = err
+		b.invalid(path, metav1.FormatLabelSelector(s), err)
+		return nil
 	}
-	m.namespaces = readLabels(path.Child("namespaceSelector"), s.NamespaceSelector, note)
-	m.labels = readLabels(path.Child("selector"), s.Selector, note)
-	m.expression = readExpression(path.Child("expression"), podVariable, s.Expression, note)
-	if m.expression != nil {
-		if _, err := m.expression.on(podSubject(&v1.Pod{}, nil)); err != nil {
-			errs = append(errs, mayFail(path.Child("expression"), s.Expression, "a pod without labels and annotations", err))
-		}
-	}
-	if s.NamespaceSelector == nil && s.Selector == nil && s.Expression == "" {
-		note(field.Required(path, "one of namespaceSelector, selector and expression"))
-	}
-	return m, errs
+	return selector
 }
 
-// readsNamespaces reports whether the matcher depends on the labels of namespaces.
-func (m *podMatcher) readsNamespaces() bool {
-	return m != nil && (m.namespaces != nil || m.expression != nil && m.expression.readsNamespaces)
+// expression compiles an expression, nil if none is given or it does not compile. One that fails for an object without
+// labels is a mistake, too, but is evaluated for all objects: for some it does not fail.
+func (b *builder) expression(m *matcher, path *field.Path, text, about string, bare *subject) *expression {
+	if text == "" {
+		return nil
+	}
+	e, err := compile(text)
+	if err != nil {
+		m.broken = err
+		b.invalid(path, text, err)
+		return nil
+	}
+	if _, err := e.on(bare); err != nil {
+		b.invalid(path, text, fmt.Errorf("the expression fails for a %s without labels: %w", about, err))
+	}
+	return e
 }
 
-// matches reports whether the pod is selected. With an error it is not known: the parts that can be evaluated match.
-func (m *podMatcher) matches(s *subject) (bool, error) {
+// matches reports whether the object is selected. An error means that this is not known: the parts that can be
+// evaluated match.
+func (m *matcher) matches(s *subject) (bool, error) {
 	switch {
 	case m == nil:
 		return true, nil
 	case m.namespaces != nil && !m.namespaces.Matches(labels.Set(s.ofNamespace)),
 		m.labels != nil && !m.labels.Matches(labels.Set(s.labels)):
-		return false, nil
-	case m.broken != nil:
-		return true, m.broken
-	case m.expression != nil:
-		yes, err := m.expression.on(s)
-		return yes || err != nil, err
-	}
-	return true, nil
-}
-
-// nodeMatcher matches nodes; nil matches all.
-type nodeMatcher struct {
-	labels     labels.Selector
-	expression *expression
-	broken     error
-}
-
-func newNodeMatcher(path *field.Path, s *placementv1alpha1.NodeSelector) (m *nodeMatcher, errs field.ErrorList) {
-	if s == nil {
-		return nil, nil
-	}
-	m = &nodeMatcher{}
-	note := func(err *field.Error) {
-		errs = append(errs, err)
-		m.broken = err
-	}
-	m.labels = readLabels(path.Child("selector"), s.Selector, note)
-	m.expression = readExpression(path.Child("expression"), nodeVariable, s.Expression, note)
-	if m.expression != nil {
-		if _, err := m.expression.on(nodeSubject(&v1.Node{})); err != nil {
-			errs = append(errs, mayFail(path.Child("expression"), s.Expression, "a node without labels", err))
-		}
-	}
-	if s.Selector == nil && s.Expression == "" {
-		note(field.Required(path, "one of selector and expression"))
-	}
-	return m, errs
-}
-
-// matches reports whether the node is selected. With an error it is not known.
-func (m *nodeMatcher) matches(s *subject) (bool, error) {
-	switch {
-	case m == nil:
-		return true, nil
-	case m.labels != nil && !m.labels.Matches(labels.Set(s.labels)):
 		return false, nil
 	case m.broken != nil:
 		return false, m.broken
@@ -110,40 +89,3 @@ func (m *nodeMatcher) matches(s *subject) (bool, error) {
 	}
 	return true, nil
 }
-
-func readLabels(path *field.Path, s *metav1.LabelSelector, note func(*field.Error)) labels.Selector {
-	if s == nil {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		note(field.Invalid(path, metav1.FormatLabelSelector(s), err.Error()))
-		return nil
-	}
-	return selector
-}
-
-func readExpression(path *field.Path, variable, text string, note func(*field.Error)) *expression {
-	if text == "" {
-		return nil
-	}
-	e, err := compile(variable, text)
-	if err != nil {
-		note(field.Invalid(path, text, err.Error()))
-		return nil
-	}
-	return e
-}
-
-// errMayFail marks an expression that can be compiled and fails for some objects.
-var errMayFail = errors.New("the expression fails")
-
-// mayFail is what to say of an expression that fails for an object as plain as there may be.
-func mayFail(path *field.Path, text, object string, err error) *field.Error {
-	e := field.Invalid(path, text, fmt.Sprintf("%v for %s: %v", errMayFail, object, err))
-	e.Origin = errMayFail.Error()
-	return e
-}
-
-// MayFail reports whether err says of an expression that it fails for some objects; it is evaluated all the same.
-func MayFail(err *field.Error) bool { return err.Origin == errMayFail.Error() }

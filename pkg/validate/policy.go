@@ -10,11 +10,7 @@ func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 	set, all := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
 	problems := all[p.Name]
 	for _, problem := range problems {
-		severity := Error
-		if policy.MayFail(problem) {
-			severity = Warning
-		}
-		d.findIn(severity, "policy", problem.Field, body(problem))
+		d.findIn(Error, "policy", problem.Field, body(problem))
 	}
 	if set.Empty() && len(problems) == 0 && !d.misspelt {
 		d.findIn(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")

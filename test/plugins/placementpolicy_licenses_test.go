@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -245,6 +246,26 @@ func TestAHintFreesTheLicenseOfAPodThatIsGone(t *testing.T) {
 }
 
 // It runs in real time, for the goroutines to be where they like.
+func TestReserveAtTheSameTimeNeverGivesTooMany(t *testing.T) {
+	t.Parallel()
+	g := govern(t, specs{"tools": twoMatlab}, twoPools()...)
+	var wg sync.WaitGroup
+	var given atomic.Int32
+	for i := range 64 {
+		wg.Go(func() {
+			state := upstream.NewCycleState()
+			if g.plugin.Reserve(t.Context(), state, matlab(fmt.Sprint("p", i)), "a").IsSuccess() {
+				given.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := given.Load(); n != 2 {
+		t.Errorf("%d pods were given one of 2 licenses", n)
+	}
+}
+
+// So does this one.
 func TestPoliciesChangeWhilePodsAreReserved(t *testing.T) {
 	t.Parallel()
 	g := govern(t, specs{"tools": twoMatlab}, twoPools()...)

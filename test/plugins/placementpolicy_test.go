@@ -99,7 +99,7 @@ func woken(s *framework.Scheduler) []string {
 func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
 	t.Parallel()
 	open, anywhere := map[string]int64{"a": 0, "b": 0}, map[string]string{}
-	const unknown = "reading namespace new for placement policies: the namespace is not known to the scheduler yet"
+	const unknown = "namespace new is not known to the scheduler yet, and placement policies read its labels"
 	tests := map[string]struct {
 		policies specs
 		pod      *st.PodWrapper
@@ -180,44 +180,36 @@ func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
 	}
 }
 
-func TestABrokenPolicySaysSoAndRefusesAsItIsTold(t *testing.T) {
-	t.Parallel()
-	broken := func(failure string) string {
-		return `{failurePolicy: ` + failure + `, compliance: {rules: [{name: r, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.lables.size() > 0"}}]}}`
-	}
-	const refusal = "node(s) for which rule r of placement policy p cannot be evaluated"
-	for failure, want := range map[string]map[string]string{"Fail": {"a": refusal, "b": refusal}, "Ignore": {}} {
-		t.Run(failure, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				g := govern(t, specs{"p": broken(failure)}, twoPools()...)
-				if diff := cmp.Diff(want, g.Cycle(t, ofTenant("p").Obj()).Reasons()); diff != "" {
-					t.Errorf("reasons (-want +got):\n%s", diff)
-				}
-				if got := g.Cycle(t, objects.Pod("other").Obj()).Totals(); len(got) != 2 {
-					t.Errorf("a pod that the rule cannot concern: %v", got)
-				}
-				pass(minute)
-				conditions := g.status(t, "p").Conditions
-				if len(conditions) != 1 || conditions[0].Status != "False" {
-					t.Fatalf("conditions %v", conditions)
-				}
-				for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'",
-					"failurePolicy " + failure} {
-					if !strings.Contains(conditions[0].Message, part) {
-						t.Errorf("%q does not say %q", conditions[0].Message, part)
-					}
-				}
-				if event := <-g.Recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
-					t.Errorf("the event is %q", event)
-				}
-				g.apply(t, "p", onlyPoolA)
-				pass(minute)
-				if conditions := g.status(t, "p").Conditions; conditions[0].Status != "True" {
-					t.Errorf("conditions of the good policy: %v", conditions)
-				}
-			})
-		})
-	}
+func TestABrokenPolicySaysSoAndRefuses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const broken = `compliance: {rules: [{name: r, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.lables.size() > 0"}}]}`
+		const refusal = "node(s) for which rule r of placement policy p cannot be evaluated"
+		g := govern(t, specs{"p": broken}, twoPools()...)
+		if diff := cmp.Diff(map[string]string{"a": refusal, "b": refusal}, g.Cycle(t, ofTenant("p").Obj()).Reasons()); diff != "" {
+			t.Errorf("reasons (-want +got):\n%s", diff)
+		}
+		if got := g.Cycle(t, objects.Pod("other").Obj()).Totals(); len(got) != 2 {
+			t.Errorf("a pod that the rule cannot concern: %v", got)
+		}
+		pass(minute)
+		conditions := g.status(t, "p").Conditions
+		if len(conditions) != 1 || conditions[0].Status != "False" {
+			t.Fatalf("conditions %v", conditions)
+		}
+		for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'", "are refused"} {
+			if !strings.Contains(conditions[0].Message, part) {
+				t.Errorf("%q does not say %q", conditions[0].Message, part)
+			}
+		}
+		if event := <-g.Recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
+			t.Errorf("the event is %q", event)
+		}
+		g.apply(t, "p", onlyPoolA)
+		pass(minute)
+		if conditions := g.status(t, "p").Conditions; conditions[0].Status != "True" {
+			t.Errorf("conditions of the good policy: %v", conditions)
+		}
+	})
 }
 
 func TestPodsWakeWhenRulesChange(t *testing.T) {

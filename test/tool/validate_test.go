@@ -285,7 +285,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a policy with an expression that fails for some pods", "apiVersion: berth.dev/v1alpha1\nkind: PlacementPolicy\n" +
 			"metadata: {name: pp}\nspec:\n  licenses:\n  - name: matlab\n    count: 1\n" +
 			"    pods: {expression: pod.labels.app == 'matlab'}\n",
-			[][2]string{{`f.yaml:8: warning: PlacementPolicy pp: spec.licenses[0].pods.expression: Invalid value: "pod.labels.app == 'ma`, "policy"}}},
+			[][2]string{{`f.yaml:8: error: PlacementPolicy pp: spec.licenses[0].pods.expression: Invalid value: "pod.labels.app == 'ma`, "policy"}}},
 		{"a misspelt field of a policy",
 			"apiVersion: berth.dev/v1alpha1\nkind: PlacementPolicy\nmetadata: {name: pp}\nspec:\n  licences: []\n",
 			[][2]string{{"f.yaml:5: error: PlacementPolicy pp: spec.licences: unknown field; did you mean licenses?",

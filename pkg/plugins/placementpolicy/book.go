@@ -2,10 +2,6 @@ package placementpolicy
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +19,6 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/policy"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // maxDemands bounds how many pods' demands are remembered.
@@ -43,17 +38,16 @@ var policyKind = informers.CustomKind{
 type book struct {
 	handle fwk.Handle
 	sources
-	ledger policy.Ledger
 	wide   *clusterwide.Book
 	status *statusWriter
-	told   *lru.Cache
 	// nominated are pods for which others were evicted, by UID.
 	nominated sync.Map
 
-	// view is nil until the policies are known.
-	view     atomic.Pointer[view]
-	building sync.Mutex
-	changes
+	// changed wakes the loop that replaces the view.
+	changed chan struct{}
+	// mu guards the ledgers of all views, and which view is the one that counts. It is nil until the policies are known.
+	mu   sync.Mutex
+	view atomic.Pointer[view]
 }
 
 // sources are what the book reads.
@@ -66,38 +60,27 @@ type sources struct {
 	synced     []cache.InformerSynced
 }
 
-// changes are those of policies and namespaces that the loop has to look at.
-type changes struct {
-	// changed wakes the loop.
-	changed chan struct{}
-	mu      sync.Mutex
-	// stale is set while there are changes that the view does not have, wake are namespaces whose pods are to be tried.
-	stale bool
-	wake  map[string]bool
-}
-
-// view is the rules of all policies at one time, with what was worked out by them.
+// view is the rules of all policies at one time, with what was worked out by them. What a cycle has begun with stays as
+// it is once another view has taken its place.
 type view struct {
-	set *policy.Set
-	// none is the demand of a pod that no rule concerns, where there are no rules.
-	none *policy.Demand
-	// marks are those of the nodes that there are when the view is made, until they are with the nodes.
-	marks atomic.Pointer[map[*v1.Node]*policy.Marks]
-	// demands are those of pods, by podVersion.
-	demands  *lru.Cache
+	set      *policy.Set
+	ledger   *policy.Ledger
+	demands  *lru.Cache // *policy.Demand by demandKey
 	problems map[string]field.ErrorList
 	policies []*placementv1alpha1.PlacementPolicy
 }
 
-// marked is what is kept of a node.
-type marked struct {
-	set   *policy.Set
-	marks *policy.Marks
+// demandKey is all that a demand is worked out from.
+type demandKey struct {
+	uid       types.UID
+	version   string
+	namespace *v1.Namespace
 }
 
-type podVersion struct {
-	uid     types.UID
-	version string
+// marked is what is kept of a node: its marks by one set.
+type marked struct {
+	set   *policy.Set
+	marks policy.Marks
 }
 
 func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
@@ -110,15 +93,14 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := factory.Core().V1()
 	byNode, err := informers.NewByNode[atomic.Pointer[marked]](factory)
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, wide: wide, told: lru.New(maxDemands),
+	core := factory.Core().V1()
+	b := &book{handle: handle, wide: wide, changed: make(chan struct{}, 1),
 		sources: sources{policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
-			namespaces: core.Namespaces().Lister(), byNode: byNode},
-		changes: changes{changed: make(chan struct{}, 1), wake: map[string]bool{}}}
+			namespaces: core.Namespaces().Lister(), byNode: byNode}}
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err
@@ -129,90 +111,85 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	return b, nil
 }
 
-// current returns the rules of the moment. The scheduler has read all policies before its first cycle.
-func (b *book) current() *view {
-	if v := b.view.Load(); v != nil {
-		return v
+// run replaces the view when policies have changed, and has the pods tried that wait for other rules, until ctx ends.
+func (b *book) run(ctx context.Context) {
+	// A view that lacks pods would count too few licenses in the first cycle.
+	if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
+		return
 	}
-	v, _, _ := b.build(true)
-	return v
+	for {
+		if before := b.build(); before != nil {
+			b.wakeAfter(before)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.changed:
+		}
+	}
 }
 
-// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil, and
-// whether licenses are free that were not. If there has to be no view yet, one that there is stays.
-func (b *book) build(first bool) (now, before *view, freed bool) {
-	b.building.Lock()
-	defer b.building.Unlock()
-	before = b.view.Load()
-	if first && before != nil {
-		return before, before, false
+// current returns the rules of the moment. The scheduler has read all policies and pods before its first cycle.
+func (b *book) current() *view {
+	if b.view.Load() == nil {
+		b.build()
 	}
-	b.mu.Lock()
-	b.stale = false
-	b.mu.Unlock()
-	v, marks := &view{demands: lru.New(maxDemands)}, map[*v1.Node]*policy.Marks{}
+	return b.view.Load()
+}
+
+// build makes a view of the policies and pods that the informers have, and returns the one that it replaces, or nil.
+func (b *book) build() (before *view) {
+	v := &view{demands: lru.New(maxDemands)}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
 	v.set, v.problems = policy.NewSet(v.policies)
-	v.none = v.set.DemandOf(&v1.Pod{}, nil)
-	if !v.set.Empty() {
-		nodes, _ := b.nodes.List(labels.Everything()) // a lister of a cache has no errors
-		for _, node := range nodes {
-			marks[node] = v.set.MarksOf(node)
-		}
-	}
-	v.marks.Store(&marks)
-	demands := b.demandsOfBound(v)
-	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) },
-		func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
-			return b.read(v, pod), b.marksByName(v, node)
-		}, func() { b.view.Store(v) })
-	for node := range marks {
+	v.ledger = policy.NewLedger(v.set)
+	nodes, _ := b.nodes.List(labels.Everything()) // a lister of a cache has no errors
+	for _, node := range nodes {
 		b.marksOf(v, node)
 	}
-	// Nodes are replaced at every change, and those of today would be kept as long as the view.
-	v.marks.Store(nil)
+	// What takes long is done before the lock is held.
+	demands := map[demandKey]*policy.Demand{}
+	if v.set.Licenses() {
+		for _, pod := range b.listPods() {
+			if holds(pod) {
+				key := b.keyOf(pod)
+				demands[key] = v.set.DemandOf(pod, key.namespace)
+			}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before = b.view.Load()
+	if before != nil {
+		for pod, node := range before.ledger.Held() {
+			marks, _ := b.marksByName(v, node)
+			v.ledger.Hold(pod, node, b.workOut(v, pod), marks)
+		}
+	}
+	for _, pod := range b.listPods() {
+		if v.set.Licenses() && holds(pod) {
+			b.bind(v, pod, demands[b.keyOf(pod)])
+		}
+	}
+	b.view.Store(v)
 	b.status.Poke()
-	return v, before, freed
+	return before
 }
 
-// demandsOfBound works out, before anything is locked, what the pods that run have to do with licenses.
-func (b *book) demandsOfBound(v *view) map[*v1.Pod]*policy.Demand {
-	if len(v.set.Limits()) == 0 {
-		return nil
-	}
-	demands := map[*v1.Pod]*policy.Demand{}
+func (b *book) listPods() []*v1.Pod {
 	pods, _ := b.pods.List(labels.Everything())
-	for _, pod := range pods {
-		if holds(pod) {
-			demands[pod] = b.read(v, pod)
-		}
-	}
-	return demands
+	return pods
 }
 
-// bound lists the pods that run and use licenses.
-func (b *book) bound(v *view, demands map[*v1.Pod]*policy.Demand) []policy.Holder {
-	if len(v.set.Limits()) == 0 {
-		return nil
+// bind counts a pod that has a node, by its demand or, if that is nil, by one that is worked out now.
+func (b *book) bind(v *view, pod *v1.Pod, d *policy.Demand) {
+	if d == nil {
+		d = b.workOut(v, pod)
 	}
-	var holders []policy.Holder
-	pods, _ := b.pods.List(labels.Everything())
-	for _, pod := range pods {
-		if !holds(pod) {
-			continue
-		}
-		d := demands[pod]
-		if d == nil {
-			d = b.read(v, pod)
-		}
-		if d.UsesLicenses() {
-			holders = append(holders, policy.Holder{UID: string(pod.UID), Node: pod.Spec.NodeName, Uses: d,
-				Marks: b.marksByName(v, pod.Spec.NodeName)})
-		}
-	}
-	return holders
+	marks, _ := b.marksByName(v, pod.Spec.NodeName)
+	v.ledger.Bind(pod, d, marks)
 }
 
 // holds reports whether the pod keeps its licenses: from when it has a node until it ends.
@@ -220,170 +197,123 @@ func holds(pod *v1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// errUnknownNamespace means that a rule may read labels that are not known yet.
-var errUnknownNamespace = errors.New("the namespace is not known to the scheduler yet")
-
-// unconcerned reports whether there are no rules and the pod asks for none, so that nothing has to be worked out.
-func (v *view) unconcerned(pod *v1.Pod) bool {
-	if !v.set.Empty() {
-		return false
-	}
-	_, licenses := pod.Annotations[wellknown.LicensesKey]
-	_, datasets := pod.Annotations[wellknown.DatasetsKey]
-	return !licenses && !datasets
-}
-
 // demand returns what the pod has to do with the rules.
-func (b *book) demand(v *view, pod *v1.Pod) (*policy.Demand, error) {
-	if v.unconcerned(pod) {
-		return v.none, nil
-	}
-	key := podVersion{pod.UID, pod.ResourceVersion}
+func (b *book) demand(v *view, pod *v1.Pod) *policy.Demand {
+	key := b.keyOf(pod)
 	if known, ok := v.demands.Get(key); ok {
-		return known.(*policy.Demand), nil
+		return known.(*policy.Demand)
 	}
-	labels, err := b.namespaceLabels(v, pod.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	d := v.set.DemandOf(pod, labels)
+	d := v.set.DemandOf(pod, key.namespace)
 	v.demands.Add(key, d)
-	return d, nil
+	return d
 }
 
-// read is demand for a pod that is placed already: an unknown namespace has no labels.
-func (b *book) read(v *view, pod *v1.Pod) *policy.Demand {
-	if v.unconcerned(pod) {
-		return v.none
-	}
-	labels, err := b.namespaceLabels(v, pod.Namespace)
-	if err != nil {
-		labels = map[string]string{v1.LabelMetadataName: pod.Namespace}
-	}
-	return v.set.DemandOf(pod, labels)
+// workOut is demand for one of many pods, which would push those that wait out of memory.
+func (b *book) workOut(v *view, pod *v1.Pod) *policy.Demand {
+	return v.set.DemandOf(pod, b.keyOf(pod).namespace)
 }
 
-// placed is read for a pod that the cycle looks at, which others may look at as well.
-func (b *book) placed(v *view, pod *v1.Pod) *policy.Demand {
-	if d, err := b.demand(v, pod); err == nil {
-		return d
+// keyOf leaves the namespace nil if it is not known yet.
+func (b *book) keyOf(pod *v1.Pod) demandKey {
+	key := demandKey{uid: pod.UID, version: pod.ResourceVersion}
+	if namespace, err := b.namespaces.Get(pod.Namespace); err == nil {
+		key.namespace = namespace
 	}
-	return b.read(v, pod)
-}
-
-func (b *book) namespaceLabels(v *view, name string) (map[string]string, error) {
-	if !v.set.ReadsNamespaces() {
-		return nil, nil
-	}
-	namespace, err := b.namespaces.Get(name)
-	if err != nil {
-		return nil, fmt.Errorf("reading namespace %s for placement policies: %w", name, errUnknownNamespace)
-	}
-	return namespace.Labels, nil
+	return key
 }
 
 // marksOf returns what the node has to do with the rules.
-func (b *book) marksOf(v *view, node *v1.Node) *policy.Marks {
+func (b *book) marksOf(v *view, node *v1.Node) policy.Marks {
 	entry := b.byNode.Of(node)
-	if known := entry.Value.Load(); known != nil && known.set == v.set {
-		return known.marks
+	known := entry.Value.Load()
+	if known == nil || known.set != v.set {
+		known = &marked{v.set, v.set.MarksOf(node)}
+		entry.Value.Store(known)
 	}
-	var marks *policy.Marks
-	if ready := v.marks.Load(); ready != nil {
-		marks = (*ready)[node]
-	}
-	if marks == nil {
-		marks = v.set.MarksOf(node)
-	}
-	if b.view.Load() == v {
-		entry.Value.Store(&marked{v.set, marks})
-	}
-	return marks
+	return known.marks
 }
 
-// marksByName returns nil for a node that is not known, which may be in any node set.
-func (b *book) marksByName(v *view, name string) *policy.Marks {
+// marksByName returns false and the marks of an unknown node if there is none of the name.
+func (b *book) marksByName(v *view, name string) (policy.Marks, bool) {
 	node, err := b.nodes.Get(name)
 	if err != nil {
-		return nil
+		return "", false
 	}
-	return b.marksOf(v, node)
+	return b.marksOf(v, node), true
 }
 
-// run brings the view up to date and wakes pods, until ctx ends.
-func (b *book) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.changed:
+// reserve takes the pod's licenses, or returns why it may not run on the node: where the policies have changed since
+// Filter, the node is judged by the new ones.
+func (b *book) reserve(pod *v1.Pod, nodeName string) (reason string) {
+	b.current()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.view.Load()
+	d := b.demand(v, pod)
+	if d.Refusal != "" {
+		return d.Refusal
+	}
+	var marks policy.Marks
+	if d.Filters() {
+		var known bool
+		if marks, known = b.marksByName(v, nodeName); !known {
+			return "node " + nodeName + " is gone"
 		}
-		// A view that lacks pods would count too few licenses in the first cycle.
-		if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
-			return
+		if reason := d.Forbids(marks); reason != "" {
+			return reason
 		}
+	}
+	b.status.Poke()
+	return v.ledger.Reserve(pod, nodeName, d, marks)
+}
+
+func (b *book) unreserve(pod *v1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v := b.view.Load(); v != nil {
+		v.ledger.Unreserve(string(pod.UID))
+		b.status.Poke()
+	}
+}
+
+// freeFor returns which licenses are free for a pod whose cycle begins.
+func (b *book) freeFor(v *view, pod *v1.Pod) *policy.Free {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return v.ledger.FreeFor(string(pod.UID))
+}
+
+// count says whether another pod counts in a cycle from now on, and reports whether it uses licenses. The key is its
+// UID, or another one for each place if one pod stands for several.
+func (b *book) count(s *cycleState, key string, other *v1.Pod, m policy.Marks, counts bool) bool {
+	d := b.demand(s.view, other)
+	if d.UsesLicenses() {
 		b.mu.Lock()
-		stale, wake := b.stale, maps.Clone(b.wake)
-		clear(b.wake)
-		b.mu.Unlock()
-		b.catchUp(ctx, b.view.Load(), stale, wake)
+		defer b.mu.Unlock()
+		s.free.Count(key, d, m, counts)
 	}
+	return d.UsesLicenses()
 }
 
-// catchUp replaces a view that is out of date and wakes pods. The first cycle may have made a view since known was
-// loaded, which was nil then, and its pods wait by the rules of that one.
-func (b *book) catchUp(ctx context.Context, known *view, stale bool, wake map[string]bool) {
-	before, freed := known, false
-	if stale && (known == nil || len(wake) > 0 || !b.upToDate(known)) {
-		_, before, freed = b.build(false)
-	}
-	if before != nil {
-		b.activate(ctx, before, wake, freed)
-	}
-}
-
-// upToDate reports whether the view is of the policies that there are: what the first one is made of is told to
-// handlers later.
-func (b *book) upToDate(v *view) bool {
-	now := b.policies.GetStore().List()
-	return len(now) == len(v.policies) && !slices.ContainsFunc(now, func(obj any) bool {
-		return !slices.Contains(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
+// wakeAfter has the pods tried that wait and for which other rules hold than before, and those that use licenses.
+func (b *book) wakeAfter(before *view) {
+	now := b.view.Load()
+	b.wake(func(pod *v1.Pod) bool {
+		d := b.demand(now, pod)
+		return d.UsesLicenses() || b.demand(before, pod).Key() != d.Key()
 	})
 }
 
-// renew notes that the view is out of date.
-func (b *book) renew(namespace string) {
-	b.mu.Lock()
-	b.stale = true
-	if namespace != "" {
-		b.wake[namespace] = true
-	}
-	b.mu.Unlock()
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
-
-// activate has the pods tried that wait and for which other rules hold than before, and those that use licenses if any
-// were freed: by the new labels of a namespace, pods of other ones may have used some, too.
-func (b *book) activate(ctx context.Context, before *view, wake map[string]bool, freed bool) {
-	now, awake := b.view.Load(), map[string]*v1.Pod{}
-	pods, _ := b.pods.List(labels.Everything())
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" {
-			continue
-		}
-		was, err := b.demand(before, pod)
-		is, errNow := b.demand(now, pod)
-		known := err == nil && errNow == nil
-		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() ||
-			(err == nil) != (errNow == nil) {
+// wake has the pods tried that wait and are wanted.
+func (b *book) wake(wanted func(*v1.Pod) bool) {
+	logger, awake := klog.Background(), map[string]*v1.Pod{}
+	for _, pod := range b.listPods() {
+		if pod.Spec.NodeName == "" && wanted(pod) {
 			awake[string(pod.UID)] = pod
 		}
 	}
 	if len(awake) > 0 {
-		klog.FromContext(ctx).V(3).Info("Placement policies changed, trying pods again", "pods", len(awake))
-		b.handle.Activate(klog.FromContext(ctx), awake)
+		logger.V(3).Info("Placement policies changed, trying pods again", "pods", len(awake))
+		b.handle.Activate(logger, awake)
 	}
 }

@@ -2,7 +2,6 @@ package placementpolicy
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,64 +37,30 @@ func (s *cycleState) Clone() fwk.StateData {
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.book.status.Schedules()
-	s, err := p.read(pod)
-	if err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	v := p.book.current()
+	s := &cycleState{view: v, demand: p.book.demand(v, pod)}
+	if unknown := s.demand.UnknownDatasets; len(unknown) > 0 {
+		// It may run all the same: there is no place to keep it near to.
+		p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset",
+			"Scheduling", "no placement policy says where dataset %s is; it does not influence where the pod runs",
+			strings.Join(unknown, ", "))
 	}
-	p.tell(ctx, pod, s.demand)
 	if s.demand.Refusal != "" {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, s.demand.Refusal)
 	}
-	if s.free != nil {
+	if s.demand.UsesLicenses() {
+		s.free = p.book.freeFor(v, pod)
 		p.countNominated(pod, s)
 		p.countKept(pod, s)
 		for other, node := range clusterwide.Simulated(pod, state, nodes) {
-			s.free.Add(&p.book.ledger, string(other.UID), p.book.placed(s.view, other), p.book.marksOf(s.view, node.Node()))
+			p.book.count(s, string(other.UID), other, p.book.marksOf(v, node.Node()), true)
 		}
 	}
-	if s.demand.Filters() || s.demand.Scores() {
-		state.Write(stateKey, s)
-	}
+	state.Write(stateKey, s)
 	if !s.demand.Filters() {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
-}
-
-// read works out the state of a pod that begins a cycle.
-func (p *Plugin) read(pod *v1.Pod) (*cycleState, error) {
-	for {
-		v := p.book.current()
-		d, err := p.book.demand(v, pod)
-		if err != nil {
-			return nil, err
-		}
-		s := &cycleState{view: v, demand: d}
-		if !d.UsesLicenses() || d.Refusal != "" {
-			return s, nil
-		}
-		// The ledger may count by newer rules already, which are known then.
-		if free, ok := d.FreeFor(&p.book.ledger, string(pod.UID)); ok {
-			s.free = free
-			return s, nil
-		}
-	}
-}
-
-// tell says once of a pod that it names datasets that no policy knows. It may run all the same: there is no place to
-// keep it near to.
-func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
-	if len(d.UnknownDatasets) == 0 {
-		return
-	}
-	if _, told := p.book.told.Get(pod.UID); told {
-		return
-	}
-	p.book.told.Add(pod.UID, true)
-	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset",
-		"Scheduling",
-		"no placement policy says where dataset %s is; it does not influence where the pod runs",
-		strings.Join(d.UnknownDatasets, ", "))
 }
 
 // countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
@@ -103,11 +68,9 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 	for _, obj := range p.book.nominated.Range {
 		other := obj.(*v1.Pod)
-		if other.UID == pod.UID || corev1helpers.PodPriority(other) <= corev1helpers.PodPriority(pod) {
-			continue
-		}
-		if d := p.book.placed(s.view, other); d.UsesLicenses() {
-			s.free.Add(&p.book.ledger, string(other.UID), d, p.book.marksByName(s.view, other.Status.NominatedNodeName))
+		if other.UID != pod.UID && corev1helpers.PodPriority(other) > corev1helpers.PodPriority(pod) {
+			marks, _ := p.book.marksByName(s.view, other.Status.NominatedNodeName)
+			p.book.count(s, string(other.UID), other, marks, true)
 		}
 	}
 }
@@ -115,11 +78,8 @@ func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 // countKept keeps licenses for the members of gangs for which others were evicted, or whose turn it is.
 func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	p.book.wide.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other clusterwide.Planned) bool {
-		d := p.book.placed(s.view, other.Pod)
-		if d.UsesLicenses() {
-			s.free.Add(&p.book.ledger, other.Key, d, p.book.marksByName(s.view, other.Node))
-		}
-		return d.UsesLicenses()
+		marks, _ := p.book.marksByName(s.view, other.Node)
+		return p.book.count(s, other.Key, other.Pod, marks, true)
 	})
 }
 
@@ -129,28 +89,19 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 // AddPod counts the licenses of a pod that is put on a node.
 func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	return p.change(state, other.GetPod(), node, (*policy.Free).Add)
+	return p.count(state, other.GetPod(), node, true)
 }
 
 // RemovePod gives back the licenses of a pod that is taken off a node.
 func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	return p.change(state, other.GetPod(), node, (*policy.Free).Remove)
+	return p.count(state, other.GetPod(), node, false)
 }
 
-func (p *Plugin) change(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo,
-	by func(*policy.Free, *policy.Ledger, string, *policy.Demand, *policy.Marks)) *fwk.Status {
-	s, err := cycles.Read[*cycleState](state, stateKey)
-	switch {
-	case errors.Is(err, fwk.ErrNotFound):
-		return nil
-	case err != nil:
-		return fwk.AsStatus(err)
-	case s.free == nil:
-		return nil
-	}
-	if d := p.book.placed(s.view, other); d.UsesLicenses() {
-		by(s.free, &p.book.ledger, string(other.UID), d, p.book.marksOf(s.view, node.Node()))
+// count says whether another pod counts from now on, in a cycle of a pod that uses licenses.
+func (p *Plugin) count(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo, counts bool) *fwk.Status {
+	if s, err := cycles.Read[*cycleState](state, stateKey); err == nil && s.free != nil {
+		p.book.count(s, string(other.UID), other, p.book.marksOf(s.view, node.Node()), counts)
 	}
 	return nil
 }
@@ -216,48 +167,20 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 // need not call it.
 func (*Plugin) ReservesOpenly() {}
 
-// Reserve takes the pod's licenses. Where the policies have changed since Filter, the node is judged by the new ones.
+// Reserve takes the pod's licenses.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
 		return nil // a simulation takes nothing
 	}
-	for {
-		v := p.book.current()
-		d, err := p.book.demand(v, pod)
-		if err != nil {
-			return fwk.NewStatus(fwk.Unschedulable, err.Error())
-		}
-		if d.Refusal != "" {
-			return fwk.NewStatus(fwk.Unschedulable, d.Refusal)
-		}
-		var marks *policy.Marks
-		if d.Filters() {
-			if marks = p.book.marksByName(v, nodeName); marks == nil {
-				return fwk.NewStatus(fwk.Unschedulable, "node "+nodeName+" is gone")
-			}
-			if reason := d.Forbids(marks); reason != "" {
-				return fwk.NewStatus(fwk.Unschedulable, reason)
-			}
-		}
-		reason, ok := p.book.ledger.Reserve(pod, nodeName, d, marks)
-		switch {
-		case !ok:
-			continue
-		case reason != "":
-			return fwk.NewStatus(fwk.Unschedulable, reason)
-		}
-		if d.UsesLicenses() {
-			p.book.status.Poke()
-		}
-		return nil
+	if reason := p.book.reserve(pod, nodeName); reason != "" {
+		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
+	return nil
 }
 
 // Unreserve gives the pod's licenses back.
 func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
-	if state.IsPodGroupSchedulingCycle() {
-		return
+	if !state.IsPodGroupSchedulingCycle() {
+		p.book.unreserve(pod)
 	}
-	p.book.ledger.Unreserve(string(pod.UID))
-	p.book.status.Poke()
 }

@@ -26,35 +26,20 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 
 // afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here
 // if its own handler has not heard yet: else the pod would be tried too early and not again.
-func (p *Plugin) afterPodChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+func (p *Plugin) afterPodChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Pod](oldObj, newObj)
 	if err != nil {
 		return fwk.Queue, err
 	}
 	v := p.book.current()
-	own, err := p.book.demand(v, pod)
-	switch {
-	case err != nil:
-		return fwk.Queue, nil //nolint:nilerr // what it needs is not known
-	case before == nil || !own.UsesLicenses():
+	if before == nil || !p.book.demand(v, pod).UsesLicenses() {
 		return fwk.QueueSkip, nil
 	}
-	if !p.book.placed(v, before).UsesLicenses() {
-		logger.V(5).Info("Pod that changed used no licenses", "pod", klog.KObj(pod), "changedPod", klog.KObj(before))
+	held := p.book.demand(v, before)
+	if !held.UsesLicenses() || after != nil && p.book.demand(v, after).Key() == held.Key() {
 		return fwk.QueueSkip, nil
 	}
-	if after == nil {
-		// Also said of a pod whose binding failed; only the cache knows whether it is bound all the same.
-		if known, err := p.book.pods.Pods(before.Namespace).Get(before.Name); err != nil || known.UID != before.UID ||
-			known.Spec.NodeName == "" {
-			p.book.release(before)
-		}
-		return fwk.Queue, nil
-	}
-	if p.book.placed(v, before).Key() == p.book.placed(v, after).Key() {
-		return fwk.QueueSkip, nil
-	}
-	p.book.bind(after)
+	p.book.recount(before)
 	return fwk.Queue, nil
 }
 
@@ -65,21 +50,14 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 		return fwk.Queue, err
 	}
 	v := p.book.current()
-	d, err := p.book.demand(v, pod)
-	if err != nil {
-		return fwk.Queue, nil //nolint:nilerr // what it needs is not known
-	}
-	marks := p.book.marksOf(v, after)
+	d, marks := p.book.demand(v, pod), p.book.marksOf(v, after)
 	if before != nil {
-		was := v.set.MarksOf(before)
-		switch {
-		case was == marks:
+		if v.set.MarksOf(before) == marks {
 			return fwk.QueueSkip, nil
-		case d.UsesLicenses():
-			p.book.ledger.Mark(after.Name, v.set, marks)
+		}
+		if d.UsesLicenses() {
+			p.book.nodeSeen(before, after) // as with pods
 			return fwk.Queue, nil
-		case d.Forbids(was) == "":
-			return fwk.QueueSkip, nil
 		}
 	}
 	if d.Refusal != "" || d.Forbids(marks) != "" {
@@ -94,10 +72,7 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	if err != nil {
 		return fwk.Queue, err
 	}
-	v := p.book.current()
-	was, err := p.book.demand(v, before)
-	is, errNow := p.book.demand(v, after)
-	if err == nil && errNow == nil && was.Key() == is.Key() {
+	if v := p.book.current(); p.book.demand(v, before).Key() == p.book.demand(v, after).Key() {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

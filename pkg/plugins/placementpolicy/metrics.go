@@ -23,17 +23,12 @@ func (b *book) collect(ch chan<- metrics.Metric) {
 	if v == nil {
 		return
 	}
-	for accepted, n := range map[string]int{"true": len(v.policies) - v.rejected(), "false": v.rejected()} {
+	rejected := len(v.problems)
+	for accepted, n := range map[string]int{"true": len(v.policies) - rejected, "false": rejected} {
 		ch <- metrics.NewLazyConstMetric(policyCount, metrics.GaugeValue, float64(n), accepted)
 	}
-	set, used := b.ledger.Used()
-	if set == nil {
-		return
-	}
-	for i, limit := range set.Limits() {
-		ch <- metrics.NewLazyConstMetric(licensesUsed, metrics.GaugeValue, float64(used[i]), limit.Policy, limit.Rule,
-			limit.License)
-		ch <- metrics.NewLazyConstMetric(licenseLimit, metrics.GaugeValue, float64(limit.Count), limit.Policy, limit.Rule,
-			limit.License)
+	for _, u := range b.uses(v) {
+		ch <- metrics.NewLazyConstMetric(licensesUsed, metrics.GaugeValue, float64(u.Used), u.Policy, u.Rule, u.License)
+		ch <- metrics.NewLazyConstMetric(licenseLimit, metrics.GaugeValue, float64(u.Count), u.Policy, u.Rule, u.License)
 	}
 }

@@ -3,8 +3,7 @@
 // A PlacementPolicy says how many licenses there are, where datasets are, and which nodes the pods of a namespace, a
 // tenant or a certification may use. The plugin refuses nodes that a rule forbids and pods that no rule allows, and
 // names the policy and the rule; it counts licenses from Reserve until the pod is gone; and it ranks nodes by the
-// datasets that they hold. A rule that cannot be evaluated refuses the pods that it may concern or is left out, as its
-// policy says.
+// datasets that they hold. A rule that cannot be evaluated refuses the pods that it may concern.
 package placementpolicy
 
 import (
@@ -57,20 +56,15 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// signature is all that the plugin reads of a pod.
-type signature struct{ Demand string }
-
 // SignPod returns what tells pods apart for this plugin: the rules that concern them, which says the same of pods with
 // different labels as long as no rule tells them apart.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	v := p.book.view.Load()
-	if v == nil {
+	fragment := fwk.SignFragment{Key: "berth.dev/" + Name}
+	if v := p.book.view.Load(); v != nil {
+		fragment.Value = p.book.demand(v, pod).Key()
+	} else {
 		// The policies are not known yet, so it may be anything that they read.
-		return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: []any{pod.Namespace, pod.Labels, pod.Annotations}}}, nil
+		fragment.Value = []any{pod.Namespace, pod.Labels, pod.Annotations}
 	}
-	d, err := p.book.demand(v, pod)
-	if err != nil {
-		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
-	}
-	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{d.Key()}}}, nil
+	return []fwk.SignFragment{fragment}, nil
 }

@@ -3,6 +3,7 @@ package placementpolicy
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,7 +24,7 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 		handler  cache.ResourceEventHandler
 	}{
 		{"placement policies", b.policies, informers.Events[*placementv1alpha1.PlacementPolicy]{
-			Set: b.policySeen, Gone: func(*placementv1alpha1.PlacementPolicy) { b.renew("") },
+			Set: b.policySeen, Gone: func(*placementv1alpha1.PlacementPolicy) { b.renew() },
 		}},
 		{"pods", core.Pods().Informer(), informers.Events[*v1.Pod]{
 			Set: func(_, pod *v1.Pod) { b.podSeen(pod) }, Gone: b.podGone,
@@ -43,81 +44,86 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 // policySeen tells a new spec from a new status, which this scheduler writes itself.
 func (b *book) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
 	if before == nil || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		b.renew("")
+		b.renew()
 	}
 }
 
-// podSeen counts a pod that has a node.
+// renew has the view replaced.
+func (b *book) renew() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
 func (b *book) podSeen(pod *v1.Pod) {
-	waits := pod.Spec.NodeName == ""
-	if waits && pod.Status.NominatedNodeName != "" {
+	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
 		b.nominated.Store(pod.UID, pod)
 	} else {
 		b.nominated.Delete(pod.UID)
 	}
-	if waits {
-		return
-	}
-	if !holds(pod) {
-		b.release(pod)
-		return
-	}
-	b.bind(pod)
-}
-
-// bind counts a pod by the rules of the moment. When the ledger counts by others already, these are known by now.
-func (b *book) bind(pod *v1.Pod) {
-	for {
-		v := b.view.Load()
-		if v == nil {
-			return // the first view counts all pods
-		}
-		d := b.read(v, pod)
-		var marks *policy.Marks
-		if d.UsesLicenses() {
-			marks = b.marksByName(v, pod.Spec.NodeName)
-		}
-		if b.ledger.Bind(string(pod.UID), pod.Spec.NodeName, d, marks) {
-			if d.UsesLicenses() {
-				b.status.Poke()
-			}
-			return
-		}
-	}
+	b.recount(pod)
 }
 
 func (b *book) podGone(pod *v1.Pod) {
 	b.nominated.Delete(pod.UID)
-	b.release(pod)
+	b.recount(pod)
 }
 
-func (b *book) release(pod *v1.Pod) {
-	if b.ledger.Release(string(pod.UID)) {
-		b.status.Poke()
+// recount counts a pod by what the informer knows of it now, which may be newer than the event that tells of it. Until
+// it has a node only Reserve and Unreserve say what it holds.
+func (b *book) recount(pod *v1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.view.Load()
+	if v == nil {
+		return // the first view counts all pods
 	}
+	known, err := b.pods.Pods(pod.Namespace).Get(pod.Name)
+	switch {
+	case err != nil || known.UID != pod.UID || known.Spec.NodeName != "" && !holds(known):
+		v.ledger.Release(string(pod.UID))
+	case known.Spec.NodeName != "":
+		b.bind(v, known, nil)
+	}
+	b.status.Poke()
 }
 
 // nodeSeen counts the licenses of the node's pods in the pools that it is in now.
 func (b *book) nodeSeen(before, after *v1.Node) {
-	v := b.view.Load()
-	if v == nil || len(v.set.Limits()) == 0 {
-		return
-	}
 	if before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
-	b.ledger.Mark(after.Name, v.set, b.marksOf(v, after))
-	b.status.Poke()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v := b.view.Load(); v != nil {
+		v.ledger.Mark(after.Name, b.marksOf(v, after))
+		b.status.Poke()
+	}
 }
 
-// namespaceSeen has the pods of a namespace looked at by its new labels.
+// namespaceSeen has the pods of a namespace looked at by its new labels. If they free licenses, all pods are tried that
+// wait for some.
 func (b *book) namespaceSeen(before, after *v1.Namespace) {
 	v := b.view.Load()
-	if v == nil || !v.set.ReadsNamespaces() {
+	if v == nil || !v.set.ReadsNamespaces() || before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
-	if before != nil && maps.Equal(before.Labels, after.Labels) {
-		return
+	usesBefore := b.uses(v)
+	for _, pod := range b.listPods() {
+		if pod.Namespace == after.Name && pod.Spec.NodeName != "" {
+			b.recount(pod)
+		}
 	}
-	b.renew(after.Name)
+	fewer := !slices.Equal(usesBefore, b.uses(v))
+	b.wake(func(pod *v1.Pod) bool {
+		return pod.Namespace == after.Name || fewer && b.demand(v, pod).UsesLicenses()
+	})
+}
+
+// uses returns how many licenses are in use by the rules of a view.
+func (b *book) uses(v *view) []policy.Use {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return v.ledger.Uses()
 }

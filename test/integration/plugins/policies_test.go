@@ -108,7 +108,7 @@ func (p *policies) refuses(t *testing.T) {
 		"needs rules or defaultAction":     `{compliance: {pods: {expression: "true"}}}`,
 		"greater than or equal to 0":       `{licenses: [{name: m, count: -1}]}`,
 		"Duplicate value":                  `{licenses: [{name: m, count: 1}, {name: m, count: 2}]}`,
-		"Unsupported value":                `{failurePolicy: Maybe, compliance: {defaultAction: Deny}}`,
+		"Unsupported value":                `{compliance: {defaultAction: Maybe}}`,
 	} {
 		if err := p.apply(t, "bad", spec); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want one that says %q", spec, err, name)

@@ -4,18 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailurePolicy says what happens where a rule cannot be evaluated.
-//
-// +kubebuilder:validation:Enum=Fail;Ignore
-type FailurePolicy string
-
-const (
-	// Fail refuses the pods that the rule may concern.
-	Fail FailurePolicy = "Fail"
-	// Ignore leaves the rule out.
-	Ignore FailurePolicy = "Ignore"
-)
-
 // DatasetMode says whether a pod may run where its dataset is not.
 //
 // +kubebuilder:validation:Enum=Required;Preferred
@@ -49,7 +37,6 @@ const ConditionAccepted = "Accepted"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=plp
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
-// +kubebuilder:printcolumn:name="Failure",type=string,JSONPath=`.spec.failurePolicy`
 // +kubebuilder:printcolumn:name="Licenses",type=string,JSONPath=`.status.licenses[*].name`
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.licenses[*].used`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].message`,priority=1
@@ -65,15 +52,11 @@ type PlacementPolicy struct {
 	Status PlacementPolicyStatus `json:"status,omitempty"`
 }
 
-// PlacementPolicySpec holds the rules of a policy.
+// PlacementPolicySpec holds the rules of a policy. A rule that cannot be evaluated, because an expression does not
+// compile or fails for a pod or a node, refuses the pods that it may concern.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.licenses) || has(self.datasets) || has(self.compliance)",message="a policy needs licenses, datasets or compliance"
 type PlacementPolicySpec struct {
-	// failurePolicy says what happens where a rule cannot be evaluated, because an expression does not compile or fails
-	// for a pod or a node. Fail refuses the pods that the rule may concern, Ignore leaves the rule out. Default Fail.
-	// +optional
-	// +kubebuilder:default=Fail
-	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 	// licenses limit how many pods use a license at the same time.
 	// +optional
 	// +listType=map
