@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/configz"
-
-	"berth.dev/berth/pkg/cycles"
 )
 
 // Default is how many decisions are kept unless told otherwise, Most how many can be.
@@ -43,7 +41,7 @@ type Decision struct {
 	ChosenBy string `json:"chosenBy,omitempty"`
 	// Compared is how many nodes were scored; 0 if only one fitted.
 	Compared int `json:"compared"`
-	// Nodes are the chosen one and the best of the others.
+	// Nodes are the chosen one and the next best, one with fewer points if there is any.
 	Nodes []Candidate `json:"nodes"`
 }
 
@@ -69,10 +67,11 @@ type Score struct {
 	Terms []Term `json:"terms,omitempty"`
 }
 
-// Term is a part of a cost, with what is charged.
+// Term is a cycles.Term with what is charged.
 type Term struct {
-	cycles.Term
-	For string `json:"for,omitempty"`
+	Name   string  `json:"name"`
+	Amount float64 `json:"amount"`
+	For    string  `json:"for,omitempty"`
 }
 
 // List is what is served.

@@ -61,19 +61,9 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	result, status, by := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.cycle = cycle{state: state}
 	if status.IsSuccess() && !result.AllNodes() && result.NodeNames.Len() == 1 && by.Len() > 0 {
-		p.cycle.chosenBy = chooser(by)
+		p.cycle.chosenBy = strings.Join(sets.List(by), ", ")
 	}
 	return result, status, by
-}
-
-// chooser names the plugins, mostly one.
-func chooser(by sets.Set[string]) string {
-	if by.Len() == 1 {
-		for name := range by {
-			return name
-		}
-	}
-	return strings.Join(sets.List(by), ", ")
 }
 
 // GetNodeHint notes a node that is taken over from an equal pod.
@@ -107,9 +97,6 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
-// mostNodes is how many nodes of a decision are kept: the chosen one and the best others.
-const mostNodes = 3
-
 // decision writes down why the pod gets the node.
 func (p *profile) decision(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *Decision {
 	d := &Decision{Time: time.Now(), Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
@@ -122,53 +109,44 @@ func (p *profile) decision(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if at < 0 {
 		return d
 	}
-	for _, k := range p.best(at) {
-		if k < 0 {
-			break
-		}
-		s := &p.cycle.scores[k]
-		c := Candidate{Name: s.Name, Total: s.TotalScore, Scores: make([]Score, len(s.Scores))}
-		for i, of := range s.Scores {
-			c.Scores[i] = Score{Plugin: of.Name, Raw: of.Score, Weight: max(p.weights[of.Name], 1), Weighted: of.Score}
-			if i < len(s.RawScores) {
-				c.Scores[i].Raw = s.RawScores[i].Score
-			}
-		}
-		// The framework has put the scores in an order of its own.
-		of := slices.IndexFunc(p.cycle.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == s.Name })
-		if of >= 0 {
-			p.addTerms(ctx, c.Scores, state, pod, p.cycle.nodes[of])
-		}
-		d.Nodes = append(d.Nodes, c)
+	d.Nodes = append(d.Nodes, p.candidate(ctx, state, pod, &p.cycle.scores[at]))
+	if next := p.next(at); next >= 0 {
+		d.Nodes = append(d.Nodes, p.candidate(ctx, state, pod, &p.cycle.scores[next]))
 	}
 	return d
 }
 
-// best returns the chosen node and the best of the others, those with the same score left out as long as there are
-// others; -1 stands for none.
-func (p *profile) best(chosen int) [mostNodes]int {
-	best := [mostNodes]int{chosen, -1, -1}
-	scores := p.cycle.scores
-	before := func(a, b int) bool {
-		if b < 0 {
-			return true
-		}
-		tiedA, tiedB := scores[a].TotalScore == scores[chosen].TotalScore, scores[b].TotalScore == scores[chosen].TotalScore
-		if tiedA != tiedB {
-			return tiedB
-		}
-		return scores[a].TotalScore > scores[b].TotalScore
-	}
+// next returns the best of the nodes that were not chosen, one with the same score only if there is no other; -1 stands
+// for none.
+func (p *profile) next(chosen int) int {
+	next, scores := -1, p.cycle.scores
+	tied := func(i int) bool { return scores[i].TotalScore == scores[chosen].TotalScore }
 	for i := range scores {
 		switch {
 		case i == chosen:
-		case before(i, best[1]):
-			best[1], best[2] = i, best[1]
-		case before(i, best[2]):
-			best[2] = i
+		case next < 0, tied(next) && !tied(i), tied(next) == tied(i) && scores[i].TotalScore > scores[next].TotalScore:
+			next = i
 		}
 	}
-	return best
+	return next
+}
+
+// candidate writes down the scores of a node.
+func (p *profile) candidate(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	s *fwk.NodePluginScores) Candidate {
+	c := Candidate{Name: s.Name, Total: s.TotalScore, Scores: make([]Score, len(s.Scores))}
+	for i, of := range s.Scores {
+		c.Scores[i] = Score{Plugin: of.Name, Raw: of.Score, Weight: max(p.weights[of.Name], 1), Weighted: of.Score}
+		if i < len(s.RawScores) {
+			c.Scores[i].Raw = s.RawScores[i].Score
+		}
+	}
+	// The framework has put the scores in an order of its own.
+	at := slices.IndexFunc(p.cycle.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == s.Name })
+	if at >= 0 {
+		p.addTerms(ctx, c.Scores, state, pod, p.cycle.nodes[at])
+	}
+	return c
 }
 
 // addTerms notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
@@ -186,7 +164,7 @@ func (p *profile) addTerms(ctx context.Context, scores []Score, state fwk.CycleS
 		}
 		scores[i].Unit = c.Unit
 		for _, t := range c.Terms {
-			scores[i].Terms = append(scores[i].Terms, Term{Term: t, For: t.For})
+			scores[i].Terms = append(scores[i].Terms, Term(t))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func decided(d *decisions.Decision) *Explanation {
 		e.Why = fmt.Sprintf("%s was the only node that was found to fit.", d.Node)
 	default:
 		e.Why = e.sentence()
-		e.Notes = append(e.Notes, fmt.Sprintf("%s compared; the chosen one and the best others are remembered",
+		e.Notes = append(e.Notes, fmt.Sprintf("%s compared; the chosen one and the next best are remembered",
 			plural.Of(d.Compared, "node")+" "+plural.Choose(d.Compared, "was", "were")))
 	}
 	return e
@@ -75,8 +75,7 @@ func nodeThen(c *decisions.Candidate) Node {
 		if len(s.Terms) > 0 {
 			cost := cycles.Cost{Unit: s.Unit}
 			for _, t := range s.Terms {
-				t.Term.For = t.For
-				cost.Terms = append(cost.Terms, t.Term)
+				cost.Terms = append(cost.Terms, cycles.Term(t))
 			}
 			n.Scores[i].Cost = costOf(cost)
 		}
