@@ -140,7 +140,7 @@ func (h *NameHasher) annotations(all map[string]any) {
 		case !ok:
 		case slices.Contains(nameAnnotations, key):
 			all[key] = nameInList.ReplaceAllStringFunc(text, h.nameOrNumber)
-		case isJSON(text):
+		case isJSON(text), key == wellknown.GPUAssignedKey:
 			all[key] = h.structured(text)
 		default:
 			all[key] = h.text(text)
@@ -156,7 +156,7 @@ func isJSON(value any) bool {
 	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
-// structured hashes names in a text that is a JSON object.
+// structured hashes names in a text that is a JSON object; it is empty if the text is none.
 func (h *NameHasher) structured(text any) any {
 	value := map[string]any{}
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
