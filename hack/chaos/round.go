@@ -10,8 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/hack/invariants"
 )
@@ -147,8 +145,8 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 			pending++
 			left = append(left, name+" ("+reasonOf(pod)+")")
 		} else {
-			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t, %s)", name, pod.Status.Phase, pod.Spec.NodeName,
-				pod.DeletionTimestamp != nil, c.whereabouts(ctx, pod)))
+			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t)", name, pod.Status.Phase, pod.Spec.NodeName,
+				pod.DeletionTimestamp != nil))
 		}
 	}
 	slices.Sort(left)
@@ -156,26 +154,6 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 		strings.Join(left, "; "))
 	c.load.abandon(ctx)
 	return []string{broken}
-}
-
-// whereabouts says what the API server has of a pod that a watch has shown: in etcd, which a get reads, and in its
-// cache, from which it serves watches and lists of any age.
-func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
-	pods := c.client.CoreV1().Pods(pod.Namespace)
-	stored, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-	inEtcd := fmt.Sprint(err)
-	switch {
-	case err == nil:
-		inEtcd = fmt.Sprint(stored.UID == pod.UID)
-	case apierrors.IsNotFound(err):
-		inEtcd = "false"
-	}
-	list, err := pods.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return fmt.Sprintf("in etcd: %s, in the cache: %v", inEtcd, err)
-	}
-	cached := slices.ContainsFunc(list.Items, func(p v1.Pod) bool { return p.UID == pod.UID })
-	return fmt.Sprintf("in etcd: %s, in the cache: %t", inEtcd, cached)
 }
 
 // fill asks for every GPU at once. Whatever a scheduler still keeps for a pod that is gone is in the way.

@@ -15,7 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,10 +32,6 @@ import (
 type options struct {
 	first, last uint64
 	file        string
-	config      string
-	out         string
-	workers     int
-	shorten     time.Duration
 	untilFault  bool
 	child       bool
 	verbosity   int
@@ -56,10 +52,6 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("histories", flag.ContinueOnError)
 	flags.StringVar(&o.file, "file", "", "live through the history of this file, instead of random ones")
-	flags.StringVar(&o.config, "config", "manifests/base/scheduler-config.yaml", "configuration of the scheduler")
-	flags.StringVar(&o.out, "out", ".", "folder for histories that show a fault")
-	flags.IntVar(&o.workers, "workers", 2, "processes at a time")
-	flags.DurationVar(&o.shorten, "shorten", 2*time.Minute, "how long to look for a shorter history with the same fault")
 	flags.BoolVar(&o.untilFault, "until-fault", false,
 		"begin no more histories after the first fault, and do not shorten it")
 	flags.BoolVar(&o.child, "child", false, "live through the histories in this process, and print a line for each")
@@ -70,9 +62,6 @@ func parse(args []string) (options, error) {
 	}
 	if n, err := fmt.Sscanf(*seeds, "%d-%d", &o.first, &o.last); err != nil || n != 2 || o.last < o.first {
 		return o, fmt.Errorf("--seeds %q: must be FIRST-LAST, such as 1-200", *seeds)
-	}
-	if o.workers < 1 {
-		return o, fmt.Errorf("--workers %d: must be at least 1", o.workers)
 	}
 	return o, nil
 }
@@ -112,7 +101,7 @@ func (o *options) logging() error {
 
 // child lives through histories in this process, which a fault of the scheduler may crash.
 func child(ctx context.Context, o options, out io.Writer) (int, error) {
-	configuration, err := schedulerconfig.Load(o.config)
+	configuration, err := schedulerconfig.Shipped()
 	if err != nil {
 		return 2, err
 	}
@@ -157,7 +146,7 @@ func replayFile(ctx context.Context, o options, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	fault, err := try(ctx, o, h)
+	fault, err := try(ctx, h)
 	if err != nil {
 		return 2, err
 	}
@@ -185,11 +174,11 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 		next = last + 1
 		return first, last, first <= o.last && ctx.Err() == nil
 	}
-	for range o.workers {
+	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
 			for first, last, ok := take(); ok; first, last, ok = take() {
 				for first <= last && ctx.Err() == nil {
-					done, fault, err := batchOf(ctx, o, first, last)
+					done, fault, err := batchOf(ctx, first, last)
 					mu.Lock()
 					lived += done - first
 					if err != nil {
@@ -208,7 +197,7 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 						return
 					}
 					if fault != nil {
-						file, steps, err := shortened(ctx, o, done, fault)
+						file, steps, err := shortened(ctx, done, fault)
 						if err != nil {
 							_, _ = fmt.Fprintf(out, "%d: not shortened: %v\n", done, err)
 						} else {
@@ -231,22 +220,21 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 	return 0, errors.Join(failed...)
 }
 
+// shortenFor is how long a shorter history with the same fault is looked for.
+const shortenFor = 2 * time.Minute
+
 // shortened writes the shortest history found with the same fault to a file.
-func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fault) (file string, steps int,
-	err error) {
-	ctx, cancel := context.WithTimeout(ctx, o.shorten)
+func shortened(ctx context.Context, seed uint64, fault *invariants.Fault) (file string, steps int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, shortenFor)
 	defer cancel()
 	h := history.Shorten(history.Generate(seed), func(h *history.History) bool {
-		found, err := try(ctx, o, h)
+		found, err := try(ctx, h)
 		if found != nil && found.Kind == fault.Kind {
 			fault = found
 			return true
 		}
 		return err != nil && ctx.Err() == nil && fault.Kind == crashed
 	}, func() bool { return ctx.Err() != nil })
-	if err := os.MkdirAll(o.out, 0o750); err != nil {
-		return "", 0, fmt.Errorf("making the folder for histories: %w", err)
-	}
-	file = filepath.Join(o.out, fmt.Sprintf("history-%d.yaml", seed))
+	file = fmt.Sprintf("history-%d.yaml", seed)
 	return file, len(h.Steps), history.Write(h, fault, file)
 }

@@ -19,8 +19,8 @@ const crashed = "the scheduler crashed"
 
 // batchOf lives through seeds in a process of its own, until the first fault. It returns the seed of the fault, or the
 // one after the last.
-func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *invariants.Fault, error) {
-	output, crash, err := spawn(ctx, o, "--seeds", fmt.Sprintf("%d-%d", first, last))
+func batchOf(ctx context.Context, first, last uint64) (uint64, *invariants.Fault, error) {
+	output, crash, err := spawn(ctx, "--seeds", fmt.Sprintf("%d-%d", first, last))
 	if err != nil {
 		return first, nil, err
 	}
@@ -48,7 +48,7 @@ func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *invar
 }
 
 // try lives through one history in a process of its own.
-func try(ctx context.Context, o options, h *history.History) (*invariants.Fault, error) {
+func try(ctx context.Context, h *history.History) (*invariants.Fault, error) {
 	file, err := os.CreateTemp("", "history-*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("writing a history: %w", err)
@@ -57,7 +57,7 @@ func try(ctx context.Context, o options, h *history.History) (*invariants.Fault,
 	if err := errors.Join(file.Close(), history.Write(h, nil, file.Name())); err != nil {
 		return nil, err
 	}
-	output, crash, err := spawn(ctx, o, "--file", file.Name())
+	output, crash, err := spawn(ctx, "--file", file.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func faultIn(line string) *invariants.Fault {
 }
 
 // spawn runs this program as a child. crash is the end of what it said if it did not end of its own accord.
-func spawn(ctx context.Context, o options, args ...string) (output []byte, crash string, err error) {
+func spawn(ctx context.Context, args ...string) (output []byte, crash string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", fmt.Errorf("finding this program: %w", err)
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, append([]string{"--child", "--config", o.config}, args...)...)
+	cmd := exec.CommandContext(ctx, self, append([]string{"--child"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	if ctx.Err() != nil {
