@@ -117,7 +117,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"create berth.dev/ipreservations",
 		"patch berth.dev/ipreservations",
 		"delete berth.dev/ipreservations",
-		"patch berth.dev/ipreservations/status",
 		"assign berth.dev/devices",
 		"patch scheduling.x-k8s.io/podgroups/status",
 		"update scheduling.x-k8s.io/podgroups/status",

@@ -3,187 +3,153 @@ package address
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 )
 
 // Plan is what a pod may have on which node, at one time. It is not safe for concurrent changes; Clone it.
 type Plan struct {
+	// own are the reservations of the pod; if there are any, there is no pool.
 	own []Holding
-	// elsewhere is the reason that nodes are given where none of the own addresses is routable.
+	// elsewhere is the reason that nodes are given where none of these is routable: thousands are given the same.
 	elsewhere string
-	pool      string
-	places    *places
-	// free are the free addresses by subnet, taken those of them that planned pods take.
-	free, taken []uint64
-	promised    map[string]bool
+	pool      *Pool
+	// free are the addresses of each subnet that neither others have nor pods take that are planned.
+	free []int64
 	// planned are other pods that are to take an address, with the subnet that it is of.
 	planned map[string]int
-}
-
-// places are the subnets of a pool by their domains. The reasons are made once: thousands of nodes are given the same.
-type places struct {
-	keys    []string
-	subnets map[Domain][]int
-	// full is the reason for a subnet without a free address, outside that for a node in none of the domains.
-	full    []string
-	outside string
-}
-
-func placesOf(p *Pool) *places {
-	at := &places{subnets: map[Domain][]int{}, outside: outside(p.Name)}
-	for i, s := range p.Subnets {
-		at.subnets[s.Domain] = append(at.subnets[s.Domain], i)
-		at.full = append(at.full, exhausted(p.Name, s.Domain))
-		if s.Domain.Key != "" && !slices.Contains(at.keys, s.Domain.Key) {
-			at.keys = append(at.keys, s.Domain.Key)
-		}
-	}
-	return at
 }
 
 // Plan works out what the pod may have. It says why if it can have nothing anywhere.
 func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if reason := l.predecessor(ask); reason != "" {
-		return nil, reason
-	}
-	if own := l.holdings(ask); len(own) > 0 {
-		first := own[0].Address
-		own = slices.DeleteFunc(own, func(h Holding) bool {
-			pod, promised := l.promised[h.Address]
-			return l.leaving[h.Address] || promised && pod != ask.Pod
-		})
-		if len(own) == 0 {
-			return nil, fmt.Sprintf("address %s of the pod is being given back", first)
+	return l.plan(ask)
+}
+
+func (l *Ledger) plan(ask *Ask) (*Plan, string) {
+	// The binding of a deleted pod may still reserve an address under its name, and the next pod is to get that one.
+	for a, p := range l.promises {
+		if p.UID != ask.UID && (p.Pod == ask.Pod || l.held[a].Pod == ask.Pod) {
+			return nil, fmt.Sprintf("address %s is promised to an earlier pod, whose binding has not ended", a)
 		}
-		return &Plan{own: own, elsewhere: elsewhere(own)}, ""
 	}
-	p, reason := l.pool(ask)
+	if own := l.byPod[ask.Pod]; len(own) > 0 {
+		plan := &Plan{}
+		var texts []string
+		for _, a := range own {
+			h := l.held[a]
+			plan.own = append(plan.own, h)
+			texts = append(texts, fmt.Sprintf("%s (%s)", a, h.Domain))
+		}
+		plan.elsewhere = "node(s) where the pod's address is not routable: " + strings.Join(texts, ", ")
+		return plan, ""
+	}
+	pool, reason := l.pool(ask)
 	if reason != "" {
 		return nil, reason
 	}
-	plan := &Plan{pool: p.Name, places: p.places, free: make([]uint64, len(p.subnets)),
-		promised: make(map[string]bool, len(l.promises))}
-	for i, u := range p.subnets {
-		plan.free[i] = u.free()
-	}
-	for pod := range l.promises {
-		plan.promised[pod] = true
-	}
-	return plan, ""
+	return &Plan{pool: pool, free: pool.free()}, ""
 }
 
 // Clone returns a plan of its own.
 func (p *Plan) Clone() *Plan {
 	c := *p
-	c.planned, c.taken = maps.Clone(p.planned), slices.Clone(p.taken)
+	c.free, c.planned = slices.Clone(p.free), maps.Clone(p.planned)
 	return &c
-}
-
-// Hopeless reports whether the pod can have an address nowhere.
-func (p *Plan) Hopeless() bool {
-	return len(p.own) == 0 && !slices.ContainsFunc(p.free, func(n uint64) bool { return n > 0 })
 }
 
 // none is no subnet.
 const none = -1
 
-// subnetFor returns the subnet that Reserve takes an address of on a node with the labels, none if no address is free
-// there. Full is then one without, and planned is set if a subnet would have one without the pods that are planned.
-func (p *Plan) subnetFor(labels map[string]string) (free, full int, planned bool) {
-	free, full = none, none
-	try := func(d Domain) {
-		for _, i := range p.places.subnets[d] {
-			switch {
-			case p.free[i] > p.takenOf(i):
-				if free == none || i < free {
-					free = i
-				}
-				return
-			case full == none || i < full:
-				full = i
-			}
-			planned = planned || p.free[i] > 0
+// subnet returns the subnet that the pod gets an address of on a node with the labels: the first of those that are
+// routable there with a free address. If none has one, it is the first of them, and none if there are none.
+func (p *Plan) subnet(labels map[string]string) (subnet int, free bool) {
+	subnet = none
+	key, value := "", ""
+	for i, d := range p.pool.Domains {
+		// Most pools have one key, which is looked up once.
+		if d.Key != key {
+			key, value = d.Key, labels[d.Key]
+		}
+		if d.Value != value {
+			continue
+		}
+		if p.free[i] > 0 {
+			return i, true
+		}
+		if subnet == none {
+			subnet = i
 		}
 	}
-	for _, key := range p.places.keys {
-		try(Domain{key, labels[key]})
-	}
-	try(Domain{})
-	return free, full, planned
-}
-
-func (p *Plan) takenOf(i int) uint64 {
-	if p.taken == nil {
-		return 0
-	}
-	return p.taken[i]
+	return subnet, false
 }
 
 // Refuses says why the pod can have no address on a node with the labels; empty if it can. The second result is set if
-// that is for the sake of pods that are planned, and not settled.
+// that may be for the sake of pods that are planned, and not settled.
 func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
-	if len(p.own) > 0 {
+	if p.pool == nil {
 		if slices.ContainsFunc(p.own, func(h Holding) bool { return h.Domain.Holds(labels) }) {
 			return "", false
 		}
 		return p.elsewhere, false
 	}
-	free, full, planned := p.subnetFor(labels)
+	subnet, free := p.subnet(labels)
 	switch {
-	case free != none:
+	case free:
 		return "", false
-	case full != none:
-		return p.places.full[full], planned
+	case subnet == none:
+		return fmt.Sprintf("node(s) outside the domains of pool %s", p.pool.Name), false
+	case p.pool.Domains[subnet].Key == "":
+		return fmt.Sprintf("pool %s has no free address", p.pool.Name), len(p.planned) > 0
 	}
-	return p.places.outside, false
+	return fmt.Sprintf("pool %s has no free address in domain %s", p.pool.Name, p.pool.Domains[subnet]),
+		len(p.planned) > 0
 }
 
-func elsewhere(own []Holding) string {
-	texts := make([]string, len(own))
-	for i, h := range own {
-		texts[i] = fmt.Sprintf("%s (%s)", h.Address, h.Domain)
+// Routable reports whether an address that the pod may have is routable on a node with the labels, be it free or not.
+func (l *Ledger) Routable(ask *Ask, labels map[string]string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if own := l.byPod[ask.Pod]; len(own) > 0 {
+		return slices.ContainsFunc(own, func(a netip.Addr) bool { return l.held[a].Domain.Holds(labels) })
 	}
-	return "node(s) where the pod's address is not routable: " + strings.Join(texts, ", ")
+	pool, reason := l.pool(ask)
+	return reason == "" && slices.ContainsFunc(pool.Domains, func(d Domain) bool { return d.Holds(labels) })
 }
-
-func exhausted(pool string, d Domain) string {
-	if d.Key == "" {
-		return fmt.Sprintf("pool %s has no free address", pool)
-	}
-	return fmt.Sprintf("pool %s has no free address in domain %s", pool, d)
-}
-
-func outside(pool string) string { return fmt.Sprintf("node(s) outside the domains of pool %s", pool) }
 
 // Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,
 // take nothing. A pod that is counted already is counted there instead.
 func (p *Plan) Add(l *Ledger, other *Ask, labels map[string]string) {
-	if len(p.own) > 0 || other.Pool != p.pool || p.promised[other.Pod] || l.Concerns(other.Identities) {
+	if p.pool == nil || other.Pool != p.pool.Name || l.counted(other) {
 		return
 	}
-	p.Remove(other.Pod)
-	i, full, _ := p.subnetFor(labels)
-	if i == none {
-		i = full
-	}
-	if i == none {
+	p.Remove(other.UID)
+	subnet, _ := p.subnet(labels)
+	if subnet == none {
 		return
 	}
 	if p.planned == nil {
-		p.planned, p.taken = map[string]int{}, make([]uint64, len(p.free))
+		p.planned = map[string]int{}
 	}
-	p.planned[other.Pod] = i
-	p.taken[i]++
+	p.planned[other.UID] = subnet
+	p.free[subnet]--
+}
+
+// counted reports whether the pod has an address, or is promised one.
+func (l *Ledger) counted(ask *Ask) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	_, promised := l.promised(ask.UID)
+	return promised || len(l.byPod[ask.Pod]) > 0
 }
 
 // Remove takes back what Add has counted. A pod that has its address keeps it: whether the address is free when the pod
 // is gone is for its release policy to say.
-func (p *Plan) Remove(pod string) {
-	if i, counted := p.planned[pod]; counted {
-		delete(p.planned, pod)
-		p.taken[i]--
+func (p *Plan) Remove(uid string) {
+	if subnet, counted := p.planned[uid]; counted {
+		delete(p.planned, uid)
+		p.free[subnet]++
 	}
 }

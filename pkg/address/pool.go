@@ -1,6 +1,7 @@
 package address
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -21,126 +22,91 @@ func (d Domain) String() string {
 	return d.Key + "=" + d.Value
 }
 
-// Subnet is addresses that are routable in one domain.
-type Subnet struct {
-	Domain    Domain
-	Addresses Set
-}
-
-// Pool is addresses that pods of some namespaces may have.
+// Pool is addresses that pods of some namespaces may have, by subnets. A subnet is addresses that are routable in one
+// domain; it is named by its place in Domains.
 type Pool struct {
-	Name    string
-	Subnets []Subnet
+	Name string
+	// Domains are those of the subnets, in the order in which these are used.
+	Domains []Domain
 	// Namespaces are all if there are none.
 	Namespaces []string
 	// Problem says why the pool cannot be used, if it cannot.
 	Problem string
+
+	// parts are the ranges of all subnets in ascending order. None has an address in common with another.
+	parts []part
+	// used are how many addresses of each subnet are taken, as its ledger counts them.
+	used []int64
 }
 
-// Admits reports whether pods of the namespace may use the pool.
-func (p *Pool) Admits(namespace string) bool {
-	return len(p.Namespaces) == 0 || slices.Contains(p.Namespaces, namespace)
+// part is addresses of a subnet.
+type part struct {
+	Range
+
+	subnet int
 }
 
-// counted is a pool with what is in use of it.
-type counted struct {
-	*Pool
-	places  *places
-	subnets []usage
-}
-
-// usage counts a subnet's addresses.
-type usage struct {
-	size, used uint64
-	// lowest is below or at the lowest address that is free; the zero address is below all.
-	lowest netip.Addr
-}
-
-func (u usage) free() uint64 { return u.size - min(u.size, u.used) }
-
-// count counts the pool's addresses that are taken.
-func count(p *Pool, taken func(func(netip.Addr))) *counted {
-	c := &counted{Pool: p, places: placesOf(p), subnets: make([]usage, len(p.Subnets))}
-	for i, s := range p.Subnets {
-		c.subnets[i].size = s.Addresses.Size()
-	}
-	taken(c.take)
-	return c
-}
-
-func (c *counted) take(a netip.Addr) {
-	for i := range c.subnets {
-		if c.Subnets[i].Addresses.Contains(a) {
-			c.subnets[i].used++
+// Add adds addresses to a subnet. It fails if the pool has one of them already: an address would be routable in two
+// domains, or count twice.
+func (p *Pool) Add(subnet int, r Range) error {
+	at, _ := p.search(r.First)
+	for _, beside := range p.parts[max(at-1, 0):min(at+1, len(p.parts))] {
+		if !beside.Last.Less(r.First) && !r.Last.Less(beside.First) {
+			return fmt.Errorf("has addresses in common with %s-%s of subnets[%d]", beside.First, beside.Last, beside.subnet)
 		}
 	}
+	p.parts = slices.Insert(p.parts, at, part{r, subnet})
+	return nil
 }
 
-func (c *counted) giveBack(a netip.Addr) {
-	for i := range c.subnets {
-		if !c.Subnets[i].Addresses.Contains(a) {
+// search returns where a range that begins with the address is, or would be.
+func (p *Pool) search(a netip.Addr) (at int, exact bool) {
+	return slices.BinarySearchFunc(p.parts, a, func(s part, a netip.Addr) int { return s.First.Compare(a) })
+}
+
+// subnetOf returns the subnet that the address is of, false if the pool does not have it.
+func (p *Pool) subnetOf(a netip.Addr) (subnet int, ok bool) {
+	at, exact := p.search(a)
+	if !exact {
+		at--
+	}
+	if at < 0 || p.parts[at].Last.Less(a) {
+		return 0, false
+	}
+	return p.parts[at].subnet, true
+}
+
+// count counts n more addresses as taken where the address is, if it is in the pool.
+func (p *Pool) count(a netip.Addr, n int64) {
+	if subnet, ok := p.subnetOf(a); ok {
+		p.used[subnet] += n
+	}
+}
+
+// free returns how many addresses of each subnet are not taken.
+func (p *Pool) free() []int64 {
+	n := make([]int64, len(p.Domains))
+	for _, s := range p.parts {
+		n[s.subnet] += s.size()
+	}
+	for i := range n {
+		n[i] -= p.used[i]
+	}
+	return n
+}
+
+// lowest returns the lowest address of the subnet that is not taken, the zero address if all are.
+func (p *Pool) lowest(subnet int, taken func(netip.Addr) bool) netip.Addr {
+	for _, s := range p.parts {
+		if s.subnet != subnet {
 			continue
 		}
-		u := &c.subnets[i]
-		u.used--
-		if a.Less(u.lowest) {
-			u.lowest = a
-		}
-	}
-}
-
-// find returns the lowest free address of the subnet.
-func (c *counted) find(i int, taken func(netip.Addr) bool) (netip.Addr, bool) {
-	u, set := &c.subnets[i], c.Subnets[i].Addresses
-	for {
-		a, ok := set.from(u.lowest)
-		if !ok {
-			return netip.Addr{}, false
-		}
-		u.lowest = a
-		if !taken(a) {
-			return a, true
-		}
-		if u.lowest = a.Next(); !u.lowest.IsValid() {
-			// It was the last address that there is.
-			u.lowest = a
-			return netip.Addr{}, false
-		}
-	}
-}
-
-// Overlaps returns for each pool that has addresses in common with others the names of these, in order. That is
-// allowed, but each address is given once, so that what is free in one pool shrinks with what others give.
-func Overlaps(pools []*Pool) map[string][]string {
-	type part struct {
-		Range
-		pool string
-	}
-	var parts []part
-	for _, p := range pools {
-		for _, s := range p.Subnets {
-			for _, r := range s.Addresses {
-				parts = append(parts, part{r, p.Name})
+		// After the last address of all, Next returns an invalid one, which is less than any other.
+		for a := s.First; a.IsValid() && !s.Last.Less(a); a = a.Next() {
+			if !taken(a) {
+				return a
 			}
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return a.First.Compare(b.First) })
-	common := map[string][]string{}
-	note := func(pool, other string) {
-		if at, known := slices.BinarySearch(common[pool], other); !known {
-			common[pool] = slices.Insert(common[pool], at, other)
-		}
-	}
-	var open []part
-	for _, p := range parts {
-		open = slices.DeleteFunc(open, func(o part) bool { return o.Last.Less(p.First) })
-		for _, o := range open {
-			if o.pool != p.pool {
-				note(p.pool, o.pool)
-				note(o.pool, p.pool)
-			}
-		}
-		open = append(open, p)
-	}
-	return common
+	return netip.Addr{}
 }

@@ -1,80 +1,49 @@
 package address
 
 import (
-	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
-func text(s Set) string {
-	var parts []string
-	for _, r := range s {
-		parts = append(parts, r.First.String()+"-"+r.Last.String())
-	}
-	return strings.Join(parts, ",")
-}
-
-func TestSets(t *testing.T) {
+func TestRanges(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		ranges, exclude []string
-		want            string
-		size            uint64
-		bad             string
+		text string
+		want string
+		size int64
+		bad  string
 	}{
-		"a CIDR without network and broadcast address": {ranges: []string{"10.0.0.0/29"}, want: "10.0.0.1-10.0.0.6",
-			size: 6},
-		"a network of two addresses": {ranges: []string{"10.0.0.0/31"}, want: "10.0.0.0-10.0.0.1",
-			size: 2},
-		"a single address": {ranges: []string{"10.0.0.5"}, want: "10.0.0.5-10.0.0.5", size: 1},
-		"ranges that overlap and touch": {ranges: []string{"10.0.0.5-10.0.0.9", "10.0.0.1-10.0.0.4",
-			"10.0.0.7-10.0.0.12"}, want: "10.0.0.1-10.0.0.12", size: 12},
-		"one range within another": {ranges: []string{"10.0.0.1-10.0.0.9", "10.0.0.2"},
-			want: "10.0.0.1-10.0.0.9", size: 9},
-		"exclusions in the middle and at both ends": {ranges: []string{"10.0.0.1-10.0.0.9"},
-			exclude: []string{"10.0.0.1", "10.0.0.5-10.0.0.6", "10.0.0.9"}, want: "10.0.0.2-10.0.0.4,10.0.0.7-10.0.0.8",
-			size: 5},
-		"an exclusion over two ranges": {ranges: []string{"10.0.0.1-10.0.0.3", "10.0.0.6-10.0.0.9"},
-			exclude: []string{"10.0.0.0/29"}, want: "10.0.0.8-10.0.0.9", size: 2},
-		"an IPv6 prefix": {ranges: []string{"2001:db8::/32"}, want: "2001:db8::1-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
-			size: math.MaxUint64},
-		"an IPv6 prefix of 64 bits without its first": {ranges: []string{"2001:db8::/64"},
-			want: "2001:db8::1-2001:db8::ffff:ffff:ffff:ffff", size: math.MaxUint64},
-		"both families": {ranges: []string{"2001:db8::5", "10.0.0.5"},
-			want: "10.0.0.5-10.0.0.5,2001:db8::5-2001:db8::5", size: 2},
-		"the last address that there is": {ranges: []string{"255.255.255.254-255.255.255.255"},
-			exclude: []string{"255.255.255.255"}, want: "255.255.255.254-255.255.255.254", size: 1},
-		"the last IPv4 address does not touch the first": {ranges: []string{"255.255.255.255", "::1"},
-			want: "255.255.255.255-255.255.255.255,::1-::1", size: 2},
-		"all excluded": {ranges: []string{"10.0.0.5"}, exclude: []string{"10.0.0.0/24"},
-			bad: "all addresses are excluded"},
-		"none":                                  {bad: "all addresses are excluded"},
-		"a range the wrong way round":           {ranges: []string{"10.0.0.9-10.0.0.5"}, bad: "greater than the last"},
-		"a range of two families":               {ranges: []string{"10.0.0.9-::1"}, bad: "different IP families"},
-		"a CIDR with host bits":                 {ranges: []string{"10.0.0.9/24"}, bad: "beyond its prefix"},
-		"an address with a zone":                {ranges: []string{"fe80::1%eth0"}, bad: "zone is not allowed"},
-		"an IPv4 address in IPv6 form":          {ranges: []string{"::ffff:10.0.0.1"}, bad: "write it as 10.0.0.5"},
-		"a CIDR of IPv4 addresses in IPv6 form": {ranges: []string{"::ffff:10.0.0.0/120"}, bad: "write it as 10.0.0.5"},
-		"a CIDR around IPv4 addresses in IPv6 form": {ranges: []string{"::/80"},
-			bad: "(::ffff:0.0.0.0/96) are not allowed, and are among these"},
-		"a range that ends among them": {ranges: []string{"::1-::ffff:0:0"}, bad: "write it as 10.0.0.5"},
-		"a range beside IPv4 addresses in IPv6 form": {ranges: []string{"::1:0:0:0-::1:0:0:1"}, want: "::1:0:0:0-::1:0:0:1",
-			size: 2},
-		"an address that is written in two ways": {ranges: []string{"2001:db8:0:0::1", "2001:db8::1", "2001:DB8::1"},
-			want: "2001:db8::1-2001:db8::1", size: 1},
-		"a range and an exclusion in long form": {ranges: []string{"2001:db8:0:0::1-2001:db8::3"},
-			exclude: []string{"2001:0db8::0002"}, want: "2001:db8::1-2001:db8::1,2001:db8::3-2001:db8::3", size: 2},
-		"an IPv4 address with zeros in front": {ranges: []string{"10.0.0.05"}, bad: "want a CIDR"},
-		"no address":                          {ranges: []string{""}, bad: "want a CIDR"},
-		"a bad exclusion":                     {ranges: []string{"10.0.0.5"}, exclude: []string{"x"}, bad: "want a CIDR"},
+		"a CIDR without network and broadcast address": {text: "10.0.0.0/29", want: "10.0.0.1-10.0.0.6", size: 6},
+		"a network of two addresses":                   {text: "10.0.0.0/31", want: "10.0.0.0-10.0.0.1", size: 2},
+		"a network of one address":                     {text: "10.0.0.4/32", want: "10.0.0.4-10.0.0.4", size: 1},
+		"a single address":                             {text: "10.0.0.5", want: "10.0.0.5-10.0.0.5", size: 1},
+		"a range":                                      {text: "10.0.0.5-10.0.1.4", want: "10.0.0.5-10.0.1.4", size: 256},
+		"an IPv6 prefix": {text: "2001:db8::/32", want: "2001:db8::1-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+			size: most},
+		"an IPv6 prefix of 64 bits": {text: "2001:db8::/64", want: "2001:db8::1-2001:db8::ffff:ffff:ffff:ffff",
+			size: most},
+		"a range over a boundary of 64 bits": {text: "2001:db8:0:1:ffff:ffff:ffff:ffff-2001:db8:0:2::1",
+			want: "2001:db8:0:1:ffff:ffff:ffff:ffff-2001:db8:0:2::1", size: 3},
+		"all IPv4 addresses":                    {text: "0.0.0.0/0", want: "0.0.0.1-255.255.255.254", size: 1<<32 - 2},
+		"an address in long form":               {text: "2001:DB8:0:0::1", want: "2001:db8::1-2001:db8::1", size: 1},
+		"a range the wrong way round":           {text: "10.0.0.9-10.0.0.5", bad: "greater than the last"},
+		"a range of two families":               {text: "10.0.0.9-::1", bad: "different IP families"},
+		"a CIDR with host bits":                 {text: "10.0.0.9/24", bad: "beyond its prefix"},
+		"an address with a zone":                {text: "fe80::1%eth0", bad: "has no zone"},
+		"an IPv4 address in IPv6 form":          {text: "::ffff:10.0.0.1", bad: "written as 10.0.0.5"},
+		"a CIDR of IPv4 addresses in IPv6 form": {text: "::ffff:10.0.0.0/120", bad: "written as 10.0.0.5"},
+		"a range that ends among them":          {text: "::1-::ffff:0:0", bad: "written as 10.0.0.5"},
+		"an IPv4 address with zeros in front":   {text: "10.0.0.05", bad: "want a CIDR"},
+		"no address":                            {text: "", bad: "want a CIDR"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := NewSet(test.ranges, test.exclude)
+			r, err := ParseRange(test.text)
 			if test.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), test.bad) {
 					t.Errorf("error %v, want one that says %q", err, test.bad)
@@ -84,16 +53,66 @@ func TestSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, text(s)); diff != "" || s.Size() != test.size {
-				t.Errorf("size %d, want %d; ranges (-want +got):\n%s", s.Size(), test.size, diff)
-			}
-			for _, r := range s {
-				if !s.Contains(r.First) || !s.Contains(r.Last) || s.Contains(netip.MustParseAddr("192.0.2.1")) {
-					t.Errorf("%s does not contain its ends, or more", text(s))
-				}
+			if got := r.First.String() + "-" + r.Last.String(); got != test.want || r.size() != test.size {
+				t.Errorf("read as %s with %d addresses, want %s with %d", got, r.size(), test.want, test.size)
 			}
 		})
 	}
+}
+
+// Whatever ranges are added in whatever order, a pool has each address once, and finds it where it was added.
+func TestAPoolHasAnAddressOnce(t *testing.T) {
+	t.Parallel()
+	all := []netip.Addr{netip.MustParseAddr("255.255.255.252")}
+	for a := all[0].Next(); a.IsValid(); a = a.Next() {
+		all = append(all, a)
+	}
+	for _, text := range []string{"::", "::1", "::2", "::3"} {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		p, of := &Pool{Domains: make([]Domain, 3), used: make([]int64, 3)}, map[netip.Addr]int{}
+		for range 6 {
+			subnet := rapid.IntRange(0, 2).Draw(rt, "subnet")
+			from := rapid.IntRange(0, len(all)-1).Draw(rt, "from")
+			to := from/4*4 + rapid.IntRange(from%4, 3).Draw(rt, "to") // of the same family
+			has := slices.ContainsFunc(all[from:to+1], func(a netip.Addr) bool { _, has := of[a]; return has })
+			if err := p.Add(subnet, Range{all[from], all[to]}); (err != nil) != has {
+				rt.Fatalf("adding %s-%s: error %v; the pool has one of them: %t", all[from], all[to], err, has)
+			}
+			for _, a := range all[from : to+1] {
+				if !has {
+					of[a] = subnet
+				}
+			}
+		}
+		counts := make([]int64, len(p.Domains))
+		for _, a := range all {
+			subnet, ok := p.subnetOf(a)
+			if want, has := of[a]; ok != has || has && subnet != want {
+				rt.Fatalf("%s is of subnet %d: %t, want %d: %t", a, subnet, ok, want, has)
+			}
+			if ok {
+				counts[subnet]++
+			}
+		}
+		if got := p.free(); !slices.Equal(got, counts) {
+			rt.Fatalf("sizes %v, want %v", got, counts)
+		}
+		taken := rapid.SliceOfN(rapid.SampledFrom(all), 0, 6).Draw(rt, "taken")
+		for subnet := range p.Domains {
+			want := netip.Addr{}
+			for _, a := range all {
+				if at, has := of[a]; has && at == subnet && !slices.Contains(taken, a) {
+					want = a
+					break
+				}
+			}
+			if got := p.lowest(subnet, func(a netip.Addr) bool { return slices.Contains(taken, a) }); got != want {
+				rt.Fatalf("the lowest free address of subnet %d is %s, want %s", subnet, got, want)
+			}
+		}
+	})
 }
 
 // FuzzParseRange looks for texts that are read as something else than they say.
@@ -103,18 +122,14 @@ func FuzzParseRange(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRange(text, false)
+		r, err := ParseRange(text)
 		if err != nil {
 			return
 		}
 		if r.Last.Less(r.First) || r.First.BitLen() != r.Last.BitLen() || r.First.Is4In6() || r.First.Zone() != "" {
 			t.Errorf("%q is read as %v", text, r)
 		}
-		whole, err := ParseRange(text, true)
-		if err != nil || r.First.Less(whole.First) || whole.Last.Less(r.Last) {
-			t.Errorf("the whole of %q is %v (%v), its hosts are %v", text, whole, err, r)
-		}
-		again, err := ParseRange(r.First.String()+"-"+r.Last.String(), false)
+		again, err := ParseRange(r.First.String() + "-" + r.Last.String())
 		if err != nil || again != r {
 			t.Errorf("%v is read again as %v: %v", r, again, err)
 		}

@@ -3,7 +3,6 @@ package podview
 import (
 	"net/netip"
 	"regexp"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,9 +15,8 @@ import (
 )
 
 const (
-	ipPoolAllowed      = "the name of an IPPool, such as racks"
-	longestIPPool      = 253
-	decimal, int32Bits = 10, 32
+	ipPoolAllowed = "the name of an IPPool, such as racks"
+	longestIPPool = 253
 )
 
 // ipPoolName is what an IPPool may be called.
@@ -37,20 +35,13 @@ func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 	return value, nil
 }
 
-// PodIdentities returns as whom a pod may have an address, the preferred one first: as a member of its StatefulSet, and
-// by its own name. A pod with a generated name does not come back; it has its name while it lives.
-func PodIdentities(pod *v1.Pod) []address.Identity {
-	own := address.Identity{Namespace: pod.Namespace, Pod: pod.Name}
+// StatefulSetOf returns the name of the StatefulSet that the pod belongs to, empty for none.
+func StatefulSetOf(pod *v1.Pod) string {
 	owner := ControllerOf(pod)
 	if owner == nil || owner.Kind != "StatefulSet" || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
-		return []address.Identity{own}
+		return ""
 	}
-	text, ok := strings.CutPrefix(pod.Name, owner.Name+"-")
-	ordinal, err := strconv.ParseInt(text, decimal, int32Bits)
-	if !ok || err != nil || ordinal < 0 {
-		return []address.Identity{own}
-	}
-	return []address.Identity{{Namespace: pod.Namespace, StatefulSet: owner.Name, Ordinal: int32(ordinal)}, own}
+	return owner.Name
 }
 
 // ReservationName is the only name that an IPReservation of the address may have: so the API server lets there be one
@@ -68,29 +59,32 @@ func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 	pool := &address.Pool{Name: p.Name, Namespaces: p.Spec.Namespaces}
 	var problems field.ErrorList
 	for i := range p.Spec.Subnets {
-		s, path := &p.Spec.Subnets[i], field.NewPath("spec", "subnets").Index(i)
-		set, err := address.NewSet(s.Ranges, s.Exclude)
-		if err != nil {
-			problems = append(problems, field.Invalid(path.Child("ranges"), strings.Join(s.Ranges, ","), err.Error()))
-			continue
-		}
-		for j, other := range pool.Subnets {
-			if set.Overlaps(other.Addresses) {
-				problems = append(problems, field.Invalid(path.Child("ranges"), strings.Join(s.Ranges, ","),
-					"has addresses in common with spec.subnets["+strconv.Itoa(j)+"]"))
+		subnet := &p.Spec.Subnets[i]
+		pool.Domains = append(pool.Domains, AddressDomain(subnet.Domain))
+		for j, text := range subnet.Ranges {
+			r, err := address.ParseRange(text)
+			if err == nil {
+				err = pool.Add(i, r)
+			}
+			if err != nil {
+				path := field.NewPath("spec", "subnets").Index(i).Child("ranges").Index(j)
+				problems = append(problems, field.Invalid(path, text, err.Error()))
 			}
 		}
-		subnet := address.Subnet{Addresses: set}
-		if s.Domain != nil {
-			subnet.Domain = address.Domain{Key: s.Domain.Key, Value: s.Domain.Value}
-		}
-		pool.Subnets = append(pool.Subnets, subnet)
 	}
 	if len(p.Spec.Subnets) == 0 {
 		problems = append(problems, field.Required(field.NewPath("spec", "subnets"), "a pool needs addresses"))
 	}
 	if len(problems) > 0 {
-		pool.Subnets, pool.Problem = nil, problems.ToAggregate().Error()
+		return &address.Pool{Name: p.Name, Problem: problems[0].Error()}, problems
 	}
 	return pool, problems
+}
+
+// AddressDomain reads where addresses are routable; by default that is everywhere.
+func AddressDomain(d *networkv1alpha1.Domain) address.Domain {
+	if d == nil {
+		return address.Domain{}
+	}
+	return address.Domain{Key: d.Key, Value: d.Value}
 }

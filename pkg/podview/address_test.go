@@ -2,10 +2,10 @@ package podview
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,44 +29,23 @@ func TestPodIPPool(t *testing.T) {
 	}
 }
 
-func TestPodIdentities(t *testing.T) {
+func TestStatefulSetOf(t *testing.T) {
 	t.Parallel()
-	own := func(name string) address.Identity { return address.Identity{Namespace: "n", Pod: name} }
-	tests := map[string]struct {
-		pod, kind, version, owner string
-		want                      []address.Identity
-	}{
-		"a pod of its own": {pod: "p", want: []address.Identity{own("p")}},
-		"a member of a StatefulSet": {pod: "db-2", kind: "StatefulSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{{Namespace: "n", StatefulSet: "db", Ordinal: 2}, own("db-2")}},
-		"a member of a set with a hyphen": {pod: "db-2-11", kind: "StatefulSet", version: "apps/v1", owner: "db-2",
-			want: []address.Identity{{Namespace: "n", StatefulSet: "db-2", Ordinal: 11}, own("db-2-11")}},
-		"a pod of another controller": {pod: "db-2", kind: "ReplicaSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{own("db-2")}},
-		"a StatefulSet of another group": {pod: "db-2", kind: "StatefulSet", version: "apps.kruise.io/v1", owner: "db",
-			want: []address.Identity{own("db-2")}},
-		"a name that is not the set's": {pod: "x-2", kind: "StatefulSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{own("x-2")}},
-		"a name that ends in no ordinal": {pod: "db-x", kind: "StatefulSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{own("db-x")}},
-		"an ordinal that is negative": {pod: "db--1", kind: "StatefulSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{own("db--1")}},
-		"an ordinal beyond what there may be": {pod: "db-99999999999", kind: "StatefulSet", version: "apps/v1", owner: "db",
-			want: []address.Identity{own("db-99999999999")}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: test.pod}}
-			if test.kind != "" {
-				controller := true
-				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: test.version, Kind: test.kind, Name: test.owner,
-					Controller: &controller}}
-			}
-			if diff := cmp.Diff(test.want, PodIdentities(pod)); diff != "" {
-				t.Errorf("identities (-want +got):\n%s", diff)
-			}
-		})
+	for name, test := range map[string]struct{ kind, version, want string }{
+		"a pod of its own":               {},
+		"a member of a StatefulSet":      {kind: "StatefulSet", version: "apps/v1", want: "db"},
+		"a pod of another controller":    {kind: "ReplicaSet", version: "apps/v1"},
+		"a StatefulSet of another group": {kind: "StatefulSet", version: "apps.kruise.io/v1"},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "db-2"}}
+		if test.kind != "" {
+			controller := true
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: test.version, Kind: test.kind, Name: "db",
+				Controller: &controller}}
+		}
+		if got := StatefulSetOf(pod); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 
@@ -88,18 +67,18 @@ func TestAddressPool(t *testing.T) {
 	}
 	good, problems := AddressPool(pool(networkv1alpha1.Subnet{Domain: &networkv1alpha1.Domain{Key: "rack", Value: "a"},
 		Ranges: []string{"10.0.0.1"}}))
-	if len(problems) > 0 || len(good.Subnets) != 1 || good.Subnets[0].Domain != (address.Domain{Key: "rack", Value: "a"}) {
+	if len(problems) > 0 || !slices.Equal(good.Domains, []address.Domain{{Key: "rack", Value: "a"}}) {
 		t.Errorf("read as %v (%v)", good, problems)
 	}
 	for says, bad := range map[string]*networkv1alpha1.IPPool{
-		"a pool needs addresses": pool(),
-		"spec.subnets[0].ranges": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.9-10.0.0.1"}}),
-		"has addresses in common with spec.subnets[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.1"}},
+		"a pool needs addresses":    pool(),
+		"spec.subnets[0].ranges[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.9-10.0.0.1"}}),
+		"has addresses in common with 10.0.0.1-10.0.0.1 of subnets[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.1"}},
 			networkv1alpha1.Subnet{Ranges: []string{"10.0.0.0/24"}}),
 	} {
 		got, problems := AddressPool(bad)
-		if len(problems) == 0 || !strings.Contains(got.Problem, says) || len(got.Subnets) > 0 {
-			t.Errorf("problem %q with %d subnets, want %q and none", got.Problem, len(got.Subnets), says)
+		if len(problems) == 0 || !strings.Contains(got.Problem, says) || len(got.Domains) > 0 {
+			t.Errorf("problem %q with %d subnets, want %q and none", got.Problem, len(got.Domains), says)
 		}
 	}
 }

@@ -111,8 +111,6 @@ func needs() []Need {
 			"pools of addresses do not show their status"},
 		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature,
 			noAddresses},
-		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
-			"reservations of addresses do not show their status"},
 		{"", "services", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},

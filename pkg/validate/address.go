@@ -17,7 +17,7 @@ func (d *document) pool(p *networkv1alpha1.IPPool) {
 	}
 }
 
-// reservation checks what ties an IPReservation to its address and its pod.
+// reservation checks what ties an IPReservation to its address.
 func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
@@ -27,9 +27,5 @@ func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 	if want := podview.ReservationName(a); r.Name != want {
 		d.findIn(Error, "address", "metadata.name",
 			fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
-	}
-	who := &r.Spec.Pod
-	if (who.Name == "") == (who.StatefulSet == "") || (who.StatefulSet == "") != (who.Ordinal == nil) {
-		d.findIn(Error, "address", "spec.pod", "a pod is named by name or by statefulSet and ordinal")
 	}
 }

@@ -1,23 +1,25 @@
 package plugins_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Two schedulers promise one pod an address each while one is losing the lead. It keeps the one that it is bound with,
-// and the other one is given back.
+// Two schedulers promise one pod an address each while one is losing the lead. It keeps the one that it was told first,
+// whether or not it is bound yet, and the other one is given back.
 func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []string{"Retain", "OnPodDeletion"} {
-		t.Run(policy, func(t *testing.T) {
+	for _, bound := range []bool{true, false} {
+		t.Run(fmt.Sprintf("bound=%t", bound), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				old := giveOut(t, `IPPool any {releasePolicy: `+policy+`, releaseAfter: 1h, subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
+				old := giveOut(t, `IPPool any {releasePolicy: Retain, subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
 				fresh := beside(t, old.API)
 				synctest.Wait() // what is created between the list and the watch of an informer would be seen after a pause
 				p := asking("p", "any")
@@ -29,20 +31,21 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 				if reason := old.preBind(t, first, p); reason != "" {
 					t.Fatal(reason)
 				}
-				old.land(t, p)
-				if reason := fresh.preBind(t, second, p); !strings.Contains(reason, "the pod is bound to node") {
+				if bound {
+					old.land(t, p)
+				}
+				if reason := fresh.preBind(t, second, p); !strings.Contains(reason, "the pod was told another address") {
 					t.Errorf("the second scheduler says %q", reason)
 				}
-				if got := old.annotation("p", "berth.dev/ip-address"); got != "10.0.0.1" {
-					t.Errorf("the pod runs with %s", got)
-				}
-				if fresh.reservation("ip-10-0-0-2") == nil {
-					t.Fatal("the second scheduler has reserved nothing")
-				}
 				pass(minute)
-				if old.reservation("ip-10-0-0-1") == nil || old.reservation("ip-10-0-0-2") != nil {
-					t.Errorf("reserved: what the pod runs with %v, the other %v", old.reservation("ip-10-0-0-1"),
-						old.reservation("ip-10-0-0-2"))
+				if got := old.annotation("p", "berth.dev/ip-address"); got != "10.0.0.1" {
+					t.Errorf("the pod has %s", got)
+				}
+				if diff := cmp.Diff(map[string]string{"10.0.0.1": "p"}, old.reserved()); diff != "" {
+					t.Errorf("reserved (-want +got):\n%s", diff)
+				}
+				if reasons := fresh.filter(t, asking("r", "any")); len(reasons) > 0 {
+					t.Errorf("a pod that comes later is refused: %v", reasons)
 				}
 			})
 		})
@@ -83,48 +86,10 @@ func TestAnAddressOfAPodThatIsNotSeenYetIsNotReleased(t *testing.T) {
 				if test.pod {
 					c.add(t, p)
 				}
-				c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: p-0, releasePolicy: `+test.policy+`, pod: {namespace: default, statefulSet: p, ordinal: 0}}`)
+				c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: p-0, releasePolicy: `+test.policy+`, pod: {namespace: default, name: p-0, statefulSet: p}}`)
 				c.lead(t)
 				pass(minute)
 				if got := c.reservation("ip-10-0-0-1"); (got == nil) != test.released {
-					t.Errorf("the reservation is %v", got)
-				}
-			})
-		})
-	}
-}
-
-func TestWhichReservationIsSurplus(t *testing.T) {
-	t.Parallel()
-	const other = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`
-	tests := map[string]struct {
-		object, annotation, node string
-		released                 bool
-	}{
-		"a second one of the pool":             {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.1", node: "a", released: true},
-		"the one that the pod has":             {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.2", node: "a"},
-		"one that is made by hand":             {object: `{address: 10.0.0.2, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.1", node: "a"},
-		"one without a pool":                   {object: `{address: 10.0.0.2, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.1", node: "a"},
-		"one of an earlier pod":                {object: `{address: 10.0.0.2, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.1", node: "a"},
-		"one of a pod that is not bound":       {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.1"},
-		"one of a pod with a made-up address":  {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.77", node: "a"},
-		"one of a pod without an address":      {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, node: "a"},
-		"one of a pod with somebody's address": {object: `{address: 10.0.0.2, pool: any, podUID: p, releasePolicy: Retain, pod: {namespace: default, name: p}}`, annotation: "10.0.0.3", node: "a"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := giveOut(t, other, `IPReservation ip-10-0-0-2 `+test.object,
-					`IPReservation ip-10-0-0-3 {address: 10.0.0.3, pool: any, podUID: q, releasePolicy: Retain, pod: {namespace: default, name: q}}`)
-				p := asking("p", "any")
-				p.Spec.NodeName = test.node
-				if test.annotation != "" {
-					p.Annotations["berth.dev/ip-address"] = test.annotation
-				}
-				c.add(t, p)
-				c.lead(t)
-				pass(minute)
-				if got := c.reservation("ip-10-0-0-2"); (got == nil) != test.released {
 					t.Errorf("the reservation is %v", got)
 				}
 			})

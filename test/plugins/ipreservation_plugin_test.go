@@ -3,6 +3,7 @@ package plugins_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,7 +35,7 @@ func TestWhereAPodGetsAnAddress(t *testing.T) {
 			want: map[string]string{}},
 		"a pod of a pool that is missing": {pod: asking("p", "racks"),
 			want: map[string]string{"": "there is no IPPool racks"}},
-		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
+		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges[0]: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
 		"a pool of other namespaces":       {objects: []string{`IPPool racks {namespaces: [x], subnets: [{ranges: [10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": "pool racks is not for pods of namespace default"}},
 		"an annotation that names no pool": {pod: asking("p", "A B"), want: map[string]string{"": `pod annotation berth.dev/ip-pool: "A B" is not the name of an IPPool, such as racks`}},
 		"a domain that is full": {objects: []string{onePerRack, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`},
@@ -73,9 +74,10 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 		if reason := old.preBind(t, first, p); reason != "" {
 			t.Fatal(reason)
 		}
-		if reason := fresh.preBind(t, second, q); !strings.Contains(reason, "the address is reserved for another pod") {
+		if reason := fresh.preBind(t, second, q); !strings.Contains(reason, "already exists") {
 			t.Errorf("the second scheduler says %q", reason)
 		}
+		synctest.Wait()
 		if reason := fresh.preBind(t, fresh.reserve(t, q), q); reason != "" {
 			t.Error(reason)
 		}
@@ -92,7 +94,7 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		args := &config.IPReservationArgs{AddressAnnotation: ptr.To("cni.projectcalico.org/ipAddrs"),
 			AddressFormat: ptr.To(config.AddressJSONList)}
-		setup := addressSetup(t, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
+		setup := addressSetup(t, `IPPool racks {releasePolicy: Retain, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
 		c := startAddressed(t, setArgs(setup, args))
 		p := asking("db-3", "racks")
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"},
@@ -101,9 +103,8 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 		c.lead(t)
 		c.mustBind(t, p)
 		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain",
-			"releaseAfter": "1h0m0s",
-			"domain":       map[string]any{"key": "rack", "value": "r1"}, "pod": map[string]any{"namespace": "default",
-				"statefulSet": "db", "ordinal": int64(3)}}
+			"domain": map[string]any{"key": "rack", "value": "r1"},
+			"pod":    map[string]any{"namespace": "default", "name": "db-3", "statefulSet": "db"}}
 		if diff := cmp.Diff(want, c.reservation("ip-2001-db8--1")); diff != "" {
 			t.Errorf("reservation (-want +got):\n%s", diff)
 		}

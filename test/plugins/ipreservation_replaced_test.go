@@ -52,13 +52,13 @@ func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
 		promised := c.reserve(t, first)
 		second := c.next(t, "second")
 		waits := map[string]string{
-			"": "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"}
+			"": "address 10.0.0.1 is promised to an earlier pod, whose binding has not ended"}
 		if diff := cmp.Diff(waits, c.filter(t, second)); diff != "" {
 			t.Errorf("the second pod is refused (-want +got):\n%s", diff)
 		}
 		c.tried()
 		if reason := c.preBind(t, promised, first); !strings.Contains(reason,
-			"reserving address 10.0.0.1 for pod default/db-0: the pod was deleted meanwhile") {
+			"telling pod default/db-0 its address 10.0.0.1") {
 			t.Errorf("PreBind of the first pod says %q", reason)
 		}
 		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
@@ -79,7 +79,7 @@ func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
 // The pod goes when its reservation is written and it has not been told.
 func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 	t.Parallel()
-	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`
+	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, name: db-0, statefulSet: db}}`
 	replaced := func(t *testing.T, c *addressed) { c.next(t, "second") }
 	tests := map[string]struct {
 		objects []string
@@ -123,67 +123,26 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 	}
 }
 
-// A pod may be deleted when it has its reservation and is not bound. Without a successor the address would be lost
-// with Retain.
-func TestTheAddressOfAPodThatNeverRanIsGivenBack(t *testing.T) {
+// A pod may be deleted when it has its reservation and is not bound: the address is kept or released as that of any
+// other pod.
+func TestTheAddressOfAPodThatNeverRan(t *testing.T) {
 	t.Parallel()
-	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`
-	gone := func(t *testing.T, c *addressed, _ *v1.Pod) { c.DeletePod(t, "db-0") }
-	tests := map[string]struct {
-		objects []string
-		then    func(t *testing.T, c *addressed, first *v1.Pod)
-		want    map[string]string
-	}{
-		"before it is bound": {then: gone, want: map[string]string{}},
-		"when it waits again after its binding has failed": {then: func(t *testing.T, c *addressed, first *v1.Pod) {
-			c.mustBind(t, first)
-			pass(minute)
-			c.DeletePod(t, "db-0")
-		}, want: map[string]string{}},
-		"when another scheduler leads": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
-			other := beside(t, c.API)
-			synctest.Wait()
-			other.lead(t)
-			pass(minute)
-			c.DeletePod(t, "db-0")
-		}, want: map[string]string{}},
-		"and another has come, which gets what is free": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
-			second := c.next(t, "second")
-			pass(minute)
-			c.mustBind(t, second)
-		}, want: map[string]string{"10.0.0.1": "second"}},
-		"but the next pod is promised the address first": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
-			second := c.next(t, "second")
-			state := c.reserve(t, second)
-			pass(minute)
-			if reason := c.preBind(t, state, second); reason != "" {
-				t.Error(reason)
-			}
-		}, want: map[string]string{"10.0.0.1": "second"}},
-		"but it has run": {then: func(t *testing.T, c *addressed, first *v1.Pod) {
-			c.land(t, first)
-			c.DeletePod(t, "db-0")
-		}, want: map[string]string{"10.0.0.1": "first"}},
-		"but an earlier pod had the address": {objects: []string{earlier}, then: gone,
-			want: map[string]string{"10.0.0.1": "first"}},
-		"but a user has edited the reservation": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
-			c.apply(t, strings.Replace(earlier, "before, releasePolicy: Retain", "first, releaseAfter: 1h", 1))
-			pass(second)
-			c.DeletePod(t, "db-0")
-		}, want: map[string]string{"10.0.0.1": "first"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+	for policy, want := range map[string]map[string]string{"Retain": {"10.0.0.1": "first"}, "OnPodDeletion": {}} {
+		t.Run(policy, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c := giveOut(t, append(test.objects, poolOfNine)...)
+				c := giveOut(t, strings.Replace(poolOfNine, "Retain", policy, 1))
 				synctest.Wait()
-				first := c.next(t, "first")
-				c.mustBind(t, first)
+				c.lead(t)
+				c.mustBind(t, c.next(t, "first"))
 				pass(second)
-				test.then(t, c, first)
+				c.DeletePod(t, "db-0")
 				pass(minute)
-				if diff := cmp.Diff(test.want, c.reserved()); diff != "" {
+				if diff := cmp.Diff(want, c.reserved()); diff != "" {
 					t.Errorf("reserved (-want +got):\n%s", diff)
+				}
+				c.mustBind(t, c.next(t, "second"))
+				if diff := cmp.Diff(map[string]string{"10.0.0.1": "second"}, c.reserved()); diff != "" {
+					t.Errorf("reserved after the next pod (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -212,30 +171,4 @@ func TestAPodIsTriedAgainWhenThePromiseToItsPredecessorIsKept(t *testing.T) {
 			t.Errorf("tried again (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// While one of two schedulers was losing the lead, both may have reserved an address each for two pods of one name.
-func TestThePodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ node, want string }{
-		"of a pod that ran":           {node: onlyNode, want: "10.0.0.2"},
-		"of a pod that was not bound": {want: "10.0.0.1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := giveOut(t, poolOfNine,
-					`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: first, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`,
-					`IPReservation ip-10-0-0-2 {address: 10.0.0.2, pool: any, podUID: second, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`)
-				synctest.Wait()
-				c.lead(t)
-				second := member("second")
-				second.Spec.NodeName, second.Annotations["berth.dev/ip-address"] = test.node, "10.0.0.2"
-				c.add(t, second)
-				c.mustBind(t, c.next(t, "third"))
-				if got := c.annotation("db-0", "berth.dev/ip-address"); got != test.want {
-					t.Errorf("the third pod has %s, want %s", got, test.want)
-				}
-			})
-		})
-	}
 }

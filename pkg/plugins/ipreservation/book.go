@@ -2,12 +2,14 @@ package ipreservation
 
 import (
 	"context"
-	"net/netip"
-	"sync"
+	"fmt"
 	"sync/atomic"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/labels"
+	kubeinformers "k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	restclient "k8s.io/client-go/rest"
@@ -16,7 +18,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
-	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
@@ -44,60 +45,24 @@ var (
 	}
 )
 
+// wakeEvery is the least time between two rounds of waking pods: where many addresses come free, one is enough.
+const wakeEvery = time.Second
+
 // book is what all profiles share: who has which address.
 type book struct {
-	handle fwk.Handle
-	sources
-	ledger address.Ledger
-	wide   *clusterwide.Book
-	status *informers.StatusLoop
-	known  knownPools
-	// nominated are pods that ask for an address and that others were evicted for, by UID.
-	nominated sync.Map
-	wakes
-	noted
-}
-
-// sources are what the book reads.
-type sources struct {
+	handle       fwk.Handle
+	ledger       *address.Ledger
+	wide         *clusterwide.Book
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
 	client *restclient.RESTClient
 	pods   corelisters.PodLister
 	sets   appslisters.StatefulSetLister
-	synced []cache.InformerSynced
-}
-
-// knownPools are the pools as they were read last.
-type knownPools struct {
-	// load reads what the informers have before the first cycle: handlers are told of it later.
-	load sync.Once
-	// reading keeps older pools from replacing newer ones.
-	reading sync.Mutex
-	states  atomic.Pointer[[]poolState]
-}
-
-// wakes have the loops look: freed the one that tries pods again, due the one that releases addresses, wrote the one
-// that looks after what was written and has not been seen.
-type wakes struct{ freed, due, wrote chan struct{} }
-
-// noted is what cycles and handlers leave for the loops.
-type noted struct {
-	mu sync.Mutex
-	// profiles are the args of the profiles that have the plugin.
-	profiles map[string]*config.IPReservationArgs
-	calls    calls
-	unseen   map[string]written
-	// neverRan are pods that were deleted before they had a node, by UID, while there is a reservation in their name.
-	neverRan map[string]address.Identity
-}
-
-// poolState is a pool as it was read.
-type poolState struct {
-	*networkv1alpha1.IPPool
-	problems field.ErrorList
-	overlaps []string
+	// upkeep has statuses written and addresses released by the scheduler that leads.
+	upkeep *informers.StatusLoop
+	// waking is set while a round of waking pods is due.
+	waking atomic.Bool
 }
 
 func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
@@ -114,120 +79,148 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, wide: wide, status: informers.NewStatusLoop(),
-		sources: sources{pools: pools, reservations: reservations, client: client,
-			pods: factory.Core().V1().Pods().Lister(), sets: factory.Apps().V1().StatefulSets().Lister()},
-		wakes: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
-		noted: noted{profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
-			neverRan: map[string]address.Identity{}}}
-	if err := b.watch(factory); err != nil {
+	b := &book{handle: handle, ledger: address.NewLedger(), wide: wide, pools: pools, reservations: reservations,
+		client: client, pods: factory.Core().V1().Pods().Lister(), sets: factory.Apps().V1().StatefulSets().Lister(),
+		upkeep: informers.NewStatusLoop()}
+	synced, err := b.watch(ctx, factory)
+	if err != nil {
 		return nil, err
 	}
 	published.Publish(ctx, b)
-	go b.tryPods(ctx)
-	go b.releaseAddresses(ctx)
-	go b.lookAfterWritten(ctx)
-	go b.status.Run(ctx, b.synced, func() bool { return len(b.poolStates()) > 0 }, b.writeStatuses)
+	go b.upkeep.Run(ctx, synced, b.inUse, func(ctx context.Context) bool {
+		released := b.release(ctx)
+		return b.writeStatuses(ctx) && released
+	})
 	return b, nil
 }
 
-// begin runs at the start of each cycle.
-func (b *book) begin() {
-	b.status.Schedules()
-	b.known.load.Do(func() {
-		b.readPools()
-		for _, obj := range b.reservations.GetStore().List() {
-			b.observe(obj.(*networkv1alpha1.IPReservation))
+// inUse reports whether there is a pool or a reservation.
+func (b *book) inUse() bool {
+	return len(b.pools.GetStore().ListKeys())+len(b.reservations.GetStore().ListKeys()) > 0
+}
+
+// watch registers what informers tell. The first cycle waits until they have told of all that there is.
+func (b *book) watch(ctx context.Context, factory kubeinformers.SharedInformerFactory) ([]cache.InformerSynced, error) {
+	var synced []cache.InformerSynced
+	for _, w := range []struct {
+		what     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{"IPPools", b.pools, informers.Events[*networkv1alpha1.IPPool]{
+			Set: func(before, after *networkv1alpha1.IPPool) {
+				// This scheduler writes the status itself, which changes no generation.
+				if before == nil || before.Generation != after.Generation {
+					b.readPools(ctx)
+				}
+			},
+			Gone: func(*networkv1alpha1.IPPool) { b.readPools(ctx) }}},
+		{"IPReservations", b.reservations, informers.Events[*networkv1alpha1.IPReservation]{
+			Set:  func(_, r *networkv1alpha1.IPReservation) { b.reserved(ctx, r) },
+			Gone: func(r *networkv1alpha1.IPReservation) { b.released(ctx, r) }}},
+		{"pods", factory.Core().V1().Pods().Informer(), informers.Events[*v1.Pod]{Gone: func(pod *v1.Pod) {
+			if b.ledger.Concerns(nameOf(pod)) {
+				b.upkeep.Poke()
+			}
+		}}},
+		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
+			informers.Events[*appsv1.StatefulSet]{Gone: func(*appsv1.StatefulSet) { b.upkeep.Poke() }}},
+	} {
+		told, err := informers.Handle(factory, w.informer, w.handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching %s: %w", w.what, err)
 		}
-	})
-}
-
-// indifferentTo reports whether the pod has nothing to do with addresses, as far as that costs nothing to find out.
-func (b *book) indifferentTo(pod *v1.Pod) bool {
-	_, asks := pod.Annotations[wellknown.IPPoolKey]
-	return !asks && b.ledger.Empty()
-}
-
-// concerned reports whether the pod gets an address.
-func (b *book) concerned(ask *address.Ask) bool {
-	return ask.Pool != "" || b.ledger.Concerns(ask.Identities)
+		synced = append(synced, told.HasSynced)
+	}
+	return synced, nil
 }
 
 // readPools gives the ledger the pools of the moment.
-func (b *book) readPools() {
-	b.known.reading.Lock()
-	defer b.known.reading.Unlock()
+func (b *book) readPools(ctx context.Context) {
 	var pools []*address.Pool
-	var states []poolState
 	for _, obj := range b.pools.GetStore().List() {
-		p := obj.(*networkv1alpha1.IPPool)
-		pool, problems := podview.AddressPool(p)
-		pools, states = append(pools, pool), append(states, poolState{IPPool: p, problems: problems})
-	}
-	common := address.Overlaps(pools)
-	for i := range states {
-		states[i].overlaps = common[states[i].Name]
+		pool, _ := podview.AddressPool(obj.(*networkv1alpha1.IPPool))
+		pools = append(pools, pool)
 	}
 	b.ledger.SetPools(pools)
-	b.known.states.Store(&states)
-	b.status.Poke()
+	b.upkeep.Poke()
+	b.wake(ctx)
 }
 
-func (b *book) poolStates() []poolState {
-	if states := b.known.states.Load(); states != nil {
-		return *states
+// reserved has the pod tried that a reservation has come or changed for.
+func (b *book) reserved(ctx context.Context, r *networkv1alpha1.IPReservation) {
+	if b.observe(ctx, r) {
+		b.wakePod(ctx, holderOf(r), "")
 	}
-	return nil
+	b.upkeep.Poke()
 }
 
-// poolNamed returns nil if there is none.
-func (b *book) poolNamed(name string) *networkv1alpha1.IPPool {
-	obj, exists, err := b.pools.GetStore().GetByKey(name)
-	if err != nil || !exists {
-		return nil
+// released has the pods tried that may have the address now, and the one that may have another one.
+func (b *book) released(ctx context.Context, r *networkv1alpha1.IPReservation) {
+	a, err := address.Parse(r.Spec.Address)
+	if err != nil || !b.ledger.Forget(a, string(r.UID)) {
+		return
 	}
-	return obj.(*networkv1alpha1.IPPool)
+	b.upkeep.Poke()
+	b.wake(ctx)
+	b.wakePod(ctx, holderOf(r), "")
 }
 
-// observe tells the ledger of a reservation, and reports whether that changes who may have which address.
-func (b *book) observe(r *networkv1alpha1.IPReservation) bool {
-	h, err := holdingOf(r)
+// observe tells the ledger of a reservation, and reports whether that is news.
+func (b *book) observe(ctx context.Context, r *networkv1alpha1.IPReservation) bool {
+	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
-		klog.Background().Error(err, "An IPReservation cannot be read, and keeps no address")
+		klog.FromContext(ctx).Error(err, "An IPReservation cannot be read, and keeps no address", "reservation", r.Name)
 		return false
 	}
-	if !b.ledger.Observe(h) {
-		return false
+	return b.ledger.Observe(address.Holding{Address: a, Object: string(r.UID),
+		Domain: podview.AddressDomain(r.Spec.Domain), Pod: holderOf(r)})
+}
+
+func holderOf(r *networkv1alpha1.IPReservation) address.PodName {
+	return address.PodName{Namespace: r.Spec.Pod.Namespace, Name: r.Spec.Pod.Name}
+}
+
+func nameOf(pod *v1.Pod) address.PodName {
+	return address.PodName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// ask reads what the pod wants, nil for a pod that gets no address.
+func (b *book) ask(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
+	pool, bad := podview.PodIPPool(pod)
+	if bad != nil || pool == "" && !b.ledger.Concerns(nameOf(pod)) {
+		return nil, bad
 	}
-	b.status.Poke()
-	return true
+	return &address.Ask{UID: string(pod.UID), Pod: nameOf(pod), Pool: pool}, nil
 }
 
-// forget tells the ledger that a reservation is gone, and has pods tried that may have its address now, or another one.
-func (b *book) forget(a netip.Addr, object string, who address.Identity) {
-	if b.ledger.Forget(a, object) {
-		b.status.Poke()
-		b.wake(calls{hopeful: true, of: map[address.Identity]bool{who: true}})
+// wakePod has the pending pod of the name tried again, unless it is the one with the UID.
+func (b *book) wakePod(ctx context.Context, name address.PodName, except string) {
+	pod, err := b.pods.Pods(name.Namespace).Get(name.Name)
+	if err == nil && pod.Spec.NodeName == "" && string(pod.UID) != except {
+		b.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{string(pod.UID): pod})
 	}
 }
 
-// serve notes a profile that has the plugin.
-func (b *book) serve(profile string, args *config.IPReservationArgs) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.profiles[profile] = args
-}
-
-// argsOf returns the args of the profile that the pod names, nil if that does not have the plugin.
-func (b *book) argsOf(pod *v1.Pod) *config.IPReservationArgs {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.profiles[pod.Spec.SchedulerName]
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+// wake has the pending pods tried soon that ask for an address of a pool, unless the pool is known to have none.
+func (b *book) wake(ctx context.Context) {
+	if b.waking.Swap(true) {
+		return
 	}
+	time.AfterFunc(wakeEvery, func() {
+		b.waking.Store(false)
+		usages := b.usageByPool()
+		awake := map[string]*v1.Pod{}
+		pods, _ := b.pods.List(labels.Everything()) // a lister of a cache has no errors
+		for _, pod := range pods {
+			name, asks := pod.Annotations[wellknown.IPPoolKey]
+			if u, known := usages[name]; asks && pod.Spec.NodeName == "" && (!known || u.Free > 0) {
+				awake[string(pod.UID)] = pod
+			}
+		}
+		if len(awake) > 0 && ctx.Err() == nil {
+			klog.FromContext(ctx).V(4).Info("Addresses changed, trying pods again", "pods", len(awake))
+			b.handle.Activate(klog.FromContext(ctx), awake)
+		}
+	})
 }

@@ -6,13 +6,11 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -26,15 +24,12 @@ func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} 
 // PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
 func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.book.begin()
-	if p.book.indifferentTo(pod) {
-		return nil, fwk.NewStatus(fwk.Skip)
-	}
-	ask, bad := askOf(pod)
-	if bad != nil {
+	p.book.upkeep.Schedules()
+	ask, bad := p.book.ask(pod)
+	switch {
+	case bad != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
-	}
-	if !p.book.concerned(ask) {
+	case ask == nil:
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	plan, reason := p.book.ledger.Plan(ask)
@@ -42,27 +37,12 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	s := &cycleState{plan}
-	p.countNominated(pod, s)
 	p.countKept(pod, s)
 	for other, node := range clusterwide.Simulated(pod, state, nodes) {
-		p.add(s, other, node)
+		p.add(s, other, string(other.UID), node)
 	}
 	state.Write(stateKey, s)
 	return nil, nil
-}
-
-// countNominated keeps addresses for the pods that others were evicted for: an address is free on many nodes, and the
-// framework tells Filter of such pods on their own nodes alone.
-func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
-	for _, obj := range p.book.nominated.Range {
-		other := obj.(*v1.Pod)
-		if !goesBefore(other, pod) {
-			continue
-		}
-		if node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(other.Status.NominatedNodeName); err == nil {
-			p.add(s, other, node)
-		}
-	}
 }
 
 // countKept keeps addresses for the members of gangs for which others were evicted, or whose turn it is.
@@ -70,38 +50,18 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
 	p.book.wide.Before(pod, nodes, func(other clusterwide.Planned) bool {
 		node, err := nodes.Get(other.Node)
-		return err == nil && p.addAs(s, other.Pod, other.Key, node)
+		return err == nil && p.add(s, other.Pod, other.Key, node)
 	})
 }
 
-// goesBefore reports whether an address is kept for the nominated pod against the other one. Of two nominated pods of
-// the same priority it is always the same one, so that they do not wait for each other.
-func goesBefore(nominated, pod *v1.Pod) bool {
-	theirs, ours := corev1helpers.PodPriority(nominated), corev1helpers.PodPriority(pod)
-	switch {
-	case nominated.UID == pod.UID || theirs < ours:
-		return false
-	case theirs > ours || pod.Status.NominatedNodeName == "":
-		return true
-	}
-	return nominated.UID < pod.UID
-}
-
-func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
-	p.addAs(s, other, string(other.UID), node)
-}
-
-// addAs counts the pod under a key, and reports whether it asks for an address.
-func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
-	if _, asks := other.Annotations[wellknown.IPPoolKey]; !asks {
+// add counts a pod under a key, and reports whether it asks for an address.
+func (p *Plugin) add(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
+	ask, bad := p.book.ask(other)
+	if bad != nil || ask == nil || ask.Pool == "" {
 		return false // at most it has a reservation, which is counted
 	}
-	ask, bad := askOf(other)
-	if bad != nil {
-		return false
-	}
-	ask.Pod = key
-	s.plan.Add(&p.book.ledger, ask, node.Node().Labels)
+	ask.UID = key
+	s.plan.Add(p.book.ledger, ask, node.Node().Labels)
 	return true
 }
 
@@ -111,7 +71,7 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 // AddPod counts the address of a pod that is put on a node.
 func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	return change(state, func(s *cycleState) { p.add(s, other.GetPod(), node) })
+	return change(state, func(s *cycleState) { p.add(s, other.GetPod(), string(other.GetPod().UID), node) })
 }
 
 // RemovePod takes back what AddPod has counted.
@@ -157,14 +117,14 @@ func (*Plugin) ReservesOpenly() {}
 // Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or
 // a reservation may have come since.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	if state.IsPodGroupSchedulingCycle() || p.book.indifferentTo(pod) {
+	if state.IsPodGroupSchedulingCycle() {
 		return nil // a simulation promises nothing
 	}
-	ask, bad := askOf(pod)
-	if bad != nil {
+	ask, bad := p.book.ask(pod)
+	switch {
+	case bad != nil:
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
-	}
-	if !p.book.concerned(ask) {
+	case ask == nil:
 		return nil
 	}
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
@@ -174,17 +134,23 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if _, reason := p.book.ledger.Reserve(ask, info.Node().Labels); reason != "" {
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
-	p.book.status.Poke()
+	p.book.upkeep.Poke()
 	return nil
 }
 
 // Unreserve ends the promise. A reservation that PreBind has written stays, and the pod gets the same address again.
-func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
-	if state.IsPodGroupSchedulingCycle() {
-		return
+func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if !state.IsPodGroupSchedulingCycle() && p.drop(ctx, pod) {
+		p.book.upkeep.Poke()
+		p.book.wake(ctx)
 	}
-	if p.book.ledger.Drop(string(pod.UID)) {
-		p.book.status.Poke()
-		p.book.wake(calls{hopeful: true})
+}
+
+// drop ends the promise to the pod, and has the next pod of its name tried, which waits for that.
+func (p *Plugin) drop(ctx context.Context, pod *v1.Pod) bool {
+	if !p.book.ledger.Drop(string(pod.UID)) {
+		return false
 	}
+	p.book.wakePod(ctx, nameOf(pod), string(pod.UID))
+	return true
 }

@@ -2,7 +2,6 @@ package ipreservation
 
 import (
 	"context"
-	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -14,7 +13,7 @@ import (
 
 // EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
 // annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the
-// scheduler from starting. The loop of the book wakes the pods that ask for addresses.
+// scheduler from starting. The book wakes the pods that ask for addresses.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
@@ -24,34 +23,23 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterNodeChange queues a pod when a node may take it that could not before.
+// afterNodeChange queues a pod when a node comes where an address that it may have is routable.
 func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Node](oldObj, newObj)
 	if err != nil {
 		return fwk.Queue, err
 	}
-	ask, bad := askOf(pod)
-	if bad != nil {
+	ask, bad := p.book.ask(pod)
+	switch {
+	case bad != nil:
 		//nolint:nilerr // a value that cannot be read is no failure of the hint: no node helps such a pod
 		return fwk.QueueSkip, nil
-	}
-	if !p.book.concerned(ask) {
+	case ask == nil:
 		return fwk.Queue, nil // its reservation is gone, and it needs no address any more
-	}
-	plan, reason := p.book.ledger.Plan(ask)
-	if reason != "" {
+	case !p.book.ledger.Routable(ask, after.Labels):
 		return fwk.QueueSkip, nil
-	}
-	if reason, _ := plan.Refuses(after.Labels); reason != "" {
+	case before != nil && p.book.ledger.Routable(ask, before.Labels):
 		return fwk.QueueSkip, nil
-	}
-	if before != nil {
-		if maps.Equal(before.Labels, after.Labels) {
-			return fwk.QueueSkip, nil
-		}
-		if reason, _ := plan.Refuses(before.Labels); reason == "" {
-			return fwk.QueueSkip, nil
-		}
 	}
 	return fwk.Queue, nil
 }

@@ -15,11 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -56,7 +53,6 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	b.serve(handle.ProfileName(), args)
 	return &Plugin{book: b, handle: handle, args: args}, nil
 }
 
@@ -65,22 +61,8 @@ func (*Plugin) Name() string { return Name }
 
 // SignPod refuses pods that get an address: what is left for one depends on all others. The rest are alike.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if p.book.indifferentTo(pod) {
-		return nil, nil
-	}
-	ask, bad := askOf(pod)
-	if bad != nil || p.book.concerned(ask) {
+	if ask, bad := p.book.ask(pod); bad != nil || ask != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the addresses that are left depend on other pods")
 	}
 	return nil, nil
-}
-
-// askOf reads what the pod wants.
-func askOf(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
-	pool, bad := podview.PodIPPool(pod)
-	if bad != nil {
-		return nil, bad
-	}
-	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: podview.PodIdentities(pod),
-		Pool: pool}, nil
 }

@@ -2,42 +2,26 @@ package ipreservation
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
-)
-
-const (
-	// longestMessage keeps conditions short of what an event may hold.
-	longestMessage = 900
-	// mostNamed is how many other pools a condition names.
-	mostNamed = 5
+	"berth.dev/berth/pkg/podview"
 )
 
 // writeStatuses writes the statuses of pools that have changed and reports whether all were written.
 func (b *book) writeStatuses(ctx context.Context) bool {
-	sums := map[string]address.Usage{}
-	for _, u := range b.ledger.Usages() {
-		sums[u.Pool] = sums[u.Pool].Plus(u)
-	}
+	usages := b.usageByPool()
 	done := true
-	for _, p := range b.poolStates() {
-		// The newest status, which may be younger than the spec that was read.
-		known := b.poolNamed(p.Name)
-		if known == nil || known.UID != p.UID {
-			continue
-		}
-		if err := b.writeStatus(ctx, p, &known.Status, sums[p.Name]); err != nil {
+	for _, obj := range b.pools.GetStore().List() {
+		p := obj.(*networkv1alpha1.IPPool)
+		if err := b.writeStatus(ctx, p, usages[p.Name]); err != nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of an IPPool failed, trying again", "pool", p.Name)
 			done = false
 		}
@@ -45,57 +29,46 @@ func (b *book) writeStatuses(ctx context.Context) bool {
 	return done
 }
 
-func (b *book) writeStatus(ctx context.Context, p poolState, known *networkv1alpha1.IPPoolStatus,
-	u address.Usage) error {
-	status := known.DeepCopy()
-	status.ObservedGeneration = p.Generation
-	status.Addresses, status.Used, status.Free = atMost(u.Size()), atMost(u.Used), atMost(u.Free)
-	condition := accepted(p)
-	news := meta.SetStatusCondition(&status.Conditions, condition)
-	if equality.Semantic.DeepEqual(status, known) {
+func (b *book) writeStatus(ctx context.Context, p *networkv1alpha1.IPPool, u address.Usage) error {
+	condition := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
+		ObservedGeneration: p.Generation, Message: "addresses are given out"}
+	if pool, _ := podview.AddressPool(p); pool.Problem != "" {
+		condition.Status, condition.Reason = metav1.ConditionFalse, "Invalid"
+		condition.Message = "no address is given out: " + pool.Problem
+	}
+	status := p.Status.DeepCopy()
+	status.Addresses, status.Used, status.Free = u.Used+u.Free, u.Used, u.Free
+	meta.SetStatusCondition(&status.Conditions, condition)
+	if equality.Semantic.DeepEqual(status, &p.Status) {
 		return nil
 	}
-	err := informers.PatchStatus(ctx, b.client, poolKind, p,
-		map[string]any{"observedGeneration": status.ObservedGeneration,
-			"addresses": status.Addresses, "used": status.Used, "free": status.Free, "conditions": status.Conditions})
-	if err != nil {
-		return err
-	}
-	if news && condition.Status == metav1.ConditionFalse {
-		about := &v1.ObjectReference{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPPool", Name: p.Name,
-			UID: p.UID}
-		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason,
-			"Reading", "%s", condition.Message)
-	}
-	return nil
+	return informers.PatchStatus(ctx, b.client, poolKind, p, map[string]any{
+		"addresses": status.Addresses, "used": status.Used, "free": status.Free, "conditions": status.Conditions})
 }
 
-// accepted is the condition of a pool.
-func accepted(p poolState) metav1.Condition {
-	c := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
-		ObservedGeneration: p.Generation,
-		Message:            "addresses are given out"}
-	switch {
-	case len(p.problems) > 0:
-		c.Status, c.Reason = metav1.ConditionFalse, "Invalid"
-		c.Message = "no address is given out: " + p.problems.ToAggregate().Error()
-	case len(p.overlaps) > 0:
-		c.Reason = "Overlaps"
-		c.Message = "has addresses in common with " + named(p.overlaps) +
-			"; each is given once, and counts in every pool that has it"
+// usageByPool adds up the domains of each pool.
+func (b *book) usageByPool() map[string]address.Usage {
+	sums := map[string]address.Usage{}
+	for at, u := range b.ledger.Usages() {
+		sum := sums[at.Pool]
+		sums[at.Pool] = address.Usage{Free: sum.Free + u.Free, Used: sum.Used + u.Used}
 	}
-	if len(c.Message) > longestMessage {
-		c.Message = strings.ToValidUTF8(c.Message[:longestMessage], "") + "…"
-	}
-	return c
+	return sums
 }
 
-func named(pools []string) string {
-	if left := len(pools) - mostNamed; left > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(pools[:mostNamed], ", "), left)
-	}
-	return strings.Join(pools, ", ")
-}
+var (
+	used = metrics.NewDesc("berth_ip_addresses_used", "Addresses of a pool that are reserved or promised.",
+		[]string{"pool", "domain"}, nil, metrics.ALPHA, "")
+	free = metrics.NewDesc("berth_ip_addresses_free", "Addresses of a pool that are free.", []string{"pool", "domain"},
+		nil, metrics.ALPHA, "")
+)
 
-// atMost is n, or the largest number that an API object may have.
-func atMost(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+var published = informers.NewPublished((*book).collect, used, free)
+
+// collect tells what holds now.
+func (b *book) collect(ch chan<- metrics.Metric) {
+	for at, u := range b.ledger.Usages() {
+		ch <- metrics.NewLazyConstMetric(used, metrics.GaugeValue, float64(u.Used), at.Pool, at.Domain.String())
+		ch <- metrics.NewLazyConstMetric(free, metrics.GaugeValue, float64(u.Free), at.Pool, at.Domain.String())
+	}
+}

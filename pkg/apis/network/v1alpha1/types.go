@@ -28,9 +28,6 @@ const (
 // +kubebuilder:printcolumn:name="Used",type=integer,JSONPath=`.status.used`
 // +kubebuilder:printcolumn:name="Free",type=integer,JSONPath=`.status.free`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=='Accepted')].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Accepted')].reason`
-// +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.releasePolicy`
-// +kubebuilder:printcolumn:name="Namespaces",type=string,priority=1,JSONPath=`.spec.namespaces`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IPPool struct {
 	metav1.TypeMeta `json:",inline"`
@@ -43,15 +40,12 @@ type IPPool struct {
 	Status IPPoolStatus `json:"status,omitempty"`
 }
 
-// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, or Overlaps if other pools have
-// some of the addresses as well; of a pool that is not used it is Invalid.
+// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, and Invalid for a pool that is
+// not used.
 const ConditionAccepted = "Accepted"
 
-// IPPoolStatus is what the scheduler has observed of a pool. Numbers are at most 2^63 - 1.
+// IPPoolStatus is what the scheduler has observed of a pool. A range counts as 2^48 addresses at most.
 type IPPoolStatus struct {
-	// observedGeneration is the generation of the spec that the status is about.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// addresses is how many the pool has.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -91,10 +85,6 @@ type IPPoolSpec struct {
 	// +optional
 	// +kubebuilder:default=OnStatefulSetDeletion
 	ReleasePolicy ReleasePolicy `json:"releasePolicy,omitempty"`
-	// releaseAfter is how long an address stays reserved after the release policy allows its release. Default 0s.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="releaseAfter must not be negative"
-	ReleaseAfter *metav1.Duration `json:"releaseAfter,omitempty"`
 }
 
 // Subnet is a set of addresses that are routable in the same place.
@@ -102,21 +92,15 @@ type Subnet struct {
 	// domain is the place. Default: every node.
 	// +optional
 	Domain *Domain `json:"domain,omitempty"`
-	// ranges are CIDRs (10.0.0.0/24), ranges (10.0.0.10-10.0.0.20) or single addresses. Of a CIDR the first address is not
-	// used, nor is the last one of an IPv4 CIDR; networks of one or two addresses are used as a whole.
+	// ranges are CIDRs (10.0.0.0/24), ranges (10.0.0.10-10.0.0.20) or single addresses, each of them once in a pool. Of a
+	// CIDR the first address is not used, nor is the last one of an IPv4 CIDR; networks of one or two addresses are used as
+	// a whole.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=80
 	// +kubebuilder:validation:XValidation:rule="self.all(r, isCIDR(r) || isIP(r) || (r.split('-').size() == 2 && r.split('-').all(a, isIP(a))))",message="a range is a CIDR, an address, or two addresses joined by a hyphen"
 	Ranges []string `json:"ranges"`
-	// exclude lists addresses in the same forms that are not given out. A CIDR is excluded as a whole.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MaxLength=80
-	// +kubebuilder:validation:XValidation:rule="self.all(r, isCIDR(r) || isIP(r) || (r.split('-').size() == 2 && r.split('-').all(a, isIP(a))))",message="a range is a CIDR, an address, or two addresses joined by a hyphen"
-	Exclude []string `json:"exclude,omitempty"`
 }
 
 // Domain is the nodes with a label.
@@ -135,17 +119,13 @@ type Domain struct {
 // twice: 10.0.0.5 is ip-10-0-0-5, and 2001:db8::5 is ip-2001-db8--5.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=ipr
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.address`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.pool`
 // +kubebuilder:printcolumn:name="Domain",type=string,JSONPath=`.spec.domain.value`
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.pod.namespace`
-// +kubebuilder:printcolumn:name="StatefulSet",type=string,JSONPath=`.spec.pod.statefulSet`
-// +kubebuilder:printcolumn:name="Ordinal",type=integer,JSONPath=`.spec.pod.ordinal`
 // +kubebuilder:printcolumn:name="Pod",type=string,JSONPath=`.spec.pod.name`
 // +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.releasePolicy`
-// +kubebuilder:printcolumn:name="Unused",type=date,JSONPath=`.status.unusedSince`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'ip-' + (self.spec.address.endsWith(':') ? self.spec.address + '0' : self.spec.address).replace('.', '-').replace(':', '-')",message="the name must be ip- and the address, with hyphens instead of dots and colons, and 0 at the end of an address that ends in a colon"
 type IPReservation struct {
@@ -154,9 +134,6 @@ type IPReservation struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says what is reserved for which pod.
 	Spec IPReservationSpec `json:"spec"`
-	// status is what the scheduler has observed of the reservation.
-	// +optional
-	Status IPReservationStatus `json:"status,omitempty"`
 }
 
 // IPReservationSpec says what is reserved for which pod.
@@ -184,42 +161,24 @@ type IPReservationSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	ReleasePolicy ReleasePolicy `json:"releasePolicy,omitempty"`
-	// releaseAfter is how long the reservation is kept after the release policy allows its release. Default 0s.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="releaseAfter must not be negative"
-	ReleaseAfter *metav1.Duration `json:"releaseAfter,omitempty"`
 }
 
-// PodIdentity names a pod that may be deleted and come back.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.statefulSet)",message="a pod is named by name or by statefulSet and ordinal"
-// +kubebuilder:validation:XValidation:rule="has(self.statefulSet) == has(self.ordinal)",message="statefulSet and ordinal go together"
+// PodIdentity names a pod that may be deleted and come back under its name.
 type PodIdentity struct {
 	// namespace of the pod.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
-	// statefulSet is the name of the StatefulSet that the pod belongs to.
+	// name of the pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// statefulSet that the pod belongs to, if any. With OnStatefulSetDeletion, the address is kept as long as there is one
+	// of that name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StatefulSet string `json:"statefulSet,omitempty"`
-	// ordinal of the pod in the StatefulSet.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Ordinal *int32 `json:"ordinal,omitempty"`
-	// name of the pod, if it belongs to no StatefulSet.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
-}
-
-// IPReservationStatus is what the scheduler has observed of a reservation.
-type IPReservationStatus struct {
-	// unusedSince is when the release policy first allowed the release, while it does.
-	// +optional
-	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 }
 
 // IPPoolList is a list of IPPools.
