@@ -43,8 +43,10 @@ type book struct {
 	// nominated are pods for which others were evicted, by UID.
 	nominated sync.Map
 
-	// changed wakes the loop that replaces the view.
-	changed chan struct{}
+	// changed wakes the loop that replaces the view. building is held while one is made, so that the last one that takes
+	// its place is of the newest policies.
+	changed  chan struct{}
+	building sync.Mutex
 	// mu guards the ledgers of all views, and which view is the one that counts. It is nil until the policies are known.
 	mu   sync.Mutex
 	view atomic.Pointer[view]
@@ -139,6 +141,8 @@ func (b *book) current() *view {
 
 // build makes a view of the policies and pods that the informers have, and returns the one that it replaces, or nil.
 func (b *book) build() (before *view) {
+	b.building.Lock()
+	defer b.building.Unlock()
 	v := &view{demands: lru.New(maxDemands)}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
