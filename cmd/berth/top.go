@@ -78,8 +78,7 @@ func newTopCommand() *cobra.Command {
 		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by rack and model, what waits and why,
 gangs and what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of
 Kueue. Enter shows the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is
-where it is. "?" shows all keys. A screen with 160 columns or more shows beside the list what there is to say of the
-chosen entry.
+where it is. "?" shows all keys.
 
 A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use
 the rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age

@@ -74,7 +74,7 @@ func (s *Server) plots() []plot {
 
 func draw(history []sample, id, title, a, b string, values func(*overview.Totals) (a, b float64)) plot {
 	last := history[len(history)-1].at
-	lineA, lineB := svg.Series{Class: "a", Name: a}, svg.Series{Class: "b", Name: b}
+	lineA, lineB := svg.Series{Class: "a"}, svg.Series{Class: "b"}
 	highest := 0.0
 	for i := range history {
 		x := history[i].at.Sub(last).Minutes()

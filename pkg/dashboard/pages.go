@@ -13,14 +13,13 @@ import (
 // What the pages show besides the one of the cluster.
 type (
 	nodeView struct {
-		Cluster string
-		Node    row
-		Pods    []row
+		Cluster, Name string
+		Node, Pods    table
 	}
 	namespaceView struct {
 		Cluster, Name string
 		Totals        []tile
-		Jobs, Queues  rows
+		Jobs, Queues  table
 	}
 	explainView struct{ Cluster, Kind, Namespace, Name, Text, Failed string }
 	problemView struct{ Cluster, Happened, Help string }
@@ -39,8 +38,9 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
 		if nodes[i].Name == name {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]),
-				Pods: podRows(s.source.PodsOn(name))})
+			s.write(w, "node", nodeView{Cluster: s.source.Name, Name: name,
+				Node: tableOf("Node", "", "", overview.NodeRows(nodes[i:i+1]), ""),
+				Pods: tableOf("Pods", "", "No pods.", podRows(s.source.PodsOn(name)), "")})
 			return
 		}
 	}
@@ -65,29 +65,17 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	}}
 	jobs := slices.DeleteFunc(slices.Clone(c.Jobs), func(j overview.Job) bool { return j.Namespace != name })
 	queues := slices.DeleteFunc(slices.Clone(c.Queues), func(q overview.Queue) bool { return q.Namespace != name })
-	view.Jobs, view.Queues = rowsOf(jobs, "", jobRow), rowsOf(queues, "", kueueRow)
+	view.Jobs = tableOf("Workloads", sentences, "No workloads.", overview.JobRows(jobs), "")
+	view.Queues = tableOf("Queues", "", "", overview.KueueRows(queues, c.Jobs), "")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	s.write(w, "namespace", view)
-}
-
-func kueueRow(q *overview.Queue) row {
-	quota, borrowed := "?", "?"
-	if q.QuotaGPUs >= 0 {
-		quota, borrowed = fmt.Sprint(q.QuotaGPUs), fmt.Sprint(q.BorrowedGPUs)
-	}
-	return row{Cells: []string{q.Name, fmt.Sprint(q.Pending), fmt.Sprint(q.Admitted), fmt.Sprint(q.UsedGPUs), quota,
-		borrowed, q.ClusterQueue}}
 }
 
 // explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	kind, namespace, name := query.Get("kind"), query.Get("namespace"), query.Get("name")
-	known := false
-	for _, k := range explained {
-		known = known || k == kind
-	}
-	if !known || name == "" {
+	if !overview.Explained(kind) || name == "" {
 		s.problem(w, http.StatusBadRequest, fmt.Sprintf("A %q named %q cannot be explained.", kind, name),
 			"The kind must be pod, podgroup, job, deployment, statefulset or replicaset, and the name that of one.")
 		return

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	_ "embed" // for the templates
 	"fmt"
 	"html/template"
@@ -30,10 +29,8 @@ const mostRows = 200
 // view is what a page shows.
 type view struct {
 	Cluster, Time string
-	Filter, Sort  string
-	// Color is by what the map is colored, "state" or empty for workloads.
-	Color string
-	// Query is filter and order as part of an address.
+	Filter        string
+	// Query is the filter as part of an address.
 	Query   template.URL
 	Totals  []tile
 	LeftOut []string
@@ -41,46 +38,40 @@ type view struct {
 	Legend  []colored
 	Groups  []group
 	Jobs, Queue, Gangs, Namespaces,
-	Nodes, Warnings rows
+	Nodes, Warnings table
 }
 
 // tile is one figure of the totals.
 type tile struct{ Name, Value, More string }
 
-// rows are those of a table, and how many there are besides.
-type rows struct {
-	List []row
-	More int
+// table is a list, and how many entries it has besides.
+type table struct {
+	Title string
+	// Class is "text-last" if the last column has sentences, None what is said of an empty list.
+	Class, None string
+	Columns     []tables.Column
+	List        []row
+	More        int
 }
 
 type row struct {
-	Cells []string
-	// Link is where the first cell leads, empty for nowhere.
+	Cells []cell
+	// Link is where the entry leads, empty for nowhere.
 	Link template.URL
-	GPUs template.HTML
 }
 
-// sorts are the orders of the table of nodes; each has the largest first.
-var sorts = map[string]func(x, y *overview.Node) int{
-	"allocated": func(x, y *overview.Node) int { return cmp.Compare(y.AllocatedMilliGPU, x.AllocatedMilliGPU) },
-	"idle":      func(x, y *overview.Node) int { return cmp.Compare(y.IdleMilliGPU, x.IdleMilliGPU) },
-	"stranded":  func(x, y *overview.Node) int { return cmp.Compare(y.StrandedMilliGPU, x.StrandedMilliGPU) },
-	"cores":     func(x, y *overview.Node) int { return cmp.Compare(y.FreeCPUMilli, x.FreeCPUMilli) },
-	"idle-cost": func(x, y *overview.Node) int {
-		return cmp.Compare(y.IdleMicroDollarsPerHour, x.IdleMicroDollarsPerHour)
-	},
+// cell is a text, or a drawing of GPUs. The first cell of a row that is no number names it.
+type cell struct {
+	Text  string
+	Class string
+	Names bool
+	GPUs  template.HTML
 }
 
 func (s *Server) view(query url.Values) *view {
 	c := s.cluster()
 	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")),
 		LeftOut: c.LeftOut, Plots: s.plots()}
-	if sorts[query.Get("sort")] != nil {
-		v.Sort = query.Get("sort")
-	}
-	if query.Get("color") == "state" {
-		v.Color = "state"
-	}
 	v.Totals = totals(&c.Totals)
 	nodes := slices.Clone(c.Nodes)
 	if v.Filter != "" {
@@ -88,42 +79,86 @@ func (s *Server) view(query url.Values) *view {
 			return !matches(v.Filter, n.Name, n.Model, n.Rack, n.Zone, string(n.State), string(n.Sharing))
 		})
 	}
-	colors := byState()
-	if v.Color == "" {
-		colors, v.Legend = newPalette(c.Nodes)
-	}
+	colors, legend := newPalette(c.Nodes)
+	v.Legend = legend
 	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
-	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort},
-		"color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
-	if sort := sorts[v.Sort]; sort != nil {
-		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
+	v.Query = template.URL(url.Values{"filter": {v.Filter}}.Encode()) //nolint:gosec // it is encoded
+	none := func(what string) string {
+		if v.Filter != "" {
+			what += " for this filter"
+		}
+		return what + "."
 	}
-	v.Nodes = rowsOf(nodes, "", nodeRow)
-	v.Jobs = rowsOf(c.Jobs, v.Filter, jobRow)
-	v.Namespaces = rowsOf(c.Namespaces, v.Filter, namespaceRow)
-	v.Queue = rowsOf(c.Queue, v.Filter, queueRow)
-	v.Gangs = rowsOf(c.Gangs, v.Filter, gangRow)
-	v.Warnings = rowsOf(c.Warnings, v.Filter, func(w *overview.Warning) row { return warningRow(w, c.Taken) })
+	v.Jobs = tableOf("Workloads", sentences, none("No workloads"), overview.JobRows(c.Jobs), v.Filter)
+	v.Queue = tableOf("Queue", sentences, none("Nothing waits"), overview.QueueRows(c.Queue), v.Filter)
+	v.Gangs = tableOf("Gangs", sentences, none("No gangs"), overview.GangRows(c.Gangs), v.Filter)
+	v.Namespaces = tableOf("Namespaces", "", none("No namespaces with pods"), c.NamespaceRows(), v.Filter)
+	v.Nodes = tableOf("Nodes", "", none("No nodes"), overview.NodeRows(nodes), "")
+	v.Warnings = tableOf("Warnings", sentences, none("No warnings"), c.WarningRows(), v.Filter)
 	return v
 }
+
+// sentences is the class of tables whose last column has some.
+const sentences = "text-last"
 
 func matches(filter string, texts ...string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(filter))
 }
 
-func rowsOf[T any](list []T, filter string, of func(*T) row) rows {
-	r := rows{List: []row{}}
-	for i := range list {
-		made := of(&list[i])
+// tableOf has the entries in which the filter is found.
+func tableOf(title, class, none string, list overview.List, filter string) table {
+	t := table{Title: title, Class: class, None: none, Columns: list.Columns, List: []row{}}
+	for i := range list.Rows {
+		made, words := rowOf(list.Columns, &list.Rows[i]), []string{}
+		for _, c := range made.Cells {
+			words = append(words, c.Text)
+		}
 		switch {
-		case filter != "" && !matches(filter, made.Cells...):
-		case len(r.List) == mostRows:
-			r.More++
+		case filter != "" && !matches(filter, words...):
+		case len(t.List) == mostRows:
+			t.More++
 		default:
-			r.List = append(r.List, made)
+			t.List = append(t.List, made)
 		}
 	}
+	return t
+}
+
+func rowOf(columns []tables.Column, of *overview.Row) row {
+	r, named := row{Link: linkOf(of)}, false
+	for i, value := range of.Cells {
+		c := cell{Class: classOf(columns[i]), Names: !named && !columns[i].Number}
+		named = named || c.Names
+		if node, ok := value.(*overview.Node); ok {
+			c.GPUs = byState().squares(node)
+		} else {
+			c.Text = fmt.Sprint(value)
+		}
+		r.Cells = append(r.Cells, c)
+	}
 	return r
+}
+
+// classOf says whether a column has numbers, and whether it gives way where there is little room.
+func classOf(c tables.Column) string {
+	var classes []string
+	if !c.Number {
+		classes = append(classes, "words")
+	}
+	if c.Extra {
+		classes = append(classes, "extra")
+	}
+	return strings.Join(classes, " ")
+}
+
+func linkOf(r *overview.Row) template.URL {
+	switch r.Kind {
+	case "", overview.QueueKind:
+		return ""
+	case overview.NodeKind, overview.NamespaceKind:
+		return pageLink(r.Kind, "name", r.Name)
+	}
+	return explainLink(r.Kind, r.Namespace, r.Name)
 }
 
 // strandedWords say what is stranded, and for what: on an empty cluster a figure alone would be a riddle.
@@ -172,78 +207,19 @@ func explainLink(kind, namespace, name string) template.URL {
 
 func nodeLink(name string) template.URL { return pageLink("node", "name", name) }
 
-func nodeRow(n *overview.Node) row {
-	cost, idle := "", ""
-	if n.Priced {
-		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
-	}
-	return row{Link: nodeLink(n.Name), GPUs: byState().squares(n),
-		Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
-			overview.Roughly(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost,
-			idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
-}
+var podColumns = []tables.Column{{Name: "Pod"}, {Name: "GPUs", Number: true}, {Name: "Devices"}, {Name: "Gang"},
+	{Name: "Priority", Number: true}, {Name: "Age", Number: true}}
 
-func queueRow(w *overview.Waiting) row {
-	position := "–"
-	if w.Position > 0 {
-		position = fmt.Sprint(w.Position)
-	}
-	return row{Link: explainLink("pod", w.Namespace, w.Pod),
-		Cells: []string{w.Title(), position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
-			tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
-}
-
-// explained are the kinds of workloads that can be explained, as the command calls them.
-var explained = map[string]string{
-	"Pod": "pod", "PodGroup": "podgroup", "Job": "job", "Deployment": "deployment", "StatefulSet": "statefulset",
-	"ReplicaSet": "replicaset",
-}
-
-func jobRow(j *overview.Job) row {
-	r := row{Cells: []string{j.Namespace + "/" + j.Name, fmt.Sprintf("%d of %d", j.Scheduled, j.Pods),
-		overview.GPUs(j.MilliGPU),
-		tables.Seconds(j.AgeSeconds), j.Kind, string(j.State), j.Where(), j.Queue.String(), j.Why()}}
-	if kind := explained[j.Kind]; kind != "" && j.Pods > 0 {
-		r.Link = explainLink(kind, j.Namespace, j.Name)
-	}
-	return r
-}
-
-func namespaceRow(n *overview.Namespace) row {
-	return row{Link: pageLink("namespace", "name", n.Name),
-		Cells: []string{n.Name, fmt.Sprint(n.Pods), overview.GPUs(n.MilliGPU),
-			fmt.Sprint(n.PendingPods), overview.GPUs(n.PendingMilliGPU), overview.Dollars(n.MicroDollarsPerHour)}}
-}
-
-func gangRow(g *overview.Gang) row {
-	waiting := ""
-	if !g.Started {
-		waiting = tables.Seconds(g.WaitSeconds)
-	}
-	return row{Link: explainLink("podgroup", g.Namespace, g.Name),
-		Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
-			fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
-}
-
-func warningRow(w *overview.Warning, now time.Time) row {
-	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)),
-		fmt.Sprint(w.Count), w.Reason, w.Brief()}}
-	if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
-		r.Link = explainLink("pod", w.Namespace, name)
-	}
-	return r
-}
-
-func podRows(list []overview.PodOn) []row {
-	made := make([]row, len(list))
-	for i, p := range list {
+func podRows(list []overview.PodOn) overview.List {
+	made := overview.List{Columns: podColumns}
+	for _, p := range list {
 		devices := ""
 		if len(p.Devices) > 0 {
 			devices = fmt.Sprint(p.Devices)
 		}
-		made[i] = row{Link: explainLink("pod", p.Namespace, p.Name),
-			Cells: []string{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, fmt.Sprint(p.Priority),
-				tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}}
+		made.Rows = append(made.Rows, overview.Row{Kind: "pod", Namespace: p.Namespace, Name: p.Name,
+			Cells: []any{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, p.Priority,
+				tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}})
 	}
 	return made
 }

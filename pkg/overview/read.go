@@ -7,21 +7,34 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/informers"
 )
+
+// podGroups is the kind of PodGroups as a reader of them sees it.
+var podGroups = informers.CustomKind{
+	Resource:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
+	AddToScheme: schedulingv1alpha1.AddToScheme,
+	Object:      &schedulingv1alpha1.PodGroup{},
+	List:        &schedulingv1alpha1.PodGroupList{},
+	Reader:      "berth",
+	Unread:      "gangs are shown by their pods alone",
+}
 
 // otherKinds are read where the server has them: what Kueue admits, and Kubernetes' own groups with their trees. Of the
 // versions with the same kinds the first counts.
@@ -56,77 +69,81 @@ func otherResources(client discovery.DiscoveryInterface) (found []schema.GroupVe
 	return found, nil
 }
 
-// Read reads once what tells of the workloads of a namespace, or of all namespaces with "". Pods have to be readable;
-// what else is not is left out.
-func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making the API client: %w", err)
-	}
+// kind is a kind that is read.
+type kind struct {
+	name   string
+	object runtime.Object
+	source *cache.ListWatch
+	// onWorkloads is set if the kind tells of workloads, and not of nodes alone.
+	onWorkloads bool
+	transform   cache.TransformFunc
+	set         func(obj any)
+	gone        func(obj any)
+}
+
+// readKinds are all that the server has, in a namespace or in all with "". What others refer to comes first.
+func (b *Book) readKinds(config *rest.Config, client kubernetes.Interface, namespace string) ([]kind, error) {
 	groups, err := informers.NewCustomClient(config, podGroups)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	others, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making the client of Kueue's objects and of groups: %w", err)
-	}
-	each := func(kind string, required bool, list pager.ListPageFunc, set func(runtime.Object)) error {
-		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-			set(object)
-			return nil
-		})
-		switch {
-		case err == nil, apierrors.IsNotFound(err) && !required:
-			return nil
-		case apierrors.IsForbidden(err) && !required:
-			b.LeaveOut(kind, command.OneLine(err))
-			return nil
-		}
-		return fmt.Errorf("listing %s: %w", kind, err)
-	}
-	pods := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Pods(namespace).List(ctx, options)
-	}
-	if err := each("pods", true, pods, func(o runtime.Object) { b.SetPod(o.(*v1.Pod)) }); err != nil {
-		return err
-	}
-	jobs := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.BatchV1().Jobs(namespace).List(ctx, options)
-	}
-	if err := each("jobs", false, jobs, func(o runtime.Object) { b.SetJob(o.(*batchv1.Job)) }); err != nil {
-		return err
-	}
-	nodes := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Nodes().List(ctx, options)
-	}
-	if err := each("nodes", false, nodes, func(o runtime.Object) { b.SetNode(o.(*v1.Node)) }); err != nil {
-		return err
-	}
-	podGroupsOf := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		list := &schedulingv1alpha1.PodGroupList{}
-		err := groups.Get().Resource(podGroups.Resource.Resource).NamespaceIfScoped(namespace, namespace != "").
-			VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
-		return list, err
-	}
-	set := func(o runtime.Object) { b.SetPodGroup(o.(*schedulingv1alpha1.PodGroup)) }
-	if err := each("podgroups", false, podGroupsOf, set); err != nil {
-		return err
+		return nil, fmt.Errorf("making the client of Kueue's objects and of groups: %w", err)
 	}
 	resources, err := otherResources(client.Discovery())
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var kinds []kind
 	for _, r := range resources {
-		list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return otherClient(others, r, namespace).List(ctx, options)
-		}
-		err := each(r.Resource, false, list, func(o runtime.Object) { b.SetOther(o.(*unstructured.Unstructured)) })
-		if err != nil {
-			return err
-		}
+		client := otherClient(others, r, namespace)
+		kinds = append(kinds, kind{
+			name: r.Resource, object: &unstructured.Unstructured{}, onWorkloads: true, transform: trim,
+			source: &cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					return client.List(ctx, options)
+				},
+				WatchFuncWithContext: client.Watch,
+			},
+			set:  func(obj any) { b.SetOther(obj.(*unstructured.Unstructured)) },
+			gone: func(obj any) { b.DeleteOther(obj.(*unstructured.Unstructured)) },
+		})
 	}
-	return nil
+	list := func(client cache.Getter, resource, namespace string) *cache.ListWatch {
+		return cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
+	}
+	core, devices := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
+	return append(kinds, []kind{
+		{name: "nodes", object: &v1.Node{}, source: list(core, "nodes", ""), onWorkloads: true, transform: trimNode,
+			set:  func(obj any) { b.SetNode(obj.(*v1.Node)) },
+			gone: func(obj any) { b.DeleteNode(obj.(*v1.Node).Name) }},
+		{name: "pods", object: &v1.Pod{}, source: list(core, "pods", namespace), onWorkloads: true, transform: trimPod,
+			set:  func(obj any) { b.SetPod(obj.(*v1.Pod)) },
+			gone: func(obj any) { b.DeletePod(obj.(*v1.Pod).UID) }},
+		{name: "podgroups", object: &schedulingv1alpha1.PodGroup{}, source: list(groups, "podgroups", namespace),
+			onWorkloads: true, transform: trim,
+			set: func(obj any) { b.SetPodGroup(obj.(*schedulingv1alpha1.PodGroup)) },
+			gone: func(obj any) {
+				b.DeletePodGroup(obj.(*schedulingv1alpha1.PodGroup).Namespace, obj.(*schedulingv1alpha1.PodGroup).Name)
+			}},
+		{name: "jobs", object: &batchv1.Job{}, source: list(client.BatchV1().RESTClient(), "jobs", namespace),
+			onWorkloads: true, transform: trim,
+			set:  func(obj any) { b.SetJob(obj.(*batchv1.Job)) },
+			gone: func(obj any) { b.DeleteJob(obj.(*batchv1.Job)) }},
+		{name: "resourceslices", object: &resourcev1.ResourceSlice{}, source: list(devices, "resourceslices", ""),
+			transform: trim,
+			set:       func(obj any) { b.SetSlice(obj.(*resourcev1.ResourceSlice)) },
+			gone:      func(obj any) { b.DeleteSlice(obj.(*resourcev1.ResourceSlice).Name) }},
+		{name: "resourceclaims", object: &resourcev1.ResourceClaim{}, source: list(devices, "resourceclaims", namespace),
+			transform: trim,
+			set:       func(obj any) { b.SetClaim(obj.(*resourcev1.ResourceClaim)) },
+			gone:      func(obj any) { b.DeleteClaim(obj.(*resourcev1.ResourceClaim).UID) }},
+		{name: "events", object: &v1.Event{}, transform: trimEvent,
+			source: cache.NewListWatchFromClient(core, "events", namespace,
+				fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
+			set: func(obj any) { b.AddWarning(warningOf(obj.(*v1.Event))) }, gone: func(any) {}},
+	}...), nil
 }
 
 // otherClient reads a kind, of one namespace if it has them.
@@ -135,4 +152,46 @@ func otherClient(client dynamic.Interface, r schema.GroupVersionResource, namesp
 		return client.Resource(r)
 	}
 	return client.Resource(r).Namespace(namespace)
+}
+
+// skipped says whether a kind is left out that could not be listed. One that is required is an error then; one that the
+// server does not serve has no objects.
+func (b *Book) skipped(kind string, required bool, err error) (bool, error) {
+	switch {
+	case err == nil:
+		return false, nil
+	case apierrors.IsNotFound(err) && !required:
+		return true, nil
+	case apierrors.IsForbidden(err) && !required:
+		b.LeaveOut(kind, command.OneLine(err))
+		return true, nil
+	}
+	return false, fmt.Errorf("listing %s: %w", kind, err)
+}
+
+// Read reads once what tells of the workloads of a namespace, or of all namespaces with "". Pods have to be readable;
+// what else is not is left out.
+func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the API client: %w", err)
+	}
+	kinds, err := b.readKinds(config, client, namespace)
+	if err != nil {
+		return err
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		if !k.onWorkloads {
+			continue
+		}
+		err := pager.New(k.source.ListWithContext).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+			k.set(obj)
+			return nil
+		})
+		if _, err := b.skipped(k.name, k.name == "pods", err); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,22 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/inputs"
 )
 
@@ -31,39 +22,14 @@ const (
 	unreachable = "API server"
 )
 
-// podGroups is the kind of PodGroups as a reader of them sees it.
-var podGroups = informers.CustomKind{
-	Resource:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
-	AddToScheme: schedulingv1alpha1.AddToScheme,
-	Object:      &schedulingv1alpha1.PodGroup{},
-	List:        &schedulingv1alpha1.PodGroupList{},
-	Reader:      "berth",
-	Unread:      "gangs are shown by their pods alone",
-}
-
-// kind is a kind that is watched.
-type kind struct {
-	name   string
-	object runtime.Object
-	source cache.ListerWatcher
-	// probe says whether the kind may be read; nil for a kind that is empty then.
-	probe func(context.Context) error
-	// required kinds make up the picture.
-	required  bool
-	transform cache.TransformFunc
-	set       func(obj any)
-	gone      func(obj any)
-}
-
 // Watcher keeps a book up to date by watching a cluster. It only reads.
 type Watcher struct {
 	*Book
 	// Progress, when set, is told of each kind that has been read, with the number of objects.
 	Progress func(kind string, objects int)
 
+	config  *rest.Config
 	client  kubernetes.Interface
-	kueue   dynamic.Interface
-	kinds   []kind
 	changed chan struct{}
 }
 
@@ -80,66 +46,7 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	groups, err := informers.NewCustomClient(config, podGroups)
-	if err != nil {
-		return nil, err
-	}
-	kueue, err := dynamic.NewForConfig(rest.CopyConfig(original))
-	if err != nil {
-		return nil, fmt.Errorf("making the client of Kueue's objects and of groups: %w", err)
-	}
-	w := &Watcher{Book: book, client: client, kueue: kueue, changed: make(chan struct{}, 1)}
-	one := metav1.ListOptions{Limit: 1}
-	core, resources := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
-	w.kinds = []kind{
-		{name: "nodes", object: &v1.Node{}, source: cache.NewListWatchFromClient(core, "nodes", "", fields.Everything()),
-			required:  true,
-			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Nodes().List(ctx, one); return err },
-			transform: trimNode,
-			set:       func(obj any) { book.SetNode(obj.(*v1.Node)) },
-			gone:      func(obj any) { book.DeleteNode(obj.(*v1.Node).Name) }},
-		{name: "pods", object: &v1.Pod{}, source: cache.NewListWatchFromClient(core, "pods", "", fields.Everything()),
-			required:  true,
-			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Pods("").List(ctx, one); return err },
-			transform: trimPod,
-			set:       func(obj any) { book.SetPod(obj.(*v1.Pod)) }, gone: func(obj any) { book.DeletePod(obj.(*v1.Pod).UID) }},
-		{name: "podgroups", object: &schedulingv1alpha1.PodGroup{}, source: informers.NewCustomListWatch(groups, podGroups),
-			transform: trim, set: func(obj any) { book.SetPodGroup(obj.(*schedulingv1alpha1.PodGroup)) },
-			gone: func(obj any) {
-				book.DeletePodGroup(obj.(*schedulingv1alpha1.PodGroup).Namespace, obj.(*schedulingv1alpha1.PodGroup).Name)
-			}},
-		{name: "resourceslices", object: &resourcev1.ResourceSlice{},
-			source: cache.NewListWatchFromClient(resources, "resourceslices", "", fields.Everything()),
-			probe: func(ctx context.Context) error {
-				_, err := client.ResourceV1().ResourceSlices().List(ctx, one)
-				return err
-			},
-			transform: trim,
-			set:       func(obj any) { book.SetSlice(obj.(*resourcev1.ResourceSlice)) },
-			gone:      func(obj any) { book.DeleteSlice(obj.(*resourcev1.ResourceSlice).Name) }},
-		{name: "resourceclaims", object: &resourcev1.ResourceClaim{},
-			source: cache.NewListWatchFromClient(resources, "resourceclaims", "", fields.Everything()),
-			probe: func(ctx context.Context) error {
-				_, err := client.ResourceV1().ResourceClaims("").List(ctx, one)
-				return err
-			},
-			transform: trim,
-			set:       func(obj any) { book.SetClaim(obj.(*resourcev1.ResourceClaim)) },
-			gone:      func(obj any) { book.DeleteClaim(obj.(*resourcev1.ResourceClaim).UID) }},
-		{name: "jobs", object: &batchv1.Job{},
-			source:    cache.NewListWatchFromClient(client.BatchV1().RESTClient(), "jobs", "", fields.Everything()),
-			probe:     func(ctx context.Context) error { _, err := client.BatchV1().Jobs("").List(ctx, one); return err },
-			transform: trim,
-			set:       func(obj any) { book.SetJob(obj.(*batchv1.Job)) },
-			gone:      func(obj any) { book.DeleteJob(obj.(*batchv1.Job)) }},
-		{name: "events", object: &v1.Event{},
-			source: cache.NewListWatchFromClient(core, "events", "",
-				fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
-			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Events("").List(ctx, one); return err },
-			transform: trimEvent,
-			set:       func(obj any) { book.AddWarning(warningOf(obj.(*v1.Event))) }, gone: func(any) {}},
-	}
-	return w, nil
+	return &Watcher{Book: book, config: original, client: client, changed: make(chan struct{}, 1)}, nil
 }
 
 // Changed receives a value after the cluster has changed.
@@ -154,26 +61,21 @@ func (w *Watcher) Start(ctx context.Context) error {
 		informer cache.Controller
 	}
 	var readers []reader
-	queues, err := w.otherKinds()
+	kinds, err := w.readKinds(w.config, w.client, metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}
-	for _, k := range append(queues, w.kinds...) {
-		if k.probe != nil {
-			err := k.probe(ctx)
-			switch {
-			case err == nil:
-			case apierrors.IsNotFound(err) && !k.required:
-				continue // the server does not serve it, so there are none
-			case apierrors.IsForbidden(err) && !k.required:
-				w.LeaveOut(k.name, command.OneLine(err))
-				continue
-			default:
-				return fmt.Errorf("listing %s: %w", k.name, err)
+	for i := range kinds {
+		k := &kinds[i]
+		_, err := k.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+		if skip, err := w.skipped(k.name, k.name == "nodes" || k.name == "pods", err); skip || err != nil {
+			if err != nil {
+				return err
 			}
+			continue
 		}
 		store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(&k), Transform: k.transform,
+			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(k), Transform: k.transform,
 		})
 		go informer.RunWithContext(ctx)
 		readers = append(readers, reader{k.name, store, informer})
@@ -188,31 +90,6 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	go w.probe(ctx)
 	return nil
-}
-
-// otherKinds are those that are read where the server has them.
-func (w *Watcher) otherKinds() ([]kind, error) {
-	resources, err := otherResources(w.client.Discovery())
-	var kinds []kind
-	for _, r := range resources {
-		client := w.kueue.Resource(r)
-		kinds = append(kinds, kind{
-			name: r.Resource, object: &unstructured.Unstructured{}, transform: trim,
-			source: &cache.ListWatch{
-				ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-					return client.List(ctx, options)
-				},
-				WatchFuncWithContext: client.Watch,
-			},
-			probe: func(ctx context.Context) error {
-				_, err := client.List(ctx, metav1.ListOptions{Limit: 1})
-				return err
-			},
-			set:  func(obj any) { w.SetOther(obj.(*unstructured.Unstructured)) },
-			gone: func(obj any) { w.DeleteOther(obj.(*unstructured.Unstructured)) },
-		})
-	}
-	return kinds, err
 }
 
 func (w *Watcher) handler(k *kind) cache.ResourceEventHandler {

@@ -199,7 +199,6 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.LostGPUHours = r.lostGPUHours
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Starts = r.samples, r.starts
-	out.WaitHistogram = histogram(r.podWaits)
 	out.PendingByReason, out.WaitByReason = c.pendingReasons(last), r.waitReasons()
 	out.Notes = append(out.Notes, c.notes()...)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
@@ -259,14 +258,6 @@ func summarize(waits []time.Duration) replayed.Waits {
 	at := func(percent int) float64 { return round(sorted[(len(sorted)*percent+99)/100-1].Seconds()) }
 	return replayed.Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95),
 		Max: at(100)}
-}
-
-func histogram(waits []time.Duration) []int {
-	buckets := make([]int, len(replayed.WaitBounds)+1)
-	for _, w := range waits {
-		buckets[sort.SearchFloat64s(replayed.WaitBounds, w.Seconds())]++
-	}
-	return buckets
 }
 
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

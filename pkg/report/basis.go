@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/tables"
 )
@@ -55,7 +56,7 @@ func (c *Comparison) Sides() []string {
 		held := mean(side, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
 		list = append(list, fmt.Sprintf(
 			"%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
-				"On both sides a share counts as what it asks for", whole, count(n, "such pod"), held, other))
+				"On both sides a share counts as what it asks for", whole, plural.Of(n, "such pod"), held, other))
 	}
 	if n := max(a.Gangs, b.Gangs); n > 0 && a.KnowsGangs != b.KnowsGangs {
 		single, side, other := "A", c.A, "B"
@@ -66,7 +67,7 @@ func (c *Comparison) Sides() []string {
 		list = append(list, fmt.Sprintf(
 			"%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them "+
 				"together. "+
-				"On both sides an incomplete gang counts as not allocated", single, count(n, "gang"), held, other))
+				"On both sides an incomplete gang counts as not allocated", single, plural.Of(n, "gang"), held, other))
 	}
 	return list
 }

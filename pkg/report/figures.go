@@ -141,20 +141,26 @@ func courseFigures(c *Comparison) []figure {
 	if lastX(of, c.A, c.B) == 0 || atOnce(c.A) && atOnce(c.B) {
 		return nil
 	}
+	course := " over time"
+	if c.Mode == replayed.ArrivalOrder {
+		course = " over arrived load"
+	}
 	var plots []figure
 	for _, plot := range []struct {
-		of   func(replayed.Sample) float64
-		make func(*Comparison) figure
-	}{{allocatedPercent, allocationFigure}, {strandedPercent, strandedFigure}, {dollarsPerHour, costFigure}} {
+		id, title, unit string
+		of              func(replayed.Sample) float64
+		top             float64
+		diagonal        bool
+	}{
+		{"allocation", "GPUs allocated", "% of the cluster", allocatedPercent, 100, c.Mode == replayed.ArrivalOrder},
+		{"stranded", "GPUs stranded", "% of the cluster", strandedPercent, 0, false},
+		{"cost", "Cost of nodes in use", "dollars an hour", dollarsPerHour, 0, false},
+	} {
 		if anyOf(c, func(r *replayed.Result) bool {
 			return slices.ContainsFunc(r.Samples, func(s replayed.Sample) bool { return plot.of(s) != 0 })
 		}) {
-			plots = append(plots, plot.make(c))
+			plots = append(plots, over(c, plot.id, plot.title+course, plot.unit, plot.of, plot.top, plot.diagonal))
 		}
-	}
-	if c.Mode == replayed.VirtualTime &&
-		anyOf(c, func(r *replayed.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
-		plots = append(plots, waitFigure(c))
 	}
 	return plots
 }
@@ -180,59 +186,4 @@ func lastX(x func(replayed.Sample) float64, sides ...Side) float64 {
 
 func anyOf(c *Comparison, is func(*replayed.Result) bool) bool {
 	return slices.ContainsFunc(c.A.Results, is) || slices.ContainsFunc(c.B.Results, is)
-}
-
-func allocationFigure(c *Comparison) figure {
-	if c.Mode == replayed.ArrivalOrder {
-		return over(c, "allocation", "GPUs allocated over arrived load", "% of the cluster", allocatedPercent, 100, true)
-	}
-	return over(c, "utilisation", "GPUs allocated over time", "% of the cluster", allocatedPercent, 100, false)
-}
-
-func strandedFigure(c *Comparison) figure {
-	title := "GPUs stranded over time"
-	if c.Mode == replayed.ArrivalOrder {
-		title = "GPUs stranded over arrived load"
-	}
-	return over(c, "stranded", title, "% of the cluster", strandedPercent, 0, false)
-}
-
-func costFigure(c *Comparison) figure {
-	title := "Cost of nodes in use over time"
-	if c.Mode == replayed.ArrivalOrder {
-		title = "Cost of nodes in use over arrived load"
-	}
-	return over(c, "cost", title, "dollars an hour", dollarsPerHour, 0, false)
-}
-
-func waitFigure(c *Comparison) figure {
-	labels := []string{"1 s", "10 s", "1 m", "5 m", "15 m", "1 h", "4 h", "1 d", "more"}
-	shares := func(results []*replayed.Result) []float64 {
-		sum, total := make([]float64, len(labels)), 0.0
-		for _, r := range results {
-			for i, n := range r.WaitHistogram {
-				sum[i] += float64(n)
-				total += float64(n)
-			}
-		}
-		for i := range sum {
-			if total > 0 {
-				sum[i] = 100 * sum[i] / total
-			}
-		}
-		return sum
-	}
-	b := svg.Bars{
-		ID: "waits", Title: "How long pods waited for a node", Labels: labels, A: shares(c.A.Results), B: shares(c.B.Results),
-		AxisLabel: "wait from arrival to binding, at most", Format: number,
-	}
-	b.Description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.A[0])),
-		number(round3(b.B[0])))
-	f := figure{Title: b.Title + ", % of pods", Caption: b.Description, Legend: true,
-		Head: []string{"wait at most", "A", "B"}}
-	for i, label := range labels {
-		f.Table = append(f.Table, []string{label, number(round3(b.A[i])), number(round3(b.B[i]))})
-	}
-	f.SVG = template.HTML(b.SVG()) //nolint:gosec // every text in it is escaped where it is written
-	return f
 }

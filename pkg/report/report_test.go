@@ -28,7 +28,6 @@ func result(config string, seed uint64, allocated, microDollars int64, placement
 		Basis:      replayed.TimeMean, Window: &replayed.Window{To: 7200, Until: replayed.LastArrival}, Jobs: 1,
 		Samples: []replayed.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1,
 			MicroDollarsPerHour: microDollars}},
-		WaitHistogram:   append([]int{1}, make([]int, len(replayed.WaitBounds))...),
 		PendingByReason: []replayed.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
 	}
 }
@@ -131,8 +130,8 @@ func TestThePageStandsAlone(t *testing.T) {
 		t.Error("text of the input is not escaped")
 	}
 	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
-	if len(plots) != 4 {
-		t.Errorf("%d plots, want 4", len(plots))
+	if len(plots) != 3 {
+		t.Errorf("%d plots, want 3", len(plots))
 	}
 	for _, plot := range plots {
 		if !strings.Contains(plot, "<title") || !regexp.MustCompile(`<desc [^>]*>[^<]{20,}</desc>`).MatchString(plot) {
@@ -207,9 +206,9 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 		plots       int
 		plotOfCosts bool
 	}{
-		{"all nodes have a price", 0, 4, true},
-		{"one node has none", 1, 4, true},
-		{"no node has one", 4, 3, false},
+		{"all nodes have a price", 0, 3, true},
+		{"one node has none", 1, 3, true},
+		{"no node has one", 4, 2, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	v := c.Verdict.lines(len(c.Seeds))
 	lines := []string{
 		"Verdict: " + v[0], "Wins:    " + v[1], "Losses:  " + v[2],
-		fmt.Sprintf("%s, %s, %s. %s", c.Input, modeWords(c.Mode), count(len(c.Seeds), "seed"), c.Basis()),
+		fmt.Sprintf("%s, %s, %s. %s", c.Input, modeWords(c.Mode), plural.Of(len(c.Seeds), "seed"), c.Basis()),
 	}
 	screen := tables.ScreenOf(w)
 	for i := range lines {
@@ -87,7 +87,7 @@ const mostWaits = 5
 func WriteResult(w io.Writer, r *replayed.Result) error {
 	screen := tables.ScreenOf(w)
 	t := tables.New(screen, tables.Column{}, tables.Column{})
-	t.Row("Nodes", fmt.Sprintf("%d with %s %s", r.Nodes, number(gpus(r.CapacityMilli)), gpuNoun(gpus(r.CapacityMilli))))
+	t.Row("Nodes", fmt.Sprintf("%d with %s", r.Nodes, quantity(gpus(r.CapacityMilli), "GPUs")))
 	pods := fmt.Sprint(r.Pods)
 	if r.Jobs > 0 { // a dump has none
 		pods += " in " + plural.Of(r.Jobs, "job")
@@ -172,13 +172,6 @@ func sideName(s Side) string {
 	return name + " (" + s.Profile + ")"
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // spread is the mean, and the range where there are several seeds that differ.
 func spread(s Stat, unit string, seeds int) string {
 	if seeds < 2 || s.Min == s.Max {
@@ -243,14 +236,6 @@ func verdict(r Row) string {
 	default:
 		return " mixed"
 	}
-}
-
-// gpuNoun follows a number of GPUs.
-func gpuNoun(gpus float64) string {
-	if gpus == 1 {
-		return "GPU"
-	}
-	return "GPUs"
 }
 
 // number writes three to five significant digits, without an exponent.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay/replayed"
 )
 
@@ -80,7 +81,7 @@ const mostNamed = 3
 // lines are the verdict in three lines: what it comes to, the largest wins and the largest losses.
 func (v Verdict) lines(seeds int) []string {
 	of := v.Better + v.Worse + v.Mixed + v.Same
-	sum := fmt.Sprintf("B is better than A in %d of %s and worse in %d", v.Better, count(of, "metric"), v.Worse)
+	sum := fmt.Sprintf("B is better than A in %d of %s and worse in %d", v.Better, plural.Of(of, "metric"), v.Worse)
 	switch {
 	case v.Better+v.Worse+v.Mixed == 0:
 		sum = "B does as well as A: no metric differs"

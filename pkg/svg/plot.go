@@ -1,5 +1,5 @@
-// Package svg draws plots: lines and bars over axes, as parts of a page or as a document of their own. How they look is
-// left to a style sheet, which knows their parts by class.
+// Package svg draws plots: lines over axes, as parts of a page. How they look is left to a style sheet, which knows their
+// parts by class.
 package svg
 
 import (
@@ -21,9 +21,7 @@ const (
 // Series is one line of a plot, with a range of values as a band around it.
 type Series struct {
 	// Class by which a style sheet colors it.
-	Class string
-	// Name in the legend of a document; a page has its own.
-	Name     string
+	Class    string
 	X, Y     []float64
 	Low, Top []float64
 }
@@ -32,26 +30,12 @@ type Series struct {
 type Axis struct {
 	Label    string
 	Min, Max float64
-	// Log spaces values by their ratios. Min is above 0 then.
-	Log bool
-	// Ticks are the values that are marked; about five round ones if it is nil.
-	Ticks  []float64
-	Format func(float64) string
+	Format   func(float64) string
 }
 
 // part is where a value lies along the axis, 0 to 1.
 func (a *Axis) part(v float64) float64 {
-	if a.Log {
-		return math.Log(v/a.Min) / math.Log(a.Max/a.Min)
-	}
 	return (v - a.Min) / (a.Max - a.Min)
-}
-
-func (a *Axis) ticks(n int) []float64 {
-	if a.Ticks != nil {
-		return a.Ticks
-	}
-	return ticks(a.Min, a.Max, n)
 }
 
 // Plot draws lines over axes. Title and Description are its text alternative.
@@ -70,22 +54,17 @@ func (p *Plot) py(v float64) float64 { return marginTop + innerHeight*(1-p.Y.par
 // SVG is the plot as an element of a page.
 func (p *Plot) SVG() string {
 	var b strings.Builder
-	open(&b, p.ID, p.Title, p.Description, plotHeight)
+	fmt.Fprintf(&b,
+		`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+		Width, plotHeight, p.ID, p.ID, p.ID, html.EscapeString(p.Title), p.ID, html.EscapeString(p.Description))
 	p.draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
 }
 
-// open begins an element of that height, with its text alternative.
-func open(b *strings.Builder, id, title, description string, height float64) {
-	fmt.Fprintf(b,
-		`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		Width, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))
-}
-
 func (p *Plot) draw(b *strings.Builder) {
 	gridY(b, &p.Y)
-	for _, v := range p.X.ticks(6) {
+	for _, v := range ticks(p.X.Min, p.X.Max, 6) {
 		x := p.px(v)
 		fmt.Fprintf(b,
 			`<line class="tickmark" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`,
@@ -108,7 +87,7 @@ func (p *Plot) draw(b *strings.Builder) {
 
 // gridY draws the lines across a plot and what they stand for.
 func gridY(b *strings.Builder, a *Axis) {
-	for _, v := range a.ticks(5) {
+	for _, v := range ticks(a.Min, a.Max, 5) {
 		y := marginTop + innerHeight*(1-a.part(v))
 		fmt.Fprintf(b,
 			`<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text class="tick" x="%g" y="%.1f" text-anchor="end">%s</text>`,

@@ -41,7 +41,7 @@ func (m *Model) layOut() []shownColumn {
 	}
 	for {
 		last := len(shown) - 1
-		over := gap*last - m.left()
+		over := gap*last - m.width
 		for _, c := range shown {
 			over += c.width
 		}
@@ -107,17 +107,17 @@ func (m *Model) drawList() []string {
 	heading := row(func(i int) string { return m.heading(i, m.columns[i]) })
 	if more := len(m.columns) - len(shown); more > 0 {
 		sign := fmt.Sprintf("  (+%s)", plural.Of(more, "column"))
-		if text.StringWidth(heading+sign) > m.left() {
+		if text.StringWidth(heading+sign) > m.width {
 			sign = " …"
 		}
 		heading += sign
 	}
-	lines := []string{bold + cut(heading, m.left()) + plain}
+	lines := []string{bold + cut(heading, m.width) + plain}
 	top := m.tops[m.tab]
 	for i := top; i < min(len(m.lines), top+m.rows()); i++ {
 		e := m.lines[i]
-		line := cut(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), m.left())
-		lines = append(lines, marked(line, i == m.cursors[m.tab], m.left()))
+		line := cut(row(func(c int) string { return strings.ReplaceAll(e.cells[c], "\n", " ") }), m.width)
+		lines = append(lines, marked(line, i == m.cursors[m.tab], m.width))
 	}
 	if len(m.lines) == 0 {
 		lines = append(lines, "none")
@@ -149,7 +149,7 @@ func fill(cell string, c shownColumn, last bool) string {
 
 // aboutHeight is how many lines are kept for what the chosen entry says.
 func (m *Model) aboutHeight() int {
-	if m.detail != nil || m.wide() || m.tab == tabMap || m.tab == tabNodes || m.height < roomForAbout {
+	if m.detail != nil || m.tab == tabMap || m.tab == tabNodes || m.height < roomForAbout {
 		return 0
 	}
 	return aboutLines

@@ -75,12 +75,10 @@ type detail struct {
 	back  *detail
 }
 
-// entry is a line that can be chosen.
+// entry is a line that can be chosen, with its cells as text.
 type entry struct {
+	overview.Row
 	cells []string
-	// kind, namespace and name say what it is about.
-	kind, namespace, name string
-	values                []any // for sorting
 }
 
 type (
@@ -233,15 +231,15 @@ func (m *Model) open() tea.Cmd {
 		return nil
 	}
 	e := m.lines[m.cursors[m.tab]]
-	switch e.kind {
-	case kindNode:
-		m.detail = m.podsOf(e.name)
+	switch e.Kind {
+	case overview.NodeKind:
+		m.detail = m.podsOf(e.Name)
 		return nil
-	case kindNamespace, kindQueue:
+	case overview.NamespaceKind, overview.QueueKind:
 		m.narrow(e)
 		return nil
 	}
-	return m.explain(e.kind, e.namespace, e.name)
+	return m.explain(e.Kind, e.Namespace, e.Name)
 }
 
 func (m *Model) explain(kind, namespace, name string) tea.Cmd {
@@ -251,7 +249,7 @@ func (m *Model) explain(kind, namespace, name string) tea.Cmd {
 	title := kind + " " + namespace + "/" + name
 	m.detail = &detail{title: title, lines: []string{"Reading the cluster and running its scheduler on the copy …"},
 		back: m.detail}
-	ctx, source, width := m.ctx, m.source, m.right()
+	ctx, source, width := m.ctx, m.source, m.width
 	return func() tea.Msg {
 		text, err := source.Explain(ctx, kind, namespace, name, width)
 		return explained{title, text, err}
@@ -267,7 +265,7 @@ func (m *Model) showExplanation(answer explained) {
 		answer.text = m.screen.Paint(tables.Red, answer.err.Error())
 	}
 	// Tables fit already; sentences do not.
-	text := tables.Screen{Width: m.right()}.Wrap(strings.TrimRight(answer.text, "\n"))
+	text := tables.Screen{Width: m.width}.Wrap(strings.TrimRight(answer.text, "\n"))
 	m.detail.lines = strings.Split(text, "\n")
 }
 
@@ -323,8 +321,8 @@ func (m *Model) keepChosen(change func()) {
 	change()
 	m.arrange()
 	if i := slices.IndexFunc(m.lines, func(e entry) bool {
-		return e.kind == chosen.kind && e.namespace == chosen.namespace && e.name == chosen.name
-	}); i >= 0 && chosen.kind != "" {
+		return e.Kind == chosen.Kind && e.Namespace == chosen.Namespace && e.Name == chosen.Name
+	}); i >= 0 && chosen.Kind != "" {
 		m.cursors[m.tab] = i
 	}
 }
@@ -339,7 +337,7 @@ func (m *Model) arrange() {
 	}
 	if by := m.sorted[m.tab]; by >= 0 && by < len(m.columns) {
 		slices.SortStableFunc(m.lines, func(x, y entry) int {
-			order := compareValues(x.values[by], y.values[by])
+			order := compareValues(x.Cells[by], y.Cells[by])
 			if m.descending[m.tab] {
 				return -order
 			}

@@ -90,8 +90,8 @@ func TestJobs(t *testing.T) {
  web    Deployment  Running   2/2     2  3 nodes, r1   1m  -
 
 Queues of Kueue
- Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed
- team/q  c                    1         0          2      8         0
+ Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed  Waiting
+ team/q  c                    1         0          2      8         0  train
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,12 +73,9 @@ func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHei
 // draw returns the lines of the screen.
 func (m *Model) draw() []string {
 	lines := m.header()
-	switch {
-	case m.wide():
-		lines = append(lines, m.besideEachOther(m.drawTab(), m.drawRight())...)
-	case m.detail != nil:
+	if m.detail != nil {
 		lines = append(lines, m.drawDetail()...)
-	default:
+	} else {
 		lines = append(lines, m.drawTab()...)
 	}
 	for len(lines) < m.height-1 {
@@ -114,11 +112,11 @@ func (m *Model) footer() string {
 
 func (m *Model) drawDetail() []string {
 	d := m.detail
-	lines := []string{bold + cut(d.title, m.right()) + plain}
+	lines := []string{bold + cut(d.title, m.width) + plain}
 	room := m.rows()
 	top := min(max(0, d.at-room+1), max(0, len(d.lines)-1))
 	for i := top; i < min(len(d.lines), top+room); i++ {
-		lines = append(lines, marked(cut(d.lines[i], m.right()), i == d.at, m.right()))
+		lines = append(lines, marked(cut(d.lines[i], m.width), i == d.at, m.width))
 	}
 	return lines
 }
@@ -147,7 +145,7 @@ func (m *Model) arrows() string {
 	}
 	below := m.tops[m.tab]+m.rows() < len(m.lines)
 	if m.tab == tabMap {
-		below = m.tops[tabMap]+m.rows()-1 < len(mapRows(m.mapNodes(), m.left()))
+		below = m.tops[tabMap]+m.rows()-1 < len(mapRows(m.mapNodes(), m.width))
 	}
 	if below {
 		arrows += "↓"
@@ -174,7 +172,7 @@ func (m *Model) mapNodes() []overview.Node {
 	nodes := make([]overview.Node, 0, len(m.lines))
 	shown := map[string]bool{}
 	for _, e := range m.lines {
-		shown[e.name] = true
+		shown[e.Name] = true
 	}
 	for _, n := range m.cluster.Nodes {
 		if shown[n.Name] {
@@ -190,9 +188,9 @@ func (m *Model) drawMap() []string {
 	cursor := m.cursors[tabMap]
 	var lines []string
 	at, chosenLine := 0, 0
-	for _, row := range mapRows(nodes, m.left()) {
+	for _, row := range mapRows(nodes, m.width) {
 		if row.title != "" {
-			lines = append(lines, bold+cut(row.title, m.left())+plain)
+			lines = append(lines, bold+cut(row.title, m.width)+plain)
 			continue
 		}
 		cells := make([]string, len(row.nodes))
@@ -202,7 +200,7 @@ func (m *Model) drawMap() []string {
 			}
 			at++
 		}
-		lines = append(lines, cut(strings.Join(cells, " "), m.left()))
+		lines = append(lines, cut(strings.Join(cells, " "), m.width))
 	}
 	top := &m.tops[tabMap]
 	room := m.rows() - 1
@@ -218,71 +216,45 @@ func (m *Model) drawMap() []string {
 			overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
 			overview.Roughly(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
 	}
-	return append(lines, cut(Legend, m.left()), cut(said, m.left()))
+	return append(lines, cut(Legend, m.width), cut(said, m.width))
 }
 
 // entries are the lines of the tab before they are filtered.
 func (m *Model) entries() ([]tables.Column, []entry) {
 	c := m.cluster
-	var list []entry
-	add := func(e entry, cells []any) {
-		e.values = cells
-		for _, cell := range cells {
-			e.cells = append(e.cells, fmt.Sprint(cell))
-		}
-		list = append(list, e)
+	jobs := c.Jobs
+	if m.scope != nil {
+		jobs = slices.DeleteFunc(slices.Clone(jobs), func(j overview.Job) bool { return !m.scope.has(&j) })
 	}
+	list := overview.List{}
 	switch m.tab {
 	case tabJobs:
-		for i := range c.Jobs {
-			j := &c.Jobs[i]
-			if m.scope != nil && !m.scope.has(j) {
-				continue
-			}
-			add(entry{kind: explainedKinds[j.Kind], namespace: j.Namespace, name: j.Name}, jobCells(j))
-		}
-		return jobColumns, list
+		list = overview.JobRows(jobs)
 	case tabQueue:
-		for i := range c.Queue {
-			w := &c.Queue[i]
-			add(entry{kind: "pod", namespace: w.Namespace, name: w.Pod}, queueCells(w))
-		}
-		return queueColumns, list
+		list = overview.QueueRows(c.Queue)
 	case tabGangs:
-		columns, cells := gangTable(c.Gangs)
-		for i := range c.Gangs {
-			g := &c.Gangs[i]
-			add(entry{kind: "podgroup", namespace: g.Namespace, name: g.Name}, cells(g))
-		}
-		return columns, list
+		list = overview.GangRows(c.Gangs)
 	case tabWarnings:
-		for i := range c.Warnings {
-			w := &c.Warnings[i]
-			e := entry{}
-			if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
-				e = entry{kind: "pod", namespace: w.Namespace, name: name}
-			}
-			add(e, warningCells(w, c.Taken))
-		}
-		return warningColumns, list
+		list = c.WarningRows()
 	case tabNamespaces:
-		for i := range c.Namespaces {
-			n := &c.Namespaces[i]
-			add(entry{kind: kindNamespace, name: n.Name}, namespaceCells(n, c.Jobs))
-		}
-		return namespaceColumns, list
+		list = c.NamespaceRows()
 	case tabKueue:
-		for i := range c.Queues {
-			q := &c.Queues[i]
-			add(entry{kind: kindQueue, namespace: q.Namespace, name: q.Name}, waitingCells(q, c.Jobs))
+		list = overview.KueueRows(c.Queues, c.Jobs)
+	default:
+		list = overview.NodeRows(c.Nodes)
+	}
+	entries := make([]entry, len(list.Rows))
+	for i, row := range list.Rows {
+		e := entry{Row: row, cells: make([]string, len(row.Cells))}
+		for k, cell := range row.Cells {
+			if node, ok := cell.(*overview.Node); ok {
+				cell = glyphs(m.screen, node.GPUs)
+			}
+			e.cells[k] = fmt.Sprint(cell)
 		}
-		return queuesWithWaiting, list
+		entries[i] = e
 	}
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		add(entry{kind: kindNode, name: n.Name}, nodeCells(m.screen, n))
-	}
-	return nodeColumns, list
+	return list.Columns, entries
 }
 
 // podLine is a pod of a node in one line.

@@ -72,8 +72,6 @@ type Result struct {
 
 	// Samples follow the replay; at most a few hundred.
 	Samples []Sample `json:"samples"`
-	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
-	WaitHistogram []int `json:"waitHistogram"`
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
 	Placements map[string]string `json:"placements,omitempty"`
 
@@ -180,6 +178,3 @@ type Sample struct {
 	NodesInUse          int     `json:"nodesInUse"`
 	Pending             int     `json:"pending"`
 }
-
-// WaitBounds are the upper bounds, in seconds, of the buckets of WaitHistogram; the last bucket has none.
-var WaitBounds = []float64{1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
