@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	componentconfig "k8s.io/component-base/config"
@@ -141,8 +142,7 @@ func (s *settings) run(ctx context.Context) error {
 	// What the plugins do in the background lasts until the last request is answered.
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	e, err := extender.New(background,
-		extender.Options{Component: configuration.Component, Profile: profile, API: api})
+	e, err := extender.New(background, configuration.Component, profile, api)
 	if err != nil {
 		return command.BadInput(fmt.Errorf("%s: %w", s.config, err))
 	}
@@ -151,21 +151,13 @@ func (s *settings) run(ctx context.Context) error {
 		return command.BadInput(err)
 	}
 	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String())
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	started := make(chan error, 1)
-	go func() {
-		err := e.Start(background)
-		if err != nil {
-			stop()
-		} else {
-			logger.Info("Seen the whole cluster")
-		}
-		started <- err
-	}()
-	err = server.Run(serving)
-	end()
-	err = errors.Join(err, <-started)
+	group, serving := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.Start(background) })
+	group.Go(func() error {
+		defer end()
+		return server.Run(serving)
+	})
+	err = group.Wait()
 	e.Close()
 	if ctx.Err() != nil {
 		return nil

@@ -38,15 +38,6 @@ import (
 	"berth.dev/berth/pkg/plugins"
 )
 
-// Options are what an extender is made from.
-type Options struct {
-	// Component is a validated configuration, and Profile the name of one of its profiles.
-	Component *schedulerconfig.KubeSchedulerConfiguration
-	Profile   string
-	// API is how the API server is reached.
-	API *rest.Config
-}
-
 // Extender decides about pods on request. Its methods may be called from any goroutine.
 type Extender struct {
 	api       *rest.Config
@@ -67,25 +58,27 @@ type Extender struct {
 	hurriedUntil atomic.Int64
 }
 
-// New makes an extender. It asks the network for nothing. The context ends what the plugins do in the background.
-func New(ctx context.Context, o Options) (*Extender, error) {
-	profile, err := reduce(o.Component, o.Profile)
+// New makes an extender from a profile of a validated configuration, for the API server that api reaches. It asks the
+// network for nothing. The context ends what the plugins do in the background.
+func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfiguration, name string,
+	api *rest.Config) (*Extender, error) {
+	profile, err := reduce(component, name)
 	if err != nil {
 		return nil, err
 	}
-	protobuf := rest.CopyConfig(o.API)
-	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes,
-		o.Component.ClientConnection.ContentType
+	protobuf := rest.CopyConfig(api)
+	protobuf.AcceptContentTypes, protobuf.ContentType = component.ClientConnection.AcceptContentTypes,
+		component.ClientConnection.ContentType
 	client, err := kubernetes.NewForConfig(protobuf)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(o.API)
+	dynamicClient, err := dynamic.NewForConfig(api)
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
 	e := &Extender{
-		api:      o.API,
+		api:      api,
 		factory:  scheduler.NewInformerFactory(client, 0, nil),
 		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
@@ -94,16 +87,16 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	}
 	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
 		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(scheme.Scheme, name) },
-		scheduler.WithComponentConfigVersion(o.Component.APIVersion),
+		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(protobuf),
 		scheduler.WithProfiles(*profile),
 		scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()),
-		scheduler.WithParallelism(o.Component.Parallelism),
+		scheduler.WithParallelism(component.Parallelism),
 		scheduler.WithNodeInfoSnapshot(e.snapshot),
 	)
 	if err != nil {
 		e.events.Shutdown()
-		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile,
+		return nil, fmt.Errorf("making the plugins of profile %s: %s", name,
 			strings.Join(strings.Fields(err.Error()), " "))
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
@@ -131,6 +124,7 @@ func (e *Extender) Start(ctx context.Context) error {
 		return fmt.Errorf("reading the cluster: %w", err)
 	}
 	e.synced.Store(true)
+	klog.FromContext(ctx).Info("Seen the whole cluster")
 	return nil
 }
 

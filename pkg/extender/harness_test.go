@@ -61,8 +61,7 @@ func newHarness(t testing.TB, config string, objects ...runtime.Object) *harness
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h.Extender, err = New(ctx, Options{Component: configuration.Component, Profile: profile,
-		API: h.api.RESTConfig()})
+	h.Extender, err = New(ctx, configuration.Component, profile, h.api.RESTConfig())
 	if err != nil {
 		cancel()
 		t.Fatal(err)

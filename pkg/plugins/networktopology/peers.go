@@ -97,9 +97,6 @@ func (p *peers) lose(pod *v1.Pod) { p.release(pod.UID) }
 
 // assume puts a pod on the node that was reserved for it.
 func (p *peers) assume(pod *v1.Pod, node string) {
-	if len(p.keysOf(pod)) == 0 {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.assumed[pod.UID] = node
