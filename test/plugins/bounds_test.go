@@ -25,7 +25,7 @@ const (
 // too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {
-		"GPUReader.fatal":      byAdmin,
+		"gpuSignals.fatal":     byAdmin,
 		"GPUSnapshot.faults":   byAnswer,
 		"GPUSnapshot.use":      byAnswer,
 		"PriceSnapshot.quotes": byAnswer,
@@ -189,10 +189,6 @@ var bounds = map[string]map[string]string{
 		"fleet.dirty": byNode, "fleet.parts": byNode, "ledger.byNode": byNode,
 		"ledger.byPod": byPod, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle,
 		"totals.nodes": byNode,
-	},
-	"pkg/plugins/ipreservation": {
-		"book.nominated": byPod, "calls.of": byPod, "noted.neverRan": byPod, "noted.profiles": byAdmin,
-		"noted.unseen": byPod,
 	},
 	"pkg/plugins/networktopology": {
 		"link.moved": oneCycle, "peers.assumed": byPod,
