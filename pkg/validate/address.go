@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// pool reads the addresses as the scheduler does. The API server does not see that a range is empty or that two
-// overlap.
+// pool reads the addresses as the scheduler does. The API server does not see that a range ends before it begins or
+// that two overlap.
 func (d *document) pool(p *networkv1alpha1.IPPool) {
 	_, problems := podview.AddressPool(p)
 	for _, problem := range problems {
