@@ -57,8 +57,9 @@ func TestTheSchedulerIsReachedOnlyWhenItsCertificateIsVerified(t *testing.T) {
 		"no authority": {host: address, want: "--scheduler-ca"},
 		"a name that the certificate is not for": {host: "localhost:" + port, file: file("other.crt", own),
 			want: "not localhost"},
-		"no file":                  {host: address, file: filepath.Join(dir, "absent"), want: "no such file"},
-		"a file of something else": {host: address, file: file("else.crt", []byte("x")), want: "unable to load root certificates"},
+		"no file": {host: address, file: filepath.Join(dir, "absent"), want: "no such file"},
+		"a file of something else": {host: address, file: file("else.crt", []byte("x")),
+			want: "unable to load root certificates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Ask(t.Context(), Reach(&test.api, test.host, test.file))

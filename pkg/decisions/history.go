@@ -1,6 +1,6 @@
-// Package decisions remembers why the scheduler chose the nodes that it chose: the last decisions with the points of the
-// chosen node and of those that came next, and with what these points stand for. They are kept in memory, in the words
-// of the plugins at that time, and are served with the scheduler's configuration.
+// Package decisions remembers why the scheduler chose the nodes that it chose: the last decisions with the points of
+// the chosen node and of those that came next, and with what these points stand for. They are kept in memory, in the
+// words of the plugins at that time, and are served with the scheduler's configuration.
 package decisions
 
 import (

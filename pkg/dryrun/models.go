@@ -41,8 +41,8 @@ func (s *Sources) mayUseGPU(pod *v1.Pod) bool {
 	return false
 }
 
-// onOneModel returns a plan like mixed on nodes of one model and those without GPUs; mixed itself if it is on one model,
-// or if no model has room for as many members.
+// onOneModel returns a plan like mixed on nodes of one model and those without GPUs; mixed itself if it is on one
+// model, or if no model has room for as many members.
 func (p *Planner) onOneModel(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
 	for _, model := range p.models(id, turn, mixed) {

@@ -39,8 +39,9 @@ func drawRequirement(t *rapid.T, key string) v1.NodeSelectorRequirement {
 			Operator: rapid.SampledFrom([]v1.NodeSelectorOperator{v1.NodeSelectorOpGt, v1.NodeSelectorOpLt}).Draw(t, "operator")}
 	}
 	return v1.NodeSelectorRequirement{Key: key,
-		Operator: rapid.SampledFrom([]v1.NodeSelectorOperator{v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn}).Draw(t, "operator"),
-		Values:   rapid.SliceOfNDistinct(rapid.SampledFrom(secrets), 1, 2, rapid.ID[string]).Draw(t, "values")}
+		Operator: rapid.SampledFrom([]v1.NodeSelectorOperator{v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn}).Draw(t,
+			"operator"),
+		Values: rapid.SliceOfNDistinct(rapid.SampledFrom(secrets), 1, 2, rapid.ID[string]).Draw(t, "values")}
 }
 
 func drawNode(t *rapid.T, name string) *v1.Node {
@@ -67,8 +68,10 @@ func drawPod(t *rapid.T, name string, nodes []*v1.Node) *v1.Pod {
 		NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
 			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{drawRequirement(t, key)}}}}},
 		PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-			TopologyKey: "topology.kubernetes.io/zone", Namespaces: []string{rapid.SampledFrom(secrets[:2]).Draw(t, "peers' namespace")},
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": rapid.SampledFrom(secrets).Draw(t, "peers")}}}}},
+			TopologyKey: "topology.kubernetes.io/zone",
+			Namespaces:  []string{rapid.SampledFrom(secrets[:2]).Draw(t, "peers' namespace")},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				"team": rapid.SampledFrom(secrets).Draw(t, "peers")}}}}},
 	}
 	if rapid.Bool().Draw(t, "tolerates") {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: "team", Value: rapid.SampledFrom(secrets).Draw(t, "tolerated")}}

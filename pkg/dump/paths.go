@@ -29,7 +29,8 @@ const (
 // goes before.
 var paths = rulesFor(map[rule]string{
 	hashName: `name namespace namespaces generateName uid podUID nodeName nominatedNodeName node nodeID volumeName
-		claimName storageClassName persistentVolumeName priorityClassName runtimeClassName resourceClaimName resourceClaimTemplateName
+		claimName storageClassName persistentVolumeName priorityClassName runtimeClassName resourceClaimName
+		resourceClaimTemplateName
 		deviceClassName podGroupName workloadName templateName parentCompositePodGroupName serviceName statefulSet
 		containerName containers pool device shareID counterSet volumeHandle pdName volumeID diskName diskURI iqn
 		targetPortal monitors license dataset reservedNodes hostIP image pod`,

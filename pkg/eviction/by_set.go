@@ -9,9 +9,9 @@ import (
 
 // setSearch looks for a cheap plan for a gang with sets.
 //
-// Which domain is the best for a set depends on those of the others, and all of them on who has gone. So all units go up
-// to a rank, the lowest with which all sets find domains; domains that cost less for each member are filled first. Then
-// units come back without which the sets find room as well.
+// Which domain is the best for a set depends on those of the others, and all of them on who has gone. So all units go
+// up to a rank, the lowest with which all sets find domains; domains that cost less for each member are filled first.
+// Then units come back without which the sets find room as well.
 type setSearch struct {
 	*search
 	answer *tree.Answer

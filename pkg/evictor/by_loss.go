@@ -64,9 +64,10 @@ func (l *byLoss) onNodes(stock preemption.Interface) preemption.Interface {
 	return &byLossOnNodes{stock, l}
 }
 
-// OrderedScoreFuncs compares budgets first, as the core does, which may exceed them, and then what is lost. Of nodes that
-// are alike it takes the first by name, and not whichever a map yields: a replay gives the same each time.
-func (n *byLossOnNodes) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
+// OrderedScoreFuncs compares budgets first, as the core does, which may exceed them, and then what is lost. Of nodes
+// that are alike it takes the first by name, and not whichever a map yields: a replay gives the same each time.
+func (n *byLossOnNodes) OrderedScoreFuncs(ctx context.Context,
+	victims map[string]*extenderv1.Victims) []func(string) int64 {
 	if n.losses.Loss.Limits.Unsaved == 0 {
 		return n.Interface.OrderedScoreFuncs(ctx, victims)
 	}

@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// beneficiary is the gang or the pod for which others are evicted. It is kept without its request: what all nodes say of
-// that is large, and soon out of date.
+// beneficiary is the gang or the pod for which others are evicted. It is kept without its request: what all nodes say
+// of that is large, and soon out of date.
 type beneficiary struct {
 	// name says for whom, in messages and as a key; id is the zero ID for a single pod.
 	name string

@@ -7,8 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// lowestPriorities keeps what priority the least important pod of each node has, for nodes that have not changed since. It is for
-// one goroutine.
+// lowestPriorities keeps what priority the least important pod of each node has, for nodes that have not changed since.
+// It is for one goroutine.
 type lowestPriorities struct{ nodes []lowest }
 
 // lowest is of a node in one state. Without pods, the priority is the highest there is.

@@ -26,9 +26,11 @@ func TestTheFirstPodOfWhichADecisionIsRememberedIsExplained(t *testing.T) {
 		want string
 	}{
 		{[]decisions.Subject{subject("p")}, "default/p bound Coscheduling left the pod no other node than a."},
-		{[]decisions.Subject{subject("x"), subject("q"), subject("p")}, "default/q bound b was the only node that was found to fit."},
+		{[]decisions.Subject{subject("x"), subject("q"), subject("p")},
+			"default/q bound b was the only node that was found to fit."},
 		{[]decisions.Subject{subject("x")}, "the scheduler remembers no decision about pod default/x: it keeps the last 10"},
-		{[]decisions.Subject{subject("x"), subject("y")}, "the scheduler remembers no decision about pod default/x and 1 other:"},
+		{[]decisions.Subject{subject("x"), subject("y")},
+			"the scheduler remembers no decision about pod default/x and 1 other:"},
 	} {
 		e, err := Past(list, tt.of...)
 		var got string

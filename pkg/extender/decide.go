@@ -92,9 +92,9 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]*
 	}
 }
 
-// judge returns a status for each node. It reports as well that no node passes and that this may be because the extender
-// is behind the scheduler. The question itself shows that in part: the scheduler asks about a node only where its own
-// filters let the pod pass.
+// judge returns a status for each node. It reports as well that no node passes and that this may be because the
+// extender is behind the scheduler. The question itself shows that in part: the scheduler asks about a node only where
+// its own filters let the pod pass.
 func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (statuses []*fwk.Status, behind bool,
 	err error) {
 	c, err := e.begin(ctx, pod)

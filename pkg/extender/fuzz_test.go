@@ -26,7 +26,7 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 		f.Add(seed.verb, []byte(seed.body))
 	}
 	nodes, pods := world()
-	h := newHarness(f, plain, shared("shared", 2), newPod("new", "", 1, nil))
+	h := newHarness(f, shared("shared", 2), newPod("new", "", 1, nil))
 	for _, node := range nodes {
 		h.add(f, node)
 	}

@@ -49,13 +49,13 @@ func load(t testing.TB, config string) *schedulerconfig.Configuration {
 }
 
 // newHarness starts an extender, which has seen these objects when it returns.
-func newHarness(t testing.TB, config string, objects ...runtime.Object) *harness {
+func newHarness(t testing.TB, objects ...runtime.Object) *harness {
 	t.Helper()
 	h := &harness{api: memapi.New()}
 	for _, o := range objects {
 		h.add(t, o)
 	}
-	configuration := load(t, config)
+	configuration := load(t, plain)
 	profile, err := configuration.Profile("")
 	if err != nil {
 		t.Fatal(err)

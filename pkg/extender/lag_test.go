@@ -31,7 +31,7 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, plain, tc.before...)
+			h := newHarness(t, tc.before...)
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
@@ -48,7 +48,7 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 
 func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain)
+	h := newHarness(t)
 	ask := func(ctx context.Context) (time.Duration, error) {
 		started := time.Now()
 		statuses, err := h.Filter(ctx, newPod("new", "", 1, nil), []string{"unknown"})
@@ -74,7 +74,7 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 	t.Parallel()
 	node := gpuNode("n", 4, nil)
-	h := newHarness(t, plain, node, shared("s", 1), newPod("old", "n", 2, nil))
+	h := newHarness(t, node, shared("s", 1), newPod("old", "n", 2, nil))
 	memory := newPod("memory", "", 1, map[string]string{"berth.dev/gpu-memory-min": "90Gi"})
 	otherModel := newPod("model", "", 3, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})
 	hami := newPod("hami", "", 0, nil)

@@ -72,7 +72,7 @@ func world() (nodes []*v1.Node, pods []*v1.Pod) {
 func newWorld(t *testing.T) (*harness, []*v1.Node) {
 	t.Helper()
 	nodes, pods := world()
-	h := newHarness(t, plain, objects(nodes, pods)...)
+	h := newHarness(t, objects(nodes, pods)...)
 	return h, nodes
 }
 
@@ -112,7 +112,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 // The devices of a pod on such a node would have to be chosen when it is bound.
 func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain, shared("shared", 2), gpuNode("whole", 2, nil))
+	h := newHarness(t, shared("shared", 2), gpuNode("whole", 2, nil))
 	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
 		statuses, err := h.Filter(t.Context(), pod, []string{"shared"})
 		if err != nil {

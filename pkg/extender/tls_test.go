@@ -135,7 +135,7 @@ func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
 
 func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain)
+	h := newHarness(t)
 	a := newAuthority(t)
 	a.leaf(t, "server")
 	address := h.serve(t, Serving{CertFile: a.file("server.crt"), KeyFile: a.file("server.key")})
@@ -202,7 +202,7 @@ func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
 
 func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain)
+	h := newHarness(t)
 	a := newAuthority(t)
 	a.leaf(t, "server")
 	a.leaf(t, "other")

@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// unassigned keeps pods with GPUs off nodes that share them: the devices of every pod there have to be chosen when it is
-// bound, and the stock scheduler does not do it.
+// unassigned keeps pods with GPUs off nodes that share them: the devices of every pod there have to be chosen when it
+// is bound, and the stock scheduler does not do it.
 type unassigned struct {
 	keys  *gpuview.Keys
 	nodes *informers.ByNode[atomic.Pointer[gpuview.Node]]

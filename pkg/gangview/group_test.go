@@ -87,7 +87,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			volcano + "{minMember: 4, networkTopology: {mode: soft, highestTierName: example.com/rack}}",
 			gang.Minimum{Total: 4}, "", "example.com/rack", ""},
 		{"sub-groups count as pods",
-			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, matchLabelKeys: [part]}]}",
+			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
+				"matchLabelKeys: [part]}]}",
 			gang.Minimum{Total: 4}, "", "",
 			"not followed: subGroupPolicy: the number of pods counts, not in which sub-group they are"},
 		{"a group of KAI",

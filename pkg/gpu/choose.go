@@ -106,8 +106,8 @@ func indices(set uint64) []int {
 	return out
 }
 
-// OccupyWhole marks used devices as taken. Which they are is not known: the best connected set is what the device plugin
-// prefers.
+// OccupyWhole marks used devices as taken. Which they are is not known: the best connected set is what the device
+// plugin prefers.
 func (inv *Inventory) OccupyWhole(used int) {
 	used = min(used, inv.FreeWhole())
 	if devices, share, ok := Choose(inv, &Request{Count: used, Milli: WholeMilli}); ok {

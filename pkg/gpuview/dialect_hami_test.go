@@ -244,8 +244,8 @@ func TestEnforcementIsSaid(t *testing.T) {
 	}
 }
 
-// TestASharedNodeIsNotHAMis tells a pod its GPUs on a shared node without HAMi: nothing there would read or remove what is
-// written for HAMi's device plugin.
+// TestASharedNodeIsNotHAMis tells a pod its GPUs on a shared node without HAMi: nothing there would read or remove what
+// is written for HAMi's device plugin.
 func TestASharedNodeIsNotHAMis(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()

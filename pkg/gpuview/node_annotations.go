@@ -160,8 +160,8 @@ type Link struct {
 	Name string
 }
 
-// EncodeLinks is the value of GPULinksKey. Pairs that are connected through the system only are left out: they are what a
-// reader assumes.
+// EncodeLinks is the value of GPULinksKey. Pairs that are connected through the system only are left out: they are what
+// a reader assumes.
 func EncodeLinks(links []Link) (string, error) {
 	entries := [][3]any{}
 	for _, l := range links {

@@ -162,9 +162,9 @@ func (a *Agent) write(ctx context.Context, value *string) (written bool, err err
 	return err == nil, err
 }
 
-// Alive returns an error when nvidia-smi has failed for too long. A container is given the driver when it is created: one
-// that was created before the driver was installed or replaced never sees the new driver, and a restart cures that. No
-// restart cures a driver that hangs.
+// Alive returns an error when nvidia-smi has failed for too long. A container is given the driver when it is created:
+// one that was created before the driver was installed or replaced never sees the new driver, and a restart cures that.
+// No restart cures a driver that hangs.
 func (a *Agent) Alive() error {
 	since := a.failing.Load()
 	if failing := time.Since(time.Unix(0, since)); since != 0 && failing >= failsAfter {

@@ -53,7 +53,7 @@ func TestTheAnnotationFollowsTheLinks(t *testing.T) {
 		{"an answer that makes no sense", "GPU0\n", true, links, 1},
 		{"GPUs that are connected through the system", "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n", false,
 			`{"links":[]}`, 2},
-		{"one GPU", "\tGPU0\nGPU0\t X \n", false, "", 3},
+		{"one GPU", "\tGPU0\n" + "GPU0\t X \n", false, "", 3},
 	} {
 		says(step.says)
 		if err := a.publish(t.Context()); (err != nil) != step.fails {

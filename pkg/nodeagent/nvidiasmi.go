@@ -26,9 +26,9 @@ var errHangs = errors.New("the driver hangs")
 // errTooLong ends a command that prints without end.
 var errTooLong = fmt.Errorf("more than %d bytes", maxOutput)
 
-// ask returns what nvidia-smi, at a path or of that name in the PATH, prints of the GPUs' connections. It comes with the
-// driver, hangs where the driver hangs, and prints errors among its output. A process that waits for a hung driver cannot
-// be killed: then ask does not return, so that no second one is started beside it.
+// ask returns what nvidia-smi, at a path or of that name in the PATH, prints of the GPUs' connections. It comes with
+// the driver, hangs where the driver hangs, and prints errors among its output. A process that waits for a hung driver
+// cannot be killed: then ask does not return, so that no second one is started beside it.
 func ask(ctx context.Context, path string, timeout time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -32,12 +32,13 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 		"dgx-a100": {8, map[string]int{"NV12": 28}, nil},
 		"dgx-h100": {8, map[string]int{"NV18": 28}, nil},
 		"4-a100-pcie-bridges": {4, map[string]int{"NV12": 2, "SYS": 4},
-			[]gpuview.Link{{0, 1, "NV12"}, {2, 3, "NV12"}, {1, 2, "SYS"}}},
+			[]gpuview.Link{{A: 0, B: 1, Name: "NV12"}, {A: 2, B: 3, Name: "NV12"}, {A: 1, B: 2, Name: "SYS"}}},
 		"2-sockets-pcie": {8, map[string]int{"PIX": 4, "PXB": 4, "NODE": 4, "SYS": 16}, []gpuview.Link{
-			{0, 1, "PIX"}, {0, 2, "PXB"}, {4, 6, "NODE"}, {6, 7, "PIX"}, {3, 4, "SYS"},
+			{A: 0, B: 1, Name: "PIX"}, {A: 0, B: 2, Name: "PXB"}, {A: 4, B: 6, Name: "NODE"}, {A: 6, B: 7, Name: "PIX"},
+			{A: 3, B: 4, Name: "SYS"},
 		}},
 		"single":      {1, nil, nil},
-		"mig-columns": {4, map[string]int{"NODE": 2, "SYS": 4}, []gpuview.Link{{0, 1, "NODE"}}},
+		"mig-columns": {4, map[string]int{"NODE": 2, "SYS": 4}, []gpuview.Link{{A: 0, B: 1, Name: "NODE"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

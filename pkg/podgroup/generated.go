@@ -79,7 +79,7 @@ func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record)
 // handleCreateResult draws conclusions from the result of creating a PodGroup.
 func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
 	err error) (again time.Duration, _ error) {
-	why := ""
+	var why string
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		r.refused = 0

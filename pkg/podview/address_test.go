@@ -73,7 +73,8 @@ func TestAddressPool(t *testing.T) {
 	for says, bad := range map[string]*networkv1alpha1.IPPool{
 		"a pool needs addresses":    pool(),
 		"spec.subnets[0].ranges[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.9-10.0.0.1"}}),
-		"has addresses in common with 10.0.0.1-10.0.0.1 of subnets[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.1"}},
+		"has addresses in common with 10.0.0.1-10.0.0.1 of subnets[0]": pool(
+			networkv1alpha1.Subnet{Ranges: []string{"10.0.0.1"}},
 			networkv1alpha1.Subnet{Ranges: []string{"10.0.0.0/24"}}),
 	} {
 		got, problems := AddressPool(bad)

@@ -18,8 +18,9 @@ func TestTable(t *testing.T) {
 		want    MicroDollars
 		unknown bool
 	}{
-		"of equal weights the earlier counts":                 {labels: map[string]string{"type": "big"}, want: 8 * Dollar},
-		"the heavier rule counts":                             {labels: map[string]string{"type": "big", "zone": "far"}, want: 5 * Dollar},
+		"of equal weights the earlier counts": {labels: map[string]string{"type": "big"}, want: 8 * Dollar},
+		"the heavier rule counts": {labels: map[string]string{"type": "big", "zone": "far"},
+			want: 5 * Dollar},
 		"a node that no rule states a price for has none":     {labels: map[string]string{"type": "small"}, unknown: true},
 		"a node without labels has none and does not trip us": {labels: nil, unknown: true},
 	} {

@@ -126,7 +126,8 @@ func (g *Gate) AllowsBackfill(pod *v1.Pod) bool {
 	return gangview.MayBackfill(g.Members.Group(g.Members.ID(pod)), pod)
 }
 
-// RunTime returns how long the pod runs by what is declared of it, or at the most by its limits; 0 if that is not known.
+// RunTime returns how long the pod runs by what is declared of it, or at the most by its limits; 0 if that is not
+// known.
 func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	id := g.Members.ID(pod)
 	if id == (gang.ID{}) {

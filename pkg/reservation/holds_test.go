@@ -185,18 +185,21 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 		wide    bool
 		refused bool
 	}{
-		"a pod that is gone by then":                  {pod: pod("short", "30m", "4")},
-		"a pod that is not":                           {pod: pod("long", "3h", "4"), refused: true},
-		"a pod that is gone at that very moment":      {pod: pod("hour", "1h", "4"), refused: true},
-		"a pod that says nothing":                     {pod: pod("silent", "", "4"), refused: true},
-		"a pod that is ended by then":                 {pod: limited},
-		"a member of a gang that is gone by then":     {pod: member("short")},
-		"a member of a gang that says nothing":        {pod: member("silent"), refused: true},
-		"a pod for which the rest suffices":           {pod: pod("long", "3h", "4"), wide: true},
-		"a pod for which it does not":                 {pod: pod("long", "3h", "5"), wide: true, refused: true},
-		"a pod beside one that is gone by then":       {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "1h", "4"), 30)}},
-		"a pod beside one that stays":                 {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "3h", "4"), 30)}, refused: true},
-		"a pod beside one that has outlived its word": {wide: true, pod: pod("long", "3h", "4"), there: []*v1.Pod{runs(pod("r", "20m", "4"), 30)}, refused: true},
+		"a pod that is gone by then":              {pod: pod("short", "30m", "4")},
+		"a pod that is not":                       {pod: pod("long", "3h", "4"), refused: true},
+		"a pod that is gone at that very moment":  {pod: pod("hour", "1h", "4"), refused: true},
+		"a pod that says nothing":                 {pod: pod("silent", "", "4"), refused: true},
+		"a pod that is ended by then":             {pod: limited},
+		"a member of a gang that is gone by then": {pod: member("short")},
+		"a member of a gang that says nothing":    {pod: member("silent"), refused: true},
+		"a pod for which the rest suffices":       {pod: pod("long", "3h", "4"), wide: true},
+		"a pod for which it does not":             {pod: pod("long", "3h", "5"), wide: true, refused: true},
+		"a pod beside one that is gone by then": {wide: true, pod: pod("long", "3h", "4"),
+			there: []*v1.Pod{runs(pod("r", "1h", "4"), 30)}},
+		"a pod beside one that stays": {wide: true, pod: pod("long", "3h", "4"),
+			there: []*v1.Pod{runs(pod("r", "3h", "4"), 30)}, refused: true},
+		"a pod beside one that has outlived its word": {wide: true, pod: pod("long", "3h", "4"),
+			there: []*v1.Pod{runs(pod("r", "20m", "4"), 30)}, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

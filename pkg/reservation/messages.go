@@ -58,8 +58,8 @@ func (m *message) Of(id gang.ID) (message string, nodes []string, start *schedul
 	return m.message, m.nodes, m.start
 }
 
-// word says what is kept, what it lacks, and when the gang starts if that is known. last is the pod that has to end last
-// for that, if one has, and outlived a pod that the gang waited for and that did not end by its word.
+// word says what is kept, what it lacks, and when the gang starts if that is known. last is the pod that has to end
+// last for that, if one has, and outlived a pod that the gang waited for and that did not end by its word.
 func word(kept *reserve.Choice, last, outlived *v1.Pod, end, now time.Time) said {
 	on := map[string]bool{}
 	for _, place := range kept.Places {

@@ -137,7 +137,8 @@ func TestWhatIsSaidOfWhatIsKept(t *testing.T) {
 		"a start that has come": {kept: reserve.Choice{Pods: 1, Start: now}, last: pod,
 			want: "2 nodes reserved, on which pods are about to end"},
 		"a pod that outlives its word": {kept: reserve.Choice{Pods: 1}, outlived: pod,
-			want: "2 nodes reserved, on which at least 1 pod has to end first; job on x was to end at 11:58:00 UTC and still runs"},
+			want: "2 nodes reserved, on which at least 1 pod has to end first; " +
+				"job on x was to end at 11:58:00 UTC and still runs"},
 	} {
 		test.kept.Places = places
 		got := word(&test.kept, test.last, test.outlived, at(-2), now)

@@ -16,14 +16,14 @@ const (
 	paceMost = time.Second
 	// paceShort is the length of a plan that delays no other, by the mean of the last few of a namespace.
 	paceShort = 10 * time.Millisecond
-	// pacePatience is how long the gang whose turn it is is waited for.
+	// pacePatience is how long others wait for the gang whose turn it is.
 	pacePatience = time.Second
 )
 
 // Pace decides which gangs plan next where plans take long. Every plan is made in a scheduling cycle, and while a
-// hundred new gangs plan, no other pod is scheduled. So the gangs of a namespace whose plans have lately taken much time
-// stand in line. Of all that stand in line one plans at a time, after a rest that is half as long as the last plan;
-// namespaces take turns. Gangs of other namespaces are not held back.
+// hundred new gangs plan, no other pod is scheduled. So the gangs of a namespace whose plans have lately taken much
+// time stand in line. Of all that stand in line one plans at a time, after a rest that is half as long as the last
+// plan; namespaces take turns. Gangs of other namespaces are not held back.
 //
 // The zero Pace is ready for use. It is safe for concurrent use.
 type Pace struct {

@@ -43,8 +43,8 @@ func declared(object string, of metav1.Object) (time.Duration, *wellknown.BadVal
 	return d, nil
 }
 
-// RunTime reads how long the pod runs by what it, or its PodGroup, which may be nil, declares, or at the most by a limit
-// of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
+// RunTime reads how long the pod runs by what it, or its PodGroup, which may be nil, declares, or at the most by a
+// limit of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
 func RunTime(pod *v1.Pod, group metav1.Object, limit time.Duration) time.Duration {
 	run := expected(pod, group)
 	for _, most := range []time.Duration{limit, time.Duration(kueueSeconds(pod)) * time.Second,
@@ -64,8 +64,8 @@ func expected(pod *v1.Pod, group metav1.Object) time.Duration {
 	return run
 }
 
-// EndOf returns when a pod that is bound and has this run time, 0 if that is not known, ends. It is not known of one that
-// has outlived its word, for which the time is that at which it was to end.
+// EndOf returns when a pod that is bound and has this run time, 0 if that is not known, ends. It is not known of one
+// that has outlived its word, for which the time is that at which it was to end.
 func EndOf(pod *v1.Pod, run time.Duration, now time.Time) (at time.Time, known bool) {
 	began, ran := started(pod)
 	switch {

@@ -43,9 +43,9 @@ func endOf(history model.Matrix) (model.Time, bool) {
 	return 0, false
 }
 
-// decodeFaults returns the faults by node, in order of GPU: GPUs that came to have a fatal code, at that time, and those
-// whose row remap has failed, as last seen at the time asked, the scheduler's time of the query. It holds at most one
-// fault for a GPU and XID, the latest.
+// decodeFaults returns the faults by node, in order of GPU: GPUs that came to have a fatal code, at that time, and
+// those whose row remap has failed, as last seen at the time asked, the scheduler's time of the query. It holds at most
+// one fault for a GPU and XID, the latest.
 func decodeFaults(history model.Matrix, asked time.Time, fatal map[int]bool, from origin) (map[string][]Fault, int) {
 	end, ok := endOf(history)
 	if !ok {

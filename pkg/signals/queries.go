@@ -80,10 +80,10 @@ func newQueries(hostLabels []string, matchLabels map[string]string) queries {
 	return q
 }
 
-// use brings, for each GPU, the busiest of its series: one GPU has several when it is cut into MIG instances or when the
-// exporter writes one for each pod that shares it. It adds up the memory of the MIG instances of a GPU, each taken once
-// however many pods share it. An instant query stamps its values with the time of the query, so the time of the oldest
-// sample on each host is asked for as well.
+// use brings, for each GPU, the busiest of its series: one GPU has several when it is cut into MIG instances or when
+// the exporter writes one for each pod that shares it. It adds up the memory of the MIG instances of a GPU, each taken
+// once however many pods share it. An instant query stamps its values with the time of the query, so the time of the
+// oldest sample on each host is asked for as well.
 func (q queries) use() string {
 	memory := func(metric string) string {
 		perInstance := aggregate("max", append(q.gpuLabels(), labelInstance), inRange(q.selector(metric), maxMemoryMiB))

@@ -1,5 +1,5 @@
-// Package svg draws plots: lines over axes, as parts of a page. How they look is left to a style sheet, which knows their
-// parts by class.
+// Package svg draws plots: lines over axes, as parts of a page. How they look is left to a style sheet, which knows
+// their parts by class.
 package svg
 
 import (

@@ -22,8 +22,8 @@ type Set struct {
 	Prefer []int
 	// Need counts by class the members that have to find a place for the set to be whole, More those that may.
 	Need, More []int
-	// Alone is set if no other such set may have the domain of Level. The roomiest domain is tried first then: nothing else
-	// of the kind comes into what is left of it.
+	// Alone is set if no other such set may have the domain of Level. The roomiest domain is tried first then: nothing
+	// else of the kind comes into what is left of it.
 	Alone bool
 	// Held is the domain of Level in which members of the set are already, None if there are none.
 	Held int

@@ -1,8 +1,8 @@
 // Package yamldoc reads files of YAML and JSON documents with the lines of what is in them.
 //
 // It splits a file into documents, follows paths to parts of them, and holds them against Go types: every unknown field
-// and every value of a wrong type, with its line. The checks of files, the sandbox and explain call it. It knows nothing
-// of what the documents are about.
+// and every value of a wrong type, with its line. The checks of files, the sandbox and explain call it. It knows
+// nothing of what the documents are about.
 package yamldoc
 
 import (

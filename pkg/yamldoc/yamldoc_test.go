@@ -95,7 +95,8 @@ func TestAFileIsSplitIntoItsDocuments(t *testing.T) {
 func TestEveryFaultOfADocumentIsFound(t *testing.T) {
 	t.Parallel()
 	var doc yaml.Node
-	const file = "name: [a]\nitems:\n- &small {size: 1.5}\n- {size: 3, colour: red}\nlable: x\nmore:\n- <<: *small\n- *small\n"
+	const file = "name: [a]\nitems:\n- &small {size: 1.5}\n- {size: 3, colour: red}\nlable: x\nmore:\n" +
+		"- <<: *small\n- *small\n"
 	if err := yaml.Unmarshal([]byte(file), &doc); err != nil {
 		t.Fatal(err)
 	}

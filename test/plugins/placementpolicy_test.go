@@ -185,7 +185,8 @@ func TestABrokenPolicySaysSoAndRefuses(t *testing.T) {
 		const broken = `compliance: {rules: [{name: r, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.lables.size() > 0"}}]}`
 		const refusal = "node(s) for which rule r of placement policy p cannot be evaluated"
 		g := govern(t, specs{"p": broken}, twoPools()...)
-		if diff := cmp.Diff(map[string]string{"a": refusal, "b": refusal}, g.Cycle(t, ofTenant("p").Obj()).Reasons()); diff != "" {
+		got := g.Cycle(t, ofTenant("p").Obj()).Reasons()
+		if diff := cmp.Diff(map[string]string{"a": refusal, "b": refusal}, got); diff != "" {
 			t.Errorf("reasons (-want +got):\n%s", diff)
 		}
 		if got := g.Cycle(t, objects.Pod("other").Obj()).Totals(); len(got) != 2 {
@@ -196,7 +197,8 @@ func TestABrokenPolicySaysSoAndRefuses(t *testing.T) {
 		if len(conditions) != 1 || conditions[0].Status != "False" {
 			t.Fatalf("conditions %v", conditions)
 		}
-		for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'", "are refused"} {
+		for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'",
+			"are refused"} {
 			if !strings.Contains(conditions[0].Message, part) {
 				t.Errorf("%q does not say %q", conditions[0].Message, part)
 			}

@@ -164,7 +164,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 			t.Errorf("the chart does not render with the image of %s of the registry: %v\n%.3000s", name, err, rendered)
 		}
 	}
-	if n := strings.Count(string(d.read(t, "install.yaml")), "image: registry.example/you/berth-scheduler@sha256:abc\n"); n != 1 {
+	const image = "image: registry.example/you/berth-scheduler@sha256:abc\n"
+	if n := strings.Count(string(d.read(t, "install.yaml")), image); n != 1 {
 		t.Errorf("install.yaml names the image of the scheduler %d times, want once", n)
 	}
 

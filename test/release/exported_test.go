@@ -131,8 +131,8 @@ var rare = map[string]bool{
 	"berth_field_pruned":                true,
 }
 
-// testExportedMetrics asks the scheduler for what rules and dashboards use, and holds all that it exports of Berth against
-// the reference.
+// testExportedMetrics asks the scheduler for what rules and dashboards use, and holds all that it exports of Berth
+// against the reference.
 func testExportedMetrics(t *testing.T, w *guarded) {
 	files := fstest.MapFS{"objects.yaml": {Data: []byte(measured)}}
 	if _, err := sandbox.CreateFiles(t.Context(), w.Config, metav1.NamespaceDefault, files, "objects.yaml"); err != nil {

@@ -132,7 +132,7 @@ func report(out *replayed.Result, jobs []trace.Job, weights []float64) {
 	}
 	slices.Sort(gangs)
 	last := len(gangs) - 1
-	fmt.Printf("| gangs | mean wait | p50 | p95 | max | others | by GPUs | allocated | told | error p50 | p95 | CPU a pod |\n"+
+	fmt.Fprintf(os.Stdout, "| gangs | mean wait | p50 | p95 | max | others | by GPUs | allocated | told | error p50 | p95 | CPU a pod |\n"+
 		"|---|---|---|---|---|---|---|---|---|---|---|---|\n| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f%% | %d | "+
 		"%.1f | %.1f | %.1f ms |\n", len(gangs), sum/float64(len(gangs)), gangs[last/2], gangs[last*95/100], gangs[last],
 		others/float64(all), weighted/gpus, out.AllocatedPercent, out.ToldStartError.Count, out.ToldStartError.P50/60,

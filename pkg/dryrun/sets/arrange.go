@@ -10,8 +10,8 @@ import (
 )
 
 // Arrange finds the order in which to fill the domains of the sets that are in no other but the gang, unless each has
-// one alone: as few of the wider ones as possible. Paths holds the wider domains of nodes, the first required ones those of all members; held
-// counts the members on nodes.
+// one alone: as few of the wider ones as possible. Paths holds the wider domains of nodes, the first required ones
+// those of all members; held counts the members on nodes.
 func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, need int) {
 	c.Order = map[int][]int{}
 	outer := map[int][]int{}

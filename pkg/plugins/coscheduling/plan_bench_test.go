@@ -60,7 +60,8 @@ func planOnce(b *testing.B, nodes, members int, distinct bool) time.Duration {
 	}
 	api := memapi.New()
 	simulation.ServeCustomKinds(api, nil)
-	if err := simulation.Fill(api, objects, func(obj runtime.Object) runtime.Object { return obj.DeepCopyObject() }); err != nil {
+	copied := func(obj runtime.Object) runtime.Object { return obj.DeepCopyObject() }
+	if err := simulation.Fill(api, objects, copied); err != nil {
 		b.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(b.Context())

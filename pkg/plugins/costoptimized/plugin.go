@@ -3,8 +3,8 @@
 // A pod's cost on a node is what the placement adds to the bill: its share of the node's price where the node runs
 // anyway, all of it where the pod alone would keep the node, the price of GPUs that it makes useless to others, and the
 // loss to interruptions that is to be expected. Spot nodes are open only to pods that tolerate them, by annotation,
-// node selector, toleration or the profile's args. A node without a known price ranks in the middle or last, as the args
-// say, and never as free.
+// node selector, toleration or the profile's args. A node without a known price ranks in the middle or last, as the
+// args say, and never as free.
 package costoptimized
 
 import (

@@ -30,7 +30,8 @@ var (
 	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
 		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descStranded = metrics.NewDesc("berth_gpu_stranded",
-		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.", []string{"model"}, nil,
+		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.",
+		[]string{"model"}, nil,
 		metrics.ALPHA, "")
 	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
 		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")

@@ -17,7 +17,8 @@ import (
 var ownStages embed.FS
 
 // allStages returns what becomes of nodes and pods in a sandbox, where nothing is executed, by what the stages are for:
-// pods run as soon as they are bound, end as they are told, and go away when they are deleted; nodes renew their leases.
+// pods run as soon as they are bound, end as they are told, and go away when they are deleted; nodes renew their
+// leases.
 func allStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	texts := []string{fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady}
 	names, err := fs.Glob(ownStages, "*.yaml")
