@@ -1,6 +1,10 @@
 package policy
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"unique"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // Marks say of each node set of a Set whether a node is in it, a byte for each. They are a string, so that nodes in the
 // same sets are found by comparing it. Empty Marks are those of a node that is not known, which may be in any set.
@@ -38,5 +42,6 @@ func (s *Set) MarksOf(node *v1.Node) Marks {
 			marks[i] = outside
 		}
 	}
-	return Marks(marks)
+	// Nodes in the same sets share their marks: a cycle that asks thousands of nodes finds them in the processor's cache.
+	return Marks(unique.Make(string(marks)).Value())
 }
