@@ -30,6 +30,7 @@ var bounds = map[string]map[string]string{
 		"GPUSnapshot.use":      byAnswer,
 		"PriceSnapshot.quotes": byAnswer,
 		"figures.byNode":       byAnswer,
+		"largestReading":       inSource,
 		"origin.nodes":         byNode,
 	},
 	"pkg/gpuview": {

@@ -141,8 +141,8 @@ func TestNearNodesScoreHigher(t *testing.T) {
 func TestPlannedSiblingsCountAndAssumedOnes(t *testing.T) {
 	t.Parallel()
 	const group = "scheduling.x-k8s.io/pod-group"
-	r := topologyRig(t, nil, zones())
 	member, sibling := talker("p", "").Label(group, "g").Obj(), talker("q", "").Label(group, "g").Obj()
+	r := topologyRig(t, nil, zones(), sibling)
 	first, err := r.snapshot.NodeInfos().Get("z1-r1-a")
 	if err != nil {
 		t.Fatal(err)
