@@ -81,6 +81,17 @@ func (s *GPUSnapshot) Faults(node string, now time.Time) []Fault {
 	return active
 }
 
+// CountFaults returns how many faults count at the time now, by node; nodes without any are left out.
+func (s *GPUSnapshot) CountFaults(now time.Time) map[string]int {
+	counts := map[string]int{}
+	for node := range s.faults {
+		if n := len(s.Faults(node, now)); n > 0 {
+			counts[node] = n
+		}
+	}
+	return counts
+}
+
 // coverage returns how many of the nodes have a sample that counts, and the time of the newest, zero if there is none.
 func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest time.Time) {
 	for _, node := range nodes {

@@ -65,10 +65,14 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	return &Plugin{
+	p := &Plugin{
 		handle: handle, settings: s, cluster: c, signals: reader,
 		lastChange: &atomic.Pointer[nodeChange]{},
-	}, nil
+	}
+	if reader != nil {
+		go p.retryAfterFaults(ctx, handle.SharedInformerFactory().Core().V1().Pods().Informer().GetStore())
+	}
+	return p, nil
 }
 
 // Name returns the plugin's name.
