@@ -15,10 +15,9 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 
-	"berth.dev/berth/pkg/binding"
-	"berth.dev/berth/pkg/fence"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/process"
 )
 
 // setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with a client that writes
@@ -60,7 +59,7 @@ func fenceIn(config *schedulerserverconfig.Config) {
 	if config.LeaderElection == nil {
 		return
 	}
-	f := fence.New(config.LeaderElection.RenewDeadline)
+	f := process.NewFence(config.LeaderElection.RenewDeadline)
 	informers.Elected(func() bool { return f.Check() == nil })
 	config.LeaderElection.Lock = f.Lock(config.LeaderElection.Lock)
 	config.KubeConfig = f.Guarded(config.KubeConfig)
@@ -102,7 +101,7 @@ func newWriter(config *restclient.Config) (clientset.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return binding.Sure(client), nil
+	return process.SureBindings(client), nil
 }
 
 func newClient(config *restclient.Config) (clientset.Interface, error) {

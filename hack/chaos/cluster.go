@@ -23,8 +23,6 @@ import (
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
-	"berth.dev/berth/pkg/sandbox/port"
 )
 
 const (
@@ -137,7 +135,7 @@ func startCluster(ctx context.Context, o options) (_ *cluster, err error) {
 	c.running.Go(func() { c.load.run(ctx) })
 	c.running.Go(func() { c.watchGangs(ctx) })
 	for number := range 2 {
-		at, err := port.Reserve(0)
+		at, err := sandbox.ReservePort(0)
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +165,8 @@ func (c *cluster) connect(seed uint64) (err error) {
 	if c.proxy, err = newProxy(server.Host, seed); err != nil {
 		return err
 	}
-	keys, kubeconfig := pki.Dir(sandbox.Layout(c.box.Dir()).PKI()), filepath.Join(c.dir, "scheduler.kubeconfig")
-	if err := keys.WriteKubeconfig(kubeconfig, "https://"+c.proxy.address(), pki.Scheduler); err != nil {
+	keys, kubeconfig := sandbox.Layout(c.box.Dir()).Keys(), filepath.Join(c.dir, "scheduler.kubeconfig")
+	if err := keys.WriteKubeconfig(kubeconfig, "https://"+c.proxy.address(), sandbox.KeyScheduler); err != nil {
 		return err
 	}
 	config, err := schedulerConfig(kubeconfig)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // disaster is a kind of fault that is done to the cluster.
@@ -156,9 +155,9 @@ func (c *cluster) disarm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := pki.Dir(layout.PKI())
-	tls, err := transport.TLSInfo{CertFile: keys.Cert(pki.EtcdClient), KeyFile: keys.Key(pki.EtcdClient),
-		TrustedCAFile: keys.Cert(pki.CA)}.ClientConfig()
+	keys := layout.Keys()
+	tls, err := transport.TLSInfo{CertFile: keys.Cert(sandbox.KeyEtcdClient), KeyFile: keys.Key(sandbox.KeyEtcdClient),
+		TrustedCAFile: keys.Cert(sandbox.KeyCA)}.ClientConfig()
 	if err != nil {
 		return fmt.Errorf("reading the keys of etcd: %w", err)
 	}

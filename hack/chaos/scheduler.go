@@ -17,8 +17,6 @@ import (
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
-	"berth.dev/berth/pkg/sandbox/port"
 )
 
 // The lease is shorter than the shipped 15 s, so that a run does not consist of waiting for it.
@@ -34,7 +32,7 @@ var leading = regexp.MustCompile(`(?m)^leader_election_master_status\{.*\} 1$`)
 // replica is one scheduler process, which has to be started again when it ends.
 type replica struct {
 	number int
-	at     *port.Reservation
+	at     *sandbox.Port
 	cmd    *exec.Cmd
 	exited chan struct{}
 	starts int
@@ -66,7 +64,7 @@ func schedulerConfig(kubeconfig string) ([]byte, error) {
 // startReplica starts a scheduler in the place of one that has ended, if there was one.
 func (c *cluster) startReplica(r *replica) error {
 	layout := sandbox.Layout(c.box.Dir())
-	keys := pki.Dir(layout.PKI())
+	keys := layout.Keys()
 	log, err := os.OpenFile(filepath.Join(c.dir, fmt.Sprintf("scheduler-%d.log", r.number)),
 		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -77,8 +75,8 @@ func (c *cluster) startReplica(r *replica) error {
 	cmd := exec.Command(filepath.Join(filepath.Dir(c.binary), "berth-scheduler"),
 		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", r.at.Number),
-		"--tls-cert-file="+keys.Cert(pki.Server), "--tls-private-key-file="+keys.Key(pki.Server), "--client-ca-file="+
-			keys.Cert(pki.CA),
+		"--tls-cert-file="+keys.Cert(sandbox.KeyServer), "--tls-private-key-file="+keys.Key(sandbox.KeyServer), "--client-ca-file="+
+			keys.Cert(sandbox.KeyCA),
 		// What it serves of itself is asked for while the API server is gone.
 		"--authorization-always-allow-paths=/metrics,/readyz,/debug/pprof/*",
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,

@@ -16,7 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 const gpus v1.ResourceName = "nvidia.com/gpu"
@@ -44,7 +44,7 @@ func newWorld() *world {
 		placed: map[string]*v1.Pod{}, pending: map[string]*v1.Pod{}, woken: map[string]bool{},
 		kept: map[string]*capacity.Kept{}, mayEnter: func(*v1.Pod) bool { return false }}
 	w.index = capacity.New(func(v1.ResourceName) bool { return false },
-		func(*v1.Pod) *profiles.Traits { return profiles.AllTraits })
+		func(*v1.Pod) *process.Traits { return process.AllTraits })
 	holds := Holds{State: func() any { return w.held }, Against: func(pod *v1.Pod) []*capacity.Kept {
 		if w.mayEnter(pod) {
 			return nil

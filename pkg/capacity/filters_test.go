@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // filtering is a profile with some filters; fit compares requests.
@@ -106,7 +106,7 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			set := &profiles.Set{}
+			set := &process.Profiles{}
 			set.Add(theFilters(t, &tc.args, tc.without))
 			x := New(unclaimed, set.Traits)
 			x.Feed.SetNode(tc.node)

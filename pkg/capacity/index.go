@@ -10,7 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Index is a rough count of the free capacity of every node, fed by informers. For each live shape of pods it knows how
@@ -36,7 +36,7 @@ type Feed struct{ *book }
 type book struct {
 	mu sync.Mutex
 	// filters returns the filters that decide where the pod may be.
-	filters   func(*v1.Pod) *profiles.Traits
+	filters   func(*v1.Pod) *process.Traits
 	resources resources
 	nodes     nodes
 	pods      boundPods
@@ -109,7 +109,7 @@ type nodeEntry struct {
 
 // New returns an index without nodes. claimed reports whether a device class hands out a resource, filters returns the
 // filters that decide where a pod may be; they must not call the index.
-func New(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *profiles.Traits) *Index {
+func New(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *process.Traits) *Index {
 	x := &book{
 		filters:   filters,
 		resources: resources{claimed: claimed, index: map[v1.ResourceName]int{}},

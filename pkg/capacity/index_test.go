@@ -14,15 +14,15 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 func unclaimed(v1.ResourceName) bool { return false }
 
-func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
+func allFilters(*v1.Pod) *process.Traits { return process.AllTraits }
 
 func shapeOf(pod *v1.Pod) ShapeKey {
-	return keyOf(asksOf(pod, profiles.AllTraits.Compares), describeRule(pod, profiles.AllTraits.Rules))
+	return keyOf(asksOf(pod, process.AllTraits.Compares), describeRule(pod, process.AllTraits.Rules))
 }
 
 func gpuNode(name string, gpus string) *st.NodeWrapper {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // verdict says whether pods with a placement rule may be on a node, whatever they request, and if not why.
@@ -30,7 +30,7 @@ const (
 type placementRule struct {
 	description string
 	holders     int
-	checks      profiles.Checks
+	checks      process.Checks
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
@@ -38,7 +38,7 @@ type placementRule struct {
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, checks profiles.Checks, description string, nodes []*nodeEntry) *placementRule {
+func newPlacementRule(pod *v1.Pod, checks process.Checks, description string, nodes []*nodeEntry) *placementRule {
 	r := &placementRule{
 		description: description,
 		checks:      checks,
@@ -68,24 +68,24 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	switch {
 	case node == nil:
 		return absent
-	case r.checks&profiles.ChecksCordon != 0 && node.Spec.Unschedulable &&
+	case r.checks&process.ChecksCordon != 0 && node.Spec.Unschedulable &&
 		!r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
 		return cordoned
-	case r.checks&profiles.ChecksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
+	case r.checks&process.ChecksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
 		return misnamed
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		if r.checks&profiles.ChecksTaints != 0 &&
+		if r.checks&process.ChecksTaints != 0 &&
 			(t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
 			return tainted
 		}
 	}
 	// An affinity that cannot be read rules nothing out here: a cycle of the pod reports it.
-	if ok, err := r.affinity.Match(node); r.checks&profiles.ChecksAffinity != 0 && err == nil && !ok {
+	if ok, err := r.affinity.Match(node); r.checks&process.ChecksAffinity != 0 && err == nil && !ok {
 		return unselected
 	}
-	if r.checks&profiles.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
+	if r.checks&process.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
 		return failing
 	}
 	return admitted

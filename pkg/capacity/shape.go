@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
@@ -67,7 +67,7 @@ func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
 }
 
 // describeRule writes what decides on which nodes a pod may be, whatever it requests.
-func describeRule(pod *v1.Pod, checks profiles.Checks) []byte {
+func describeRule(pod *v1.Pod, checks process.Checks) []byte {
 	var w shapeWriter
 	w.number(int64(checks))
 	w.text(pod.Spec.NodeName)

@@ -15,7 +15,7 @@ import (
 	sampling "berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun/account"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
@@ -43,7 +43,7 @@ type traits struct {
 	class   string
 	info    *framework.PodInfo
 	Profile framework.Framework
-	filters *profiles.Traits
+	filters *process.Traits
 	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
 	reserves bool
 	// members is how many there are of the class.
@@ -76,7 +76,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	d := t.run
 	first := t.State == nil
 	t.Pod = pod
-	if profiles.HasVolumes(pod) {
+	if process.HasVolumes(pod) {
 		t.volumes = d.storage.Provisions(pod)
 	}
 	state := framework.NewCycleState()

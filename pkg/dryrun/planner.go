@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -53,7 +53,7 @@ type Sources struct {
 	GangOf   func(*v1.Pod) gang.ID
 	Pod      func(gang.Ref) *v1.Pod
 	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
-	Profiles *profiles.Set
+	Profiles *process.Profiles
 	Capacity *capacity.Index
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.

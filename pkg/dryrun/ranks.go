@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/ranks"
 )
 
@@ -91,7 +91,7 @@ func tiedToNodes(of *Class, pod *v1.Pod) bool {
 	if !of.reserves {
 		return false
 	}
-	return profiles.HasVolumes(pod) || slices.ContainsFunc(pod.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool {
+	return process.HasVolumes(pod) || slices.ContainsFunc(pod.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool {
 		name, _, err := resourceclaim.Name(pod, &c)
 		if err != nil || name == nil {
 			return false

@@ -20,7 +20,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
 )
@@ -29,7 +29,7 @@ import (
 // search runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the
 // profile's filters what was found, on the few nodes that it concerns.
 type Evictor struct {
-	Profiles *profiles.Set
+	Profiles *process.Profiles
 	Members  *members.Directory
 	Capacity *capacity.Index
 	Ledger   *gang.Ledger

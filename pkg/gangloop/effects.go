@@ -14,7 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Executor does what the ledger asks for: it wakes pods, lets go those that wait, or sends them back.
@@ -22,7 +22,7 @@ type Executor struct {
 	// Plugin is the name of the plugin that members wait for.
 	Plugin   string
 	Cycles   *gang.Cycles
-	Profiles *profiles.Set
+	Profiles *process.Profiles
 	Members  *members.Directory
 	// Lost is told of members of started gangs that have lost their node.
 	Lost func(gang.Loss)

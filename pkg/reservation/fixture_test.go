@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 const gpu = v1.ResourceName("nvidia.com/gpu")
@@ -21,7 +21,7 @@ func testMembers() *members.Directory {
 	return &members.Directory{Policy: &gangview.OwnerPolicy{}, Groups: cache.NewStore(cache.MetaNamespaceKeyFunc)}
 }
 
-func testFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
+func testFilters(*v1.Pod) *process.Traits { return process.AllTraits }
 
 // testIndex is an index without resources that device classes hand out.
 func testIndex() *capacity.Index {

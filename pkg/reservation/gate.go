@@ -14,12 +14,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/runview"
 )
 
@@ -31,7 +30,7 @@ type Gate struct {
 	// Members knows the gangs of pods.
 	Members *members.Directory
 	// Filters returns the filters that decide where the pod may be.
-	Filters func(*v1.Pod) *profiles.Traits
+	Filters func(*v1.Pod) *process.Traits
 	// Limit returns after what time the controller of a member ends it, 0 if it does not or that is not known.
 	Limit func(*v1.Pod) time.Duration
 	// Away are the pods that were turned away.
@@ -138,12 +137,12 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a
 // node.
-func (g *Gate) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Planned {
+func (g *Gate) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []process.Planned {
 	view := g.view.Load()
 	if view == nil || podview.BelongsToNode(pod) {
 		return nil
 	}
-	var planned []clusterwide.Planned
+	var planned []process.Planned
 	binds := g.binding(pod)
 	for node, kept := range view.byNode {
 		for i := range kept {
@@ -153,11 +152,11 @@ func (g *Gate) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Plann
 				if o.Member != "" {
 					key = string(o.Member)
 				}
-				planned = append(planned, clusterwide.Planned{Pod: o.Info.GetPod(), Key: key, Node: node})
+				planned = append(planned, process.Planned{Pod: o.Info.GetPod(), Key: key, Node: node})
 			}
 		}
 	}
-	slices.SortFunc(planned, func(a, b clusterwide.Planned) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(planned, func(a, b process.Planned) int { return cmp.Compare(a.Key, b.Key) })
 	return planned
 }
 

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -135,11 +135,11 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	p := &Holds{Gate: Gate{Members: testMembers()}}
 	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
-		traits := *profiles.AllTraits
+		traits := *process.AllTraits
 		if ignored {
 			traits.HasRoom = func(*v1.Pod, fwk.NodeInfo) bool { return true }
 		}
-		p.Gate.Filters = func(*v1.Pod) *profiles.Traits { return &traits }
+		p.Gate.Filters = func(*v1.Pod) *process.Traits { return &traits }
 		if _, refused := p.Gate.Refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}

@@ -18,8 +18,8 @@ func (d Layout) Kubeconfig() string { return filepath.Join(string(d), "kubeconfi
 // Logs is the folder of the log files.
 func (d Layout) Logs() string { return filepath.Join(string(d), "logs") }
 
-// PKI is the folder of keys and certificates.
-func (d Layout) PKI() string { return filepath.Join(string(d), "pki") }
+// Keys is the folder of keys and certificates.
+func (d Layout) Keys() Keys { return Keys(filepath.Join(string(d), "pki")) }
 
 // Etcd is etcd's data folder.
 func (d Layout) Etcd() string { return filepath.Join(string(d), "etcd") }
@@ -127,7 +127,7 @@ func (d Layout) clean() error {
 // contents lists all that a sandbox writes, but for the lock file.
 func (d Layout) contents() []string {
 	return []string{
-		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(),
+		d.Kubeconfig(), d.Logs(), string(d.Keys()), d.Etcd(), d.Nodes(), d.SchedulerConfig(),
 		d.SchedulerKubeconfig(),
 		d.state(), d.state() + ".new",
 	}

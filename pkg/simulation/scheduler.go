@@ -17,9 +17,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
@@ -89,7 +89,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// is synced; Berth's own plugins have the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
-	sched, err := scheduler.New(starting, binding.Sure(client), informers, dynamicInformers,
+	sched, err := scheduler.New(starting, process.SureBindings(client), informers, dynamicInformers,
 		s.Events,
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),

@@ -11,7 +11,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/retry"
 )
 
@@ -50,8 +50,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list, queue := New(), retry.NewQueue()
-			free := capacity.New(func(v1.ResourceName) bool { return false }, (&profiles.Set{}).Traits)
-			list.Capacity, list.Profiles = free, &profiles.Set{}
+			free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
+			list.Capacity, list.Profiles = free, &process.Profiles{}
 			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
 			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
 			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",

@@ -14,7 +14,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // MinResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths
@@ -45,7 +45,7 @@ func Lack(profile framework.Framework, id gang.ID, pg *schedulingv1alpha1.PodGro
 	nodes []fwk.NodeInfo) Missing {
 	m, wanted := Missing{Of: id}, MinResources(pg)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if profiles.Claimed(profile, name) {
+		if process.Claimed(profile, name) {
 			continue
 		}
 		free := freeOn(nodes, name)

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 )
 
 // describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
@@ -59,7 +59,7 @@ type List struct {
 	Capacity *capacity.Index
 	Pod      func(gang.Ref) *v1.Pod
 	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
-	Profiles *profiles.Set
+	Profiles *process.Profiles
 	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
 	// Kept returns what the gang may not use of what is free, because it is kept for others.
 	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
@@ -161,9 +161,9 @@ func (l *List) acquire(pod *v1.Pod, i int, known *Gang) capacity.ShapeKey {
 	return known.Shapes[i].Shape
 }
 
-func needsOf(pod *v1.Pod, filters *profiles.Traits) Needs {
+func needsOf(pod *v1.Pod, filters *process.Traits) Needs {
 	var n Needs
-	if profiles.HasVolumes(pod) {
+	if process.HasVolumes(pod) {
 		n |= NeedsVolumes
 	}
 	if filters.Claims(pod) {

@@ -84,7 +84,7 @@ var bounds = map[string]map[string]string{
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
 	},
-	"pkg/profiles": {
+	"pkg/process": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
 	},
 	"pkg/retry": {

@@ -21,8 +21,6 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
-	"berth.dev/berth/pkg/sandbox/port"
 )
 
 // Contender is a scheduler that is measured, or a way to configure it.
@@ -67,13 +65,13 @@ func (b *Bed) StartScheduler(c Contender) *Process {
 	file := filepath.Join(dir, "config.yaml")
 	b.writeConfig(file, c.Config)
 	// What the scheduler says of itself is read without credentials, under the certificate of the control plane.
-	keys := pki.Dir(sandbox.Layout(b.box.Dir()).PKI())
-	transport := rig.Must(rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: keys.Cert(pki.CA)}}))
+	keys := sandbox.Layout(b.box.Dir()).Keys()
+	transport := rig.Must(rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: keys.Cert(sandbox.KeyCA)}}))
 	log := rig.Must(os.Create(filepath.Join(dir, "log")))
 	defer func() { _ = log.Close() }()
-	at := rig.Must(port.Reserve(0))
+	at := rig.Must(sandbox.ReservePort(0))
 	args := []string{"--config=" + file, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(at.Number),
-		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
+		"--tls-cert-file=" + keys.Cert(sandbox.KeyServer), "--tls-private-key-file=" + keys.Key(sandbox.KeyServer),
 		"--authorization-always-allow-paths=/metrics"}
 	if len(c.Gates) > 0 {
 		args = append(args, "--feature-gates="+strings.Join(c.Gates, ","))

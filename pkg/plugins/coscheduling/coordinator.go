@@ -21,7 +21,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/retry"
@@ -36,7 +36,7 @@ type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
 	members  *members.Directory
-	profiles *profiles.Set
+	profiles *process.Profiles
 	headroom *capacity.Index
 	holds    *reservation.Holds
 	effects  *gangloop.Executor
@@ -78,7 +78,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
-		profiles: &profiles.Set{}}
+		profiles: &process.Profiles{}}
 	inbox := gangloop.NewInbox()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.told.status.Enqueue(id)
@@ -87,7 +87,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.told.status = podgroup.New(&c.told.leader, c.groupSource())
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
-		return profile != nil && profiles.Claimed(profile, name)
+		return profile != nil && process.Claimed(profile, name)
 	}, c.traits)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Filters: c.profiles.Traits,
 		Limit: c.ownerLimit}}
@@ -108,7 +108,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 }
 
 // traits are those of the profile that schedules the pod.
-func (c *coordinator) traits(pod *v1.Pod) *profiles.Traits {
+func (c *coordinator) traits(pod *v1.Pod) *process.Traits {
 	t := c.profiles.Traits(pod)
 	if c.members.Has(pod) {
 		return t.OfMembers()

@@ -18,15 +18,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun/account"
-	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -75,11 +74,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
 	c.planner.Network = func(profile string) *podview.NetworkLevels {
-		return network.Of(factory, profile).Levels()
+		return process.NetworkOf(factory, profile).Levels()
 	}
 	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
 	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }
-	wide, err := clusterwide.Of(factory)
+	wide, err := process.BookOf(factory)
 	if err != nil {
 		return err
 	}

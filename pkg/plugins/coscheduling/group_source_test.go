@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 func TestWhoWaitsByATimeout(t *testing.T) {
 	t.Parallel()
-	c := &coordinator{profiles: &profiles.Set{}, settings: settings{classes: queueClasses{order: sla.NewOrder([]sla.Class{
+	c := &coordinator{profiles: &process.Profiles{}, settings: settings{classes: queueClasses{order: sla.NewOrder([]sla.Class{
 		{Name: "timed", Timeout: time.Minute}, {Name: "patient"},
 	}, nil)}}}
 	c.profiles.Add(named{name: "ours"})

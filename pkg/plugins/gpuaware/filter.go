@@ -28,7 +28,7 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 // PreFilterExtensions returns nil: PreFilter keeps nothing that depends on other pods.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// CountsOnNodes implements clusterwide.NodeCounter.
+// CountsOnNodes implements process.NodeCounter.
 func (*Plugin) CountsOnNodes() {}
 
 // Filter refuses nodes that cannot serve the pod's GPU request now, with one reason.

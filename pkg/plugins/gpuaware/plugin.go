@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -40,14 +40,14 @@ type Plugin struct {
 }
 
 var (
-	_ fwk.PreFilterPlugin     = &Plugin{}
-	_ fwk.FilterPlugin        = &Plugin{}
-	_ fwk.ScorePlugin         = &Plugin{}
-	_ fwk.ReservePlugin       = &Plugin{}
-	_ fwk.PreBindPlugin       = &Plugin{}
-	_ fwk.SignPlugin          = &Plugin{}
-	_ fwk.EnqueueExtensions   = &Plugin{}
-	_ clusterwide.NodeCounter = &Plugin{}
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.ScorePlugin       = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.PreBindPlugin     = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+	_ process.NodeCounter   = &Plugin{}
 )
 
 // New makes the plugin for one profile.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/binding"
+	"berth.dev/berth/pkg/process"
 )
 
 // boundKey keeps a pod that turned out to be bound.
@@ -33,9 +33,9 @@ func foundBound(cycle fwk.CycleState) *v1.Pod {
 // tell writes the patch that word makes of the newest pod, nil for nothing to write.
 func (p *Plugin) tell(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	word func(*v1.Pod) ([]byte, error)) error {
-	err := binding.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
-		binding.Message{Kind: types.StrategicMergePatchType, Word: word, Subresources: []string{"status"}})
-	if bound := (*binding.BoundError)(nil); errors.As(err, &bound) {
+	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
+		process.Message{Kind: types.StrategicMergePatchType, Word: word, Subresources: []string{"status"}})
+	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
 		cycle.Write(boundKey, boundMark{bound.Pod})
 	}
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 )
 
 // errTold means that another scheduler, for example one that led until just now, gives the pod an address as well.
@@ -130,8 +130,8 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 		}
 		return nil, errTold
 	}
-	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, seen,
-		binding.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
+	err = process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, seen,
+		process.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address %s: %w", pod.Namespace, pod.Name, text, err)
 	}

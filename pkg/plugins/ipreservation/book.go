@@ -19,9 +19,9 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -52,7 +52,7 @@ const wakeEvery = time.Second
 type book struct {
 	handle       fwk.Handle
 	ledger       *address.Ledger
-	wide         *clusterwide.Book
+	wide         *process.Book
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
@@ -75,7 +75,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide, err := clusterwide.Of(factory)
+	wide, err := process.BookOf(factory)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -38,7 +38,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	s := &cycleState{plan}
 	p.countKept(pod, s)
-	for other, node := range clusterwide.Simulated(pod, state, nodes) {
+	for other, node := range process.Simulated(pod, state, nodes) {
 		p.add(s, other, string(other.UID), node)
 	}
 	state.Write(stateKey, s)
@@ -48,7 +48,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // countKept keeps addresses for the members of gangs for which others were evicted, or whose turn it is.
 func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	p.book.wide.Before(pod, nodes, func(other clusterwide.Planned) bool {
+	p.book.wide.Before(pod, nodes, func(other process.Planned) bool {
 		node, err := nodes.Get(other.Node)
 		return err == nil && p.add(s, other.Pod, other.Key, node)
 	})

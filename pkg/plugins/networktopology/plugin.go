@@ -16,8 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -63,7 +63,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		network.Of(factory, handle.ProfileName()).Follow(s.levels)
+		process.NetworkOf(factory, handle.ProfileName()).Follow(s.levels)
 	}
 	return p, nil
 }

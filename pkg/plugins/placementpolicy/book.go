@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/lru"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/process"
 )
 
 // maxDemands bounds how many pods' demands are remembered.
@@ -38,7 +38,7 @@ var policyKind = informers.CustomKind{
 type book struct {
 	handle fwk.Handle
 	sources
-	wide   *clusterwide.Book
+	wide   *process.Book
 	status *statusWriter
 	// nominated are pods for which others were evicted, by UID.
 	nominated sync.Map
@@ -91,7 +91,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide, err := clusterwide.Of(factory)
+	wide, err := process.BookOf(factory)
 	if err != nil {
 		return nil, err
 	}

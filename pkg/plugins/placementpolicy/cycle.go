@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/process"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -52,7 +52,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		s.free = p.book.freeFor(v, pod)
 		p.countNominated(pod, s)
 		p.countKept(pod, s)
-		for other, node := range clusterwide.Simulated(pod, state, nodes) {
+		for other, node := range process.Simulated(pod, state, nodes) {
 			p.book.count(s, string(other.UID), other, p.book.marksOf(v, node.Node()), true)
 		}
 	}
@@ -77,7 +77,7 @@ func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 
 // countKept keeps licenses for the members of gangs for which others were evicted, or whose turn it is.
 func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
-	p.book.wide.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other clusterwide.Planned) bool {
+	p.book.wide.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other process.Planned) bool {
 		marks, _ := p.book.marksByName(s.view, other.Node)
 		return p.book.count(s, other.Key, other.Pod, marks, true)
 	})

@@ -14,23 +14,22 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // apiServerArgs are the flags of kube-apiserver. All are known to the oldest version that a sandbox can have.
-func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
+func apiServerArgs(opts sandbox.Options, keys sandbox.Keys, ports ports) []string {
 	flags := []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports.api),
-		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
-		"--client-ca-file=" + keys.Cert(pki.CA),
+		"--tls-cert-file=" + keys.Cert(sandbox.KeyServer), "--tls-private-key-file=" + keys.Key(sandbox.KeyServer),
+		"--client-ca-file=" + keys.Cert(sandbox.KeyCA),
 		"--etcd-servers=https://" + loopbackAddress(ports.etcd),
-		"--etcd-cafile=" + keys.Cert(pki.CA),
-		"--etcd-certfile=" + keys.Cert(pki.EtcdClient), "--etcd-keyfile=" + keys.Key(pki.EtcdClient),
+		"--etcd-cafile=" + keys.Cert(sandbox.KeyCA),
+		"--etcd-certfile=" + keys.Cert(sandbox.KeyEtcdClient), "--etcd-keyfile=" + keys.Key(sandbox.KeyEtcdClient),
 		// No user has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs
 		// expect, and used by none.
-		"--requestheader-client-ca-file=" + keys.Cert(pki.FrontProxyCA), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-client-ca-file=" + keys.Cert(sandbox.KeyFrontProxyCA), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",
@@ -38,8 +37,8 @@ func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 		// As kubeadm sets it: DaemonSets that open device files need it.
 		"--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + keys.Key(pki.ServiceAccount),
-		"--service-account-signing-key-file=" + keys.Key(pki.ServiceAccount),
+		"--service-account-key-file=" + keys.Key(sandbox.KeyServiceAccount),
+		"--service-account-signing-key-file=" + keys.Key(sandbox.KeyServiceAccount),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		// A sandbox has a handful of clients, all its own: measuring fairness among them costs more than it gives.
 		"--enable-priority-and-fairness=false",
@@ -64,7 +63,7 @@ func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 }
 
 // runAPIServer runs the built-in kube-apiserver until ctx ends.
-func runAPIServer(ctx context.Context, opts sandbox.Options, keys pki.Dir, ports ports) error {
+func runAPIServer(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, ports ports) error {
 	server := options.NewServerRunOptions()
 	if err := parseFlags("kube-apiserver", server.Flags(), apiServerArgs(opts, keys, ports)); err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // controllersToRun lists the controllers to run, in the form of the flag of that name.
@@ -27,14 +26,14 @@ func controllersToRun(opts sandbox.Options) []string {
 
 // runControllerManager runs kube-controller-manager until ctx ends, so that Jobs, Deployments, namespaces and garbage
 // collection work as in a cluster.
-func runControllerManager(ctx context.Context, opts sandbox.Options, keys pki.Dir, emulation string) error {
+func runControllerManager(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, emulation string) error {
 	layout := sandbox.Layout(opts.Dir)
 	flags := []string{
 		"--kubeconfig=" + layout.Kubeconfig(),
 		"--leader-elect=false",
 		"--secure-port=0",
-		"--service-account-private-key-file=" + keys.Key(pki.ServiceAccount),
-		"--root-ca-file=" + keys.Cert(pki.CA),
+		"--service-account-private-key-file=" + keys.Key(sandbox.KeyServiceAccount),
+		"--root-ca-file=" + keys.Cert(sandbox.KeyCA),
 		"--controllers=" + strings.Join(controllersToRun(opts), ","),
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		"--concurrent-job-syncs=10", "--concurrent-gc-syncs=10",

@@ -14,7 +14,6 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // etcdStartTimeout is generous: without fsync a new member serves within a second.
@@ -25,11 +24,11 @@ const defaultQuotaBytes = 8 << 30
 
 // runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
 // the sandbox's authority, so that no other user of the machine can write past the API server.
-func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, ready func()) error {
+func runEtcd(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, port int, ready func()) error {
 	layout := sandbox.Layout(opts.Dir)
 	tls := transport.TLSInfo{
-		CertFile: keys.Cert(pki.Server), KeyFile: keys.Key(pki.Server),
-		TrustedCAFile: keys.Cert(pki.CA), ClientCertAuth: true,
+		CertFile: keys.Cert(sandbox.KeyServer), KeyFile: keys.Key(sandbox.KeyServer),
+		TrustedCAFile: keys.Cert(sandbox.KeyCA), ClientCertAuth: true,
 	}
 	config := embed.NewConfig()
 	config.Dir = layout.Etcd()

@@ -3,7 +3,7 @@ package controlplane
 import (
 	"errors"
 
-	"berth.dev/berth/pkg/sandbox/port"
+	"berth.dev/berth/pkg/sandbox"
 )
 
 // ports of one sandbox on 127.0.0.1.
@@ -12,7 +12,7 @@ type ports struct {
 }
 
 // reservations keep the ports of one sandbox while its components have not started or start again.
-type reservations []*port.Reservation
+type reservations []*sandbox.Port
 
 // reservePorts reserves the given port, or a free one, for the API server and free ones for the rest. After an error
 // nothing is reserved.
@@ -23,7 +23,7 @@ func reservePorts(api int) (ports, reservations, error) {
 		want int
 		into *int
 	}{{api, &chosen.api}, {0, &chosen.etcd}, {0, &chosen.scheduler}} {
-		r, err := port.Reserve(p.want)
+		r, err := sandbox.ReservePort(p.want)
 		if err != nil {
 			return ports{}, nil, errors.Join(err, held.close())
 		}

@@ -26,7 +26,6 @@ import (
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // startTimeout bounds each step of the start. A loaded machine takes ten times the usual 3 s.
@@ -49,7 +48,7 @@ type controlPlane struct {
 	opts    sandbox.Options
 	encoded string
 	layout  sandbox.Layout
-	keys    pki.Dir
+	keys    sandbox.Keys
 	ports   ports
 	// held keeps the ports until every component has ended.
 	held reservations
@@ -120,7 +119,7 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 	closeFiles()
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	keys := pki.Dir(sandbox.Layout(opts.Dir).PKI())
+	keys := sandbox.Layout(opts.Dir).Keys()
 	switch component {
 	case componentEtcd:
 		return runEtcd(ctx, opts, keys, etcdPort, func() {})
@@ -139,7 +138,8 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("making keys and certificates"); err != nil {
 		return err
 	}
-	if cp.keys, err = pki.New(cp.layout.PKI()); err != nil {
+	cp.keys = cp.layout.Keys()
+	if err := cp.keys.Make(); err != nil {
 		return err
 	}
 	if cp.ports, cp.held, err = reservePorts(cp.opts.Port); err != nil {
@@ -197,7 +197,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
 	cp.state.Server, cp.state.Etcd = "https://"+loopbackAddress(cp.ports.api), "https://"+loopbackAddress(cp.ports.etcd)
-	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, pki.Admin); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, sandbox.KeyAdmin); err != nil {
 		return err
 	}
 	if err := cp.step("starting etcd and the API server"); err != nil {
@@ -255,7 +255,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.step("starting the scheduler"); err != nil {
 		return err
 	}
-	if err := cp.keys.WriteKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, pki.Scheduler); err != nil {
+	if err := cp.keys.WriteKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, sandbox.KeyScheduler); err != nil {
 		return err
 	}
 	data, err := readSchedulerConfig(cp.opts)

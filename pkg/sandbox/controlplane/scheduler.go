@@ -16,7 +16,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 // schedulerLease is the part of a scheduler's configuration that the sandbox has to know: where it says that it leads.
@@ -26,12 +25,12 @@ type schedulerLease struct {
 }
 
 // schedulerArgs are the scheduler's flags.
-func schedulerArgs(opts sandbox.Options, keys pki.Dir, port int, emulation string) []string {
+func schedulerArgs(opts sandbox.Options, keys sandbox.Keys, port int, emulation string) []string {
 	layout := sandbox.Layout(opts.Dir)
 	args := []string{
 		"--config=" + layout.SchedulerConfig(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
-		"--client-ca-file=" + keys.Cert(pki.CA),
+		"--tls-cert-file=" + keys.Cert(sandbox.KeyServer), "--tls-private-key-file=" + keys.Key(sandbox.KeyServer),
+		"--client-ca-file=" + keys.Cert(sandbox.KeyCA),
 		"--authentication-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--authorization-kubeconfig=" + layout.SchedulerKubeconfig(),
 		"--v=2",

@@ -3,13 +3,13 @@ package box
 import (
 	"testing"
 
-	"berth.dev/berth/pkg/sandbox/port"
+	"berth.dev/berth/pkg/sandbox"
 )
 
 // Port reserves a port of loopback for a server of the test, until the test ends.
-func Port(t *testing.T) *port.Reservation {
+func Port(t *testing.T) *sandbox.Port {
 	t.Helper()
-	reservation, err := port.Reserve(0)
+	reservation, err := sandbox.ReservePort(0)
 	if err != nil {
 		t.Fatal(err)
 	}

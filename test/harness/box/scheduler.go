@@ -53,11 +53,11 @@ func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := sandbox.Layout(b.Dir()).PKI()
+	keys := sandbox.Layout(b.Dir()).Keys()
 	binary := (&sandbox.Options{Binary: berth}).SchedulerBinary()
 	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), binary,
 		"--config="+config, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port.Number), "--v=2",
-		"--tls-cert-file="+filepath.Join(keys, "server.crt"), "--tls-private-key-file="+filepath.Join(keys, "server.key"),
+		"--tls-cert-file="+keys.Cert(sandbox.KeyServer), "--tls-private-key-file="+keys.Key(sandbox.KeyServer),
 		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
 	scheduler.Stdout, scheduler.Stderr = log, log
 	if err := scheduler.Start(); err != nil {

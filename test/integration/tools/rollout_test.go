@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,11 +35,11 @@ func newRollout(t *testing.T, shared *box.Box, name string) rollout {
 // replica starts a scheduler with a configuration and the flags.
 func (r rollout) replica(t *testing.T, config string, args ...string) *box.Process {
 	t.Helper()
-	keys := sandbox.Layout(r.Dir()).PKI()
+	keys := sandbox.Layout(r.Dir()).Keys()
 	return box.Command(t, "berth-scheduler", append([]string{
 		"--config=" + write(t, "scheduler-config.yaml", config), "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", box.Port(t).Number), "--v=2",
-		"--tls-cert-file=" + filepath.Join(keys, "server.crt"), "--tls-private-key-file=" + filepath.Join(keys, "server.key"),
+		"--tls-cert-file=" + keys.Cert(sandbox.KeyServer), "--tls-private-key-file=" + keys.Key(sandbox.KeyServer),
 	}, args...)...)
 }
 

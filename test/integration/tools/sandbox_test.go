@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/port"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -123,7 +122,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		}
 	}
 	box.Await(t, "another API server, whose port is not given to others meanwhile", func(context.Context) (bool, error) {
-		if stolen, err := port.Reserve(served); err == nil {
+		if stolen, err := sandbox.ReservePort(served); err == nil {
 			return false, errors.Join(errors.New("the port can be had"), stolen.Close())
 		}
 		return pid(t, sb, "kube-apiserver") != pids[3], nil

@@ -1,4 +1,4 @@
-package profiles
+package process
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
-
-	"berth.dev/berth/pkg/clusterwide"
 )
 
 // Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the
@@ -28,7 +26,7 @@ type Traits struct {
 	// HasRoom reports whether the node has what the pod requests.
 	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
 	// counters are the plugins that count what pods take of a node beyond its resources.
-	counters []clusterwide.NodeCounter
+	counters []NodeCounter
 	// Claims reports whether devices are allocated to the pod by claims.
 	Claims func(*v1.Pod) bool
 	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins
@@ -106,7 +104,7 @@ func TraitsOf(profile framework.Framework) *Traits {
 		if fit, ok := plugin.(nodeFilter); ok && plugin.Name() == names.NodeResourcesFit {
 			f.Compares, f.HasRoom = comparesIn(fit), roomIn(fit)
 		}
-		if counter, ok := plugin.(clusterwide.NodeCounter); ok {
+		if counter, ok := plugin.(NodeCounter); ok {
 			f.counters = append(f.counters, counter)
 		}
 	}
@@ -120,7 +118,7 @@ func TraitsOf(profile framework.Framework) *Traits {
 // Fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
 func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
 	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
-		!slices.ContainsFunc(t.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
+		!slices.ContainsFunc(t.counters, func(counter NodeCounter) bool { return !roomIn(counter)(pod, node) })
 }
 
 // roomIn asks the filter.

@@ -1,4 +1,4 @@
-package binding
+package process
 
 import (
 	"context"
@@ -100,7 +100,7 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 				if tc.ended {
 					cancel()
 				}
-				err := Sure(tc.client()).CoreV1().Pods("default").Bind(ctx, &v1.Binding{
+				err := SureBindings(tc.client()).CoreV1().Pods("default").Bind(ctx, &v1.Binding{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"}, Target: v1.ObjectReference{Kind: "Node",
 						Name: "n"},
 				}, metav1.CreateOptions{})

@@ -1,4 +1,4 @@
-package pki_test
+package sandbox
 
 import (
 	"crypto/tls"
@@ -14,8 +14,6 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"berth.dev/berth/pkg/sandbox/pki"
 )
 
 func parse(t *testing.T, path string) *x509.Certificate {
@@ -34,17 +32,17 @@ func parse(t *testing.T, path string) *x509.Certificate {
 
 func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 	t.Parallel()
-	keys, err := pki.New(t.TempDir())
-	if err != nil {
+	keys := Keys(t.TempDir())
+	if err := keys.Make(); err != nil {
 		t.Fatal(err)
 	}
-	ca := parse(t, keys.Cert(pki.CA))
-	proxies := parse(t, keys.Cert(pki.FrontProxyCA))
-	seen := map[string]string{ca.Subject.String(): pki.CA}
+	ca := parse(t, keys.Cert(KeyCA))
+	proxies := parse(t, keys.Cert(KeyFrontProxyCA))
+	seen := map[string]string{ca.Subject.String(): KeyCA}
 	if ca.Subject.String() == proxies.Subject.String() {
 		t.Errorf("both authorities have the subject %s", ca.Subject)
 	}
-	for _, name := range []string{pki.Server, pki.EtcdClient, pki.Admin, pki.Scheduler} {
+	for _, name := range []string{KeyServer, KeyEtcdClient, KeyAdmin, KeyScheduler} {
 		cert := parse(t, keys.Cert(name))
 		if other, found := seen[cert.Subject.String()]; found {
 			t.Errorf("%s and %s have the same subject %s", name, other, cert.Subject)
@@ -60,14 +58,14 @@ func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 }
 
 // serve answers on loopback with the server's certificate and asks clients for theirs, as the API server does.
-func serve(t *testing.T, keys pki.Dir) (url string) {
+func serve(t *testing.T, keys Keys) (url string) {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(keys.Cert(pki.Server), keys.Key(pki.Server))
+	pair, err := tls.LoadX509KeyPair(keys.Cert(KeyServer), keys.Key(KeyServer))
 	if err != nil {
 		t.Fatal(err)
 	}
 	authorities := x509.NewCertPool()
-	authorities.AddCert(parse(t, keys.Cert(pki.CA)))
+	authorities.AddCert(parse(t, keys.Cert(KeyCA)))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("hello " + r.TLS.PeerCertificates[0].Subject.CommonName))
 	}))
@@ -81,13 +79,13 @@ func serve(t *testing.T, keys pki.Dir) (url string) {
 func TestClientsTrustTheKubeconfig(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	keys, err := pki.New(filepath.Join(dir, "pki"))
-	if err != nil {
+	keys := Keys(filepath.Join(dir, "pki"))
+	if err := keys.Make(); err != nil {
 		t.Fatal(err)
 	}
 	url := serve(t, keys)
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := keys.WriteKubeconfig(kubeconfig, url, pki.Admin); err != nil {
+	if err := keys.WriteKubeconfig(kubeconfig, url, KeyAdmin); err != nil {
 		t.Fatal(err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

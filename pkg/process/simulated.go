@@ -1,4 +1,4 @@
-package clusterwide
+package process
 
 import (
 	"iter"

@@ -1,4 +1,4 @@
-package profiles
+package process
 
 import (
 	"sync"
@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Set is the profiles of this process that have a plugin.
-type Set struct {
+// Profiles is the profiles of this process that have a plugin.
+type Profiles struct {
 	mu     sync.RWMutex
 	byName map[string]framework.Framework
 	// traits holds those of the profiles that were asked for, by name.
@@ -16,7 +16,7 @@ type Set struct {
 }
 
 // Add adds a profile.
-func (p *Set) Add(profile framework.Framework) {
+func (p *Profiles) Add(profile framework.Framework) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byName == nil {
@@ -26,7 +26,7 @@ func (p *Set) Add(profile framework.Framework) {
 }
 
 // Of returns the profile that schedules the pod, or nil if another scheduler does.
-func (p *Set) Of(pod *v1.Pod) framework.Framework {
+func (p *Profiles) Of(pod *v1.Pod) framework.Framework {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byName[pod.Spec.SchedulerName]
@@ -34,7 +34,7 @@ func (p *Set) Of(pod *v1.Pod) framework.Framework {
 
 // Traits returns those of the profile that schedules the pod, AllTraits if another scheduler does. A profile must have
 // all its plugins before.
-func (p *Set) Traits(pod *v1.Pod) *Traits {
+func (p *Profiles) Traits(pod *v1.Pod) *Traits {
 	p.mu.RLock()
 	known, profile := p.traits[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]
 	p.mu.RUnlock()
@@ -55,7 +55,7 @@ func (p *Set) Traits(pod *v1.Pod) *Traits {
 }
 
 // Any returns one of the profiles: the queue and the waiting pods are the same behind all of them.
-func (p *Set) Any() framework.Framework {
+func (p *Profiles) Any() framework.Framework {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, profile := range p.byName {

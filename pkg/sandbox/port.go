@@ -1,9 +1,4 @@
-// Package port keeps ports of loopback for servers that do not listen yet, or not all the time.
-//
-// A server that is told its port listens seconds after the port was chosen, and again after each restart. Meanwhile
-// nothing would keep the port from others. So it is held on a second address of loopback, where nothing is served, and
-// everything that chooses ports in this way needs both addresses. That of the server stays free.
-package port
+package sandbox
 
 import (
 	"errors"
@@ -25,21 +20,25 @@ const (
 	reserved = "127.0.0.2"
 )
 
-// Reservation is a port of 127.0.0.1 that no other reservation of this machine has.
-type Reservation struct {
+// Port is a port of 127.0.0.1 that is reserved for a server that does not listen yet, or not all the time.
+//
+// A server that is told its port listens seconds after the port was chosen, and again after each restart. Meanwhile
+// nothing would keep the port from others. So it is held on a second address of loopback, where nothing is served, and
+// everything that chooses ports in this way needs both addresses. That of the server stays free.
+type Port struct {
 	// Number of the port.
 	Number int
 	holder net.Listener
 }
 
-// Reserve reserves the port, or any free one for 0, until Close. Nothing listens on it yet.
-func Reserve(number int) (*Reservation, error) {
+// ReservePort reserves the port, or any free one for 0, until Close. Nothing listens on it yet.
+func ReservePort(number int) (*Port, error) {
 	if number != 0 {
-		return reserve(number)
+		return reservePort(number)
 	}
 	var failure error
 	for range attempts {
-		r, err := reserve(firstFree + rand.IntN(lastFree-firstFree+1)) //nolint:gosec // not a secret
+		r, err := reservePort(firstFree + rand.IntN(lastFree-firstFree+1)) //nolint:gosec // not a secret
 		if err == nil {
 			return r, nil
 		}
@@ -48,14 +47,14 @@ func Reserve(number int) (*Reservation, error) {
 	return nil, failure
 }
 
-// reserve asks for the address of the server last, and so not at all while the port is reserved: the server may be
+// reservePort asks for the address of the server last, and so not at all while the port is reserved: the server may be
 // about to listen.
-func reserve(number int) (*Reservation, error) {
+func reservePort(number int) (*Port, error) {
 	holder, err := net.Listen("tcp", address(reserved, number))
 	if err != nil {
 		return nil, fmt.Errorf("reserving a port: %w", err)
 	}
-	r := &Reservation{Number: number, holder: holder}
+	r := &Port{Number: number, holder: holder}
 	free, err := net.Listen("tcp", r.Address())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking a port: %w", err), r.Close())
@@ -67,10 +66,10 @@ func reserve(number int) (*Reservation, error) {
 }
 
 // Address is where a server is to listen.
-func (r *Reservation) Address() string { return address(serving, r.Number) }
+func (r *Port) Address() string { return address(serving, r.Number) }
 
 // Close ends the reservation. A server that listens on the port goes on.
-func (r *Reservation) Close() error {
+func (r *Port) Close() error {
 	if err := r.holder.Close(); err != nil {
 		return fmt.Errorf("ending the reservation of port %d: %w", r.Number, err)
 	}

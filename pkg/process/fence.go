@@ -1,8 +1,4 @@
-// Package fence keeps a scheduler that may no longer lead from writing. The leader election tells a process that it has
-// lost its lease only when it next tries to renew it. A process that was stopped for longer than its lease, by a
-// debugger, a paused virtual machine or a host without memory, goes on scheduling for up to the renew deadline after it
-// has woken, with what it knew before, while another replica leads: nodes and GPUs are given away twice.
-package fence
+package process
 
 import (
 	"context"
@@ -17,7 +13,11 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Fence lets writes through while the lease was renewed within a time.
+// Fence keeps a scheduler that may no longer lead from writing: it lets writes through while the lease was renewed
+// within a time. The leader election tells a process that it has lost its lease only when it next tries to renew it. A
+// process that was stopped for longer than its lease, by a debugger, a paused virtual machine or a host without memory,
+// goes on scheduling for up to the renew deadline after it has woken, with what it knew before, while another replica
+// leads: nodes and GPUs are given away twice.
 type Fence struct {
 	within time.Duration
 	now    func() time.Time
@@ -26,9 +26,10 @@ type Fence struct {
 	renewed time.Time // zero while this process does not lead
 }
 
-// New returns a fence that is closed until the lease is acquired. within is the time after which the leader election
-// gives up a lease that could not be renewed: it is shorter than the time after which another replica takes it.
-func New(within time.Duration) *Fence {
+// NewFence returns a fence that is closed until the lease is acquired. within is the time after which the leader
+// election gives up a lease that could not be renewed: it is shorter than the time after which another replica takes
+// it.
+func NewFence(within time.Duration) *Fence {
 	return &Fence{within: within, now: time.Now}
 }
 

@@ -1,11 +1,4 @@
-// Package binding writes to pods around the moment when they are bound: what plugins tell them before, such as devices
-// or an address, and bindings that seem to have failed.
-//
-// A pod may be bound although the scheduler does not know: the answer to the binding was lost and the informer is late,
-// the API server gave up waiting for etcd, which wrote all the same, or another scheduler was faster. What such a pod
-// was told is what it runs with, and must not be overwritten. Its capacity, devices and licenses must not count as
-// free.
-package binding
+package process
 
 import (
 	"context"
@@ -33,10 +26,10 @@ const (
 // pauses are those between two looks while the API server does not answer.
 var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, Cap: 5 * time.Second}
 
-// Sure returns a client whose bindings succeed if the pod has the node in the end, whatever became of the answer: after
-// an error it reads the pod until the API server says what it is, for a minute at most. All else is done by the given
-// client.
-func Sure(client clientset.Interface) clientset.Interface {
+// SureBindings returns a client whose bindings succeed if the pod has the node in the end, whatever became of the
+// answer: after an error it reads the pod until the API server says what it is, for a minute at most. All else is done
+// by the given client.
+func SureBindings(client clientset.Interface) clientset.Interface {
 	return sure{client, &core{client.CoreV1()}}
 }
 

@@ -1,4 +1,4 @@
-package port
+package sandbox
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 
 func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
 	t.Parallel()
-	mine, err := Reserve(0)
+	mine, err := ReservePort(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Reserve(mine.Number); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := ReservePort(mine.Number); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("reserving it a second time: got error %v, want that it is in use", err)
 	}
 	// The server starts, ends and starts again.
@@ -29,7 +29,7 @@ func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
 	if err := mine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Reserve(mine.Number)
+	again, err := ReservePort(mine.Number)
 	if err != nil {
 		t.Fatalf("reserving it after the end: %v", err)
 	}
@@ -46,7 +46,7 @@ func TestAPortOnWhichAServerListensIsNotReserved(t *testing.T) {
 	}
 	defer server.Close()
 	number := server.Addr().(*net.TCPAddr).Port
-	if _, err := Reserve(number); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := ReservePort(number); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("got error %v, want that it is in use", err)
 	}
 	// The refusal holds nothing.

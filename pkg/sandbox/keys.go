@@ -1,5 +1,4 @@
-// Package pki makes the keys and certificates of a sandbox.
-package pki
+package sandbox
 
 import (
 	"crypto"
@@ -23,44 +22,43 @@ const schedulerUser = "system:serviceaccount:kube-system:berth-scheduler"
 
 // Names of the key pairs: <name>.crt, <name>.key.
 const (
-	CA             = "ca"
-	FrontProxyCA   = "front-proxy-ca"
-	Server         = "server"
-	EtcdClient     = "etcd-client"
-	Admin          = "admin"
-	Scheduler      = "scheduler"
-	ServiceAccount = "service-account"
+	KeyCA             = "ca"
+	KeyFrontProxyCA   = "front-proxy-ca"
+	KeyServer         = "server"
+	KeyEtcdClient     = "etcd-client"
+	KeyAdmin          = "admin"
+	KeyScheduler      = "scheduler"
+	KeyServiceAccount = "service-account"
 )
 
 // certLifetime is longer than anybody leaves a sandbox up.
 const certLifetime = 365 * 24 * time.Hour
 
-// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every
+// Keys is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every
 // client, and one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server
 // would check the certificate of a client twice for each request.
-type Dir string
+type Keys string
 
 // Cert is the path of a certificate.
-func (p Dir) Cert(name string) string { return filepath.Join(string(p), name+".crt") }
+func (p Keys) Cert(name string) string { return filepath.Join(string(p), name+".crt") }
 
 // Key is the path of a key.
-func (p Dir) Key(name string) string { return filepath.Join(string(p), name+".key") }
+func (p Keys) Key(name string) string { return filepath.Join(string(p), name+".key") }
 
-// New writes the keys and certificates, each file readable by its owner only.
-func New(dir string) (Dir, error) {
-	p := Dir(dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return p, fmt.Errorf("creating the folder of keys: %w", err)
+// Make makes the keys and certificates, each file readable by its owner only.
+func (p Keys) Make() error {
+	if err := os.MkdirAll(string(p), 0o700); err != nil {
+		return fmt.Errorf("creating the folder of keys: %w", err)
 	}
 	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"},
 		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	// No certificate may have the subject of its authority: OpenSSL, and what is built on it, takes it for self-signed.
-	ca, caKey, err := p.newAuthority(CA, "berth-sandbox-ca")
+	ca, caKey, err := p.newAuthority(KeyCA, "berth-sandbox-ca")
 	if err != nil {
-		return p, err
+		return err
 	}
-	if _, _, err := p.newAuthority(FrontProxyCA, "berth-sandbox-front-proxy-ca"); err != nil {
-		return p, err
+	if _, _, err := p.newAuthority(KeyFrontProxyCA, "berth-sandbox-front-proxy-ca"); err != nil {
+		return err
 	}
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -69,32 +67,32 @@ func New(dir string) (Dir, error) {
 		config *pkiutil.CertConfig
 		usages []x509.ExtKeyUsage
 	}{
-		{Server, certConfig("berth-sandbox-server", nil, loopback), both},
-		{EtcdClient, certConfig("kube-apiserver", nil, certutil.AltNames{}), client},
-		{Admin, certConfig("berth-admin", []string{"system:masters"}, certutil.AltNames{}), client},
-		{Scheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
+		{KeyServer, certConfig("berth-sandbox-server", nil, loopback), both},
+		{KeyEtcdClient, certConfig("kube-apiserver", nil, certutil.AltNames{}), client},
+		{KeyAdmin, certConfig("berth-admin", []string{"system:masters"}, certutil.AltNames{}), client},
+		{KeyScheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
 			certutil.AltNames{}), client},
 	} {
 		c.config.Usages = c.usages
 		cert, key, err := pkiutil.NewCertAndKey(ca, caKey, c.config)
 		if err != nil {
-			return p, fmt.Errorf("making the certificate %s: %w", c.name, err)
+			return fmt.Errorf("making the certificate %s: %w", c.name, err)
 		}
 		if err := p.write(c.name, cert, key); err != nil {
-			return p, err
+			return err
 		}
 	}
 	signer, err := pkiutil.GeneratePrivateKey(kubeadmapi.EncryptionAlgorithmECDSAP256)
 	if err != nil {
-		return p, fmt.Errorf("making the key of service accounts: %w", err)
+		return fmt.Errorf("making the key of service accounts: %w", err)
 	}
-	if err := pkiutil.WriteKey(dir, ServiceAccount, signer); err != nil {
-		return p, fmt.Errorf("writing the key of service accounts: %w", err)
+	if err := pkiutil.WriteKey(string(p), KeyServiceAccount, signer); err != nil {
+		return fmt.Errorf("writing the key of service accounts: %w", err)
 	}
-	return p, nil
+	return nil
 }
 
-func (p Dir) newAuthority(name, subject string) (*x509.Certificate, crypto.Signer, error) {
+func (p Keys) newAuthority(name, subject string) (*x509.Certificate, crypto.Signer, error) {
 	cert, key, err := pkiutil.NewCertificateAuthority(certConfig(subject, nil, certutil.AltNames{}))
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the certificate authority %s: %w", name, err)
@@ -111,7 +109,7 @@ func certConfig(name string, groups []string, alt certutil.AltNames) *pkiutil.Ce
 	}
 }
 
-func (p Dir) write(name string, cert *x509.Certificate, key crypto.Signer) error {
+func (p Keys) write(name string, cert *x509.Certificate, key crypto.Signer) error {
 	if err := pkiutil.WriteCertAndKey(string(p), name, cert, key); err != nil {
 		return fmt.Errorf("writing the certificate %s: %w", name, err)
 	}
@@ -123,7 +121,7 @@ func (p Dir) write(name string, cert *x509.Certificate, key crypto.Signer) error
 
 // WriteKubeconfig writes a kubeconfig, readable by its owner only, that carries the certificates in itself so that it
 // can be copied.
-func (p Dir) WriteKubeconfig(path, server, certName string) error {
+func (p Keys) WriteKubeconfig(path, server, certName string) error {
 	config := clientcmdapi.NewConfig()
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()
 	cluster.Server = server
@@ -131,7 +129,7 @@ func (p Dir) WriteKubeconfig(path, server, certName string) error {
 		file string
 		into *[]byte
 	}{
-		{p.Cert(CA), &cluster.CertificateAuthorityData},
+		{p.Cert(KeyCA), &cluster.CertificateAuthorityData},
 		{p.Cert(certName), &user.ClientCertificateData},
 		{p.Key(certName), &user.ClientKeyData},
 	} {

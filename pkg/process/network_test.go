@@ -1,4 +1,4 @@
-package network
+package process
 
 import (
 	"testing"
@@ -12,15 +12,15 @@ import (
 func TestGangsArePlannedByTheLevelsOfTheirProfile(t *testing.T) {
 	t.Parallel()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	n := Of(factory, "a")
+	n := NetworkOf(factory, "a")
 	if n.Levels() != nil {
 		t.Error("gangs are planned by levels before a plugin gives any")
 	}
 	n.Follow(podview.NetworkLevels{{Labels: []string{"zone"}}})
-	if Of(factory, "a").Levels() == nil {
+	if NetworkOf(factory, "a").Levels() == nil {
 		t.Error("gangs are not planned by the levels that a plugin of the profile gave")
 	}
-	if Of(factory, "b").Levels() != nil {
+	if NetworkOf(factory, "b").Levels() != nil {
 		t.Error("gangs are planned by the levels of another profile")
 	}
 }

@@ -1,4 +1,4 @@
-package fence
+package process
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func TestTheFenceIsOpenWhileTheLeaseIsFresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := New(within)
+			f := NewFence(within)
 			now := time.Now().Round(0)
 			f.now = func() time.Time { return now }
 			e := &election{}
@@ -153,7 +153,7 @@ func TestARefusedBindingIsNotSent(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(server.Close)
-	f := New(time.Hour)
+	f := NewFence(time.Hour)
 	client, err := kubernetes.NewForConfig(f.Guarded(&rest.Config{Host: server.URL}))
 	if err != nil {
 		t.Fatal(err)

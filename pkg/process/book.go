@@ -1,9 +1,4 @@
-// Package clusterwide is what plugins that plan for several pods at a time, and plugins that count something for the
-// whole cluster, such as licenses and addresses, know of each other.
-//
-// What lies on a node is seen in its NodeInfo. What does not is asked for here: which pods are to come before another
-// one. The package keeps nothing of its own but who answers.
-package clusterwide
+package process
 
 import (
 	"sync"
@@ -45,8 +40,8 @@ type Book struct {
 	keeper Keeper
 }
 
-// Of returns the book of the scheduler to which the factory belongs.
-func Of(factory clientinformers.SharedInformerFactory) (*Book, error) {
+// BookOf returns the book of the scheduler to which the factory belongs.
+func BookOf(factory clientinformers.SharedInformerFactory) (*Book, error) {
 	return informers.Shared(factory, func() (*Book, error) { return &Book{}, nil })
 }
 
