@@ -98,7 +98,7 @@ func lastOf(prefix netip.Prefix) netip.Addr {
 // most is how many addresses a range counts as at most. All ranges of a pool together then fit an int64.
 const most = 1 << 48
 
-// size returns how many addresses there are, at most as many as a range counts.
+// size returns how many addresses there are, or most if there are more.
 func (r Range) size() int64 {
 	first, last := r.First.As16(), r.Last.As16()
 	low, borrow := bits.Sub64(binary.BigEndian.Uint64(last[8:]), binary.BigEndian.Uint64(first[8:]), 0)

@@ -21,7 +21,7 @@ const (
 	hashLabels           // labels with their values
 	hashAnnotations      // annotations
 	hashMessage          // the message of a condition
-	dropExpressions      // rules of a placement policy, of which those with expressions are left out
+	dropExpressions      // rules of a placement policy; those with expressions are left out
 	drop
 )
 

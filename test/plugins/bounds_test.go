@@ -85,7 +85,7 @@ var bounds = map[string]map[string]string{
 		"List.ByID": byGang, "List.ByShape": byGang,
 	},
 	"pkg/process": {
-		"Set.byName": byAdmin, "Set.traits": byAdmin,
+		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
 	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang,

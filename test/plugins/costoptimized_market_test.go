@@ -16,21 +16,16 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 )
 
-// priceServer answers queries for prices by node and by offering as a Prometheus does. It ends its connections, for
+// priceServer answers the query for prices of nodes and of offerings as a Prometheus does. It ends its connections, for
 // virtual time does not advance while one is open.
 func priceServer(t *testing.T, byNode map[string]string, offering string) *httptest.Server {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := r.ParseForm(); err != nil {
-			t.Errorf("parsing query: %v", err)
-		}
-		var samples []string
-		if strings.Contains(r.Form.Get("query"), "node_total_hourly_cost") {
-			for name, dollars := range byNode {
-				samples = append(samples, fmt.Sprintf(`{"metric":{"node":%q},"value":[%d,%q]}`, name, time.Now().Unix(), dollars))
-			}
-		} else {
-			samples = append(samples, fmt.Sprintf(`{"metric":{"instance_type":"p5","capacity_type":"spot","zone":"z1"},"value":[%d,%q]}`, time.Now().Unix(), offering))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		samples := []string{fmt.Sprintf(`{"metric":{"berth_reading":"offering","instance_type":"p5","capacity_type":"spot",`+
+			`"zone":"z1"},"value":[%d,%q]}`, time.Now().Unix(), offering)}
+		for name, dollars := range byNode {
+			samples = append(samples, fmt.Sprintf(`{"metric":{"berth_reading":"node","node":%q},"value":[%d,%q]}`, name,
+				time.Now().Unix(), dollars))
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))

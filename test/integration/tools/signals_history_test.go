@@ -124,7 +124,7 @@ func TestSamplesCountUntilTheyAreOldInARealPrometheus(t *testing.T) {
 	}
 	nodes := []signals.Node{{Name: "gone"}}
 	lines := track{util("gone"), 10*time.Minute + 200*time.Second, 200 * time.Second, "30"}.lines(now)
-	// Four of five nodes are as many as are needed.
+	// Four of five nodes suffice.
 	for i, age := range []time.Duration{10, 20, 60, 120} {
 		name := fmt.Sprintf("measured-%d", i)
 		nodes = append(nodes, signals.Node{Name: name})
