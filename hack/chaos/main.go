@@ -92,7 +92,7 @@ func (o options) run(ctx context.Context, out io.Writer) (any, error) {
 	if err != nil {
 		err = fmt.Errorf("breaking off: %w", err)
 	}
-	if err := errors.Join(err, c.close(), r.print(out)); err != nil {
+	if err := errors.Join(err, c.close(), r.write(out)); err != nil {
 		return r, fmt.Errorf("%w (the logs are in %s)", err, c.dir)
 	}
 	return r, os.RemoveAll(c.dir)
@@ -123,7 +123,7 @@ type report struct {
 }
 
 // print prints the tables and every promise that was not kept, which is an error.
-func (r *report) print(out io.Writer) error {
+func (r *report) write(out io.Writer) error {
 	var err error
 	if len(r.Samples) > 0 {
 		err = errors.Join(rig.Table(out, r.Samples), rig.Table(out, r.Trends))

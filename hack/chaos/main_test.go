@@ -12,13 +12,13 @@ func TestTheReportNamesEveryBrokenPromise(t *testing.T) {
 	r := &report{Rounds: []round{{Disaster: "etcd killed", Seed: 17, Broken: []string{"a pod was bound twice: p"}},
 		{Disaster: "etcd killed", Seed: 18}}}
 	var out bytes.Buffer
-	if err := r.print(&out); err == nil || !strings.Contains(err.Error(), "in 1 of 2 rounds") {
+	if err := r.write(&out); err == nil || !strings.Contains(err.Error(), "in 1 of 2 rounds") {
 		t.Errorf("error %v, want one that counts the rounds", err)
 	}
 	if !strings.Contains(out.String(), "etcd killed, seed 17: a pod was bound twice: p") {
 		t.Errorf("the report does not say what was broken:\n%s", out.String())
 	}
-	if err := (&report{Rounds: r.Rounds[1:]}).print(&out); err != nil {
+	if err := (&report{Rounds: r.Rounds[1:]}).write(&out); err != nil {
 		t.Errorf("error %v although every promise was kept", err)
 	}
 }

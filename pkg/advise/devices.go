@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -61,9 +60,7 @@ func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
 			obj = d.inPlaceOfClaim(of)
 		case *v1.Node:
 			if has := d.onNode[of.Name]; has != nil {
-				node := *of
-				node.Status.Allocatable = has.addTo(of.Status.Allocatable)
-				obj = &node
+				obj = podview.Offering(of, has.resources())
 			}
 		}
 		out[i] = obj
@@ -77,10 +74,7 @@ func (d *devices) inPlaceOfClaim(pod *v1.Pod) *v1.Pod {
 	if total == nil {
 		return pod
 	}
-	out := podview.WithoutMadeClaims(pod)
-	asks := &out.Spec.Containers[0].Resources
-	asks.Requests = total.addTo(asks.Requests)
-	return out
+	return podview.InPlaceOfClaims(pod, total.resources())
 }
 
 // of are the devices that the claims made for a pod have, or will have; nil if it has no such claim.
@@ -113,12 +107,9 @@ func (d *devices) of(pod *v1.Pod) (total counts) {
 	return total
 }
 
-// addTo adds the devices to a list, each driver's as a resource.
-func (c counts) addTo(list v1.ResourceList) v1.ResourceList {
-	out := maps.Clone(list)
-	if out == nil {
-		out = v1.ResourceList{}
-	}
+// resources are the devices as resources, one for each driver.
+func (c counts) resources() v1.ResourceList {
+	out := v1.ResourceList{}
 	for driver, n := range c {
 		out[v1.ResourceName("advise.berth.dev/"+driver)] = *resource.NewQuantity(n, resource.DecimalSI)
 	}

@@ -20,7 +20,7 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 	s.say("looking for nodes that could make room for %s", u)
 	objects := make([]runtime.Object, 0, len(s.settled)+len(u.Pods))
 	for _, obj := range s.settled {
-		if pod, ok := obj.(*v1.Pod); ok && !(s.mayMove(pod, u) && !stay[keyOf(pod)]) {
+		if pod, ok := obj.(*v1.Pod); ok && (!s.mayMove(pod, u) || stay[keyOf(pod)]) {
 			obj = withPriority(pod, math.MaxInt32)
 		}
 		objects = append(objects, obj)

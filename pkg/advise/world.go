@@ -41,7 +41,6 @@ var (
 	podResource   = v1.SchemeGroupVersion.WithResource("pods")
 	nodeResource  = v1.SchemeGroupVersion.WithResource("nodes")
 	claimResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
-	sliceResource = resourcev1.SchemeGroupVersion.WithResource("resourceslices")
 )
 
 // key names a pod.

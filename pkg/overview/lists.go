@@ -25,7 +25,9 @@ type List struct {
 
 // The kinds of rows that open something else than an explanation.
 const (
-	NodeKind, NamespaceKind, QueueKind = "node", "namespace", "queue"
+	NodeKind      = "node"
+	NamespaceKind = "namespace"
+	QueueKind     = "queue"
 )
 
 // Cells that are sorted by their amount and shown in words.

@@ -1,14 +1,16 @@
 package podview
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// WithoutMadeClaims returns a copy of the pod without the claims that were made for it from templates.
-func WithoutMadeClaims(pod *v1.Pod) *v1.Pod {
+// InPlaceOfClaims returns a copy of the pod that asks for more resources, in its first container, in the place of the
+// claims that were made for it from templates.
+func InPlaceOfClaims(pod *v1.Pod, more v1.ResourceList) *v1.Pod {
 	out := pod.DeepCopy()
 	made := map[string]bool{}
 	for _, s := range pod.Status.ResourceClaimStatuses {
@@ -23,6 +25,25 @@ func WithoutMadeClaims(pod *v1.Pod) *v1.Pod {
 				func(c v1.ResourceClaim) bool { return made[c.Name] })
 		}
 	}
+	asks := &out.Spec.Containers[0].Resources
+	asks.Requests = withMore(asks.Requests, more)
+	return out
+}
+
+// Offering returns a copy of the node that offers more resources.
+func Offering(node *v1.Node, more v1.ResourceList) *v1.Node {
+	out := *node
+	out.Status.Allocatable = withMore(node.Status.Allocatable, more)
+	return &out
+}
+
+// withMore returns a copy of the list with more resources.
+func withMore(list, more v1.ResourceList) v1.ResourceList {
+	out := maps.Clone(list)
+	if out == nil {
+		out = v1.ResourceList{}
+	}
+	maps.Copy(out, more)
 	return out
 }
 

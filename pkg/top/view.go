@@ -226,7 +226,7 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 	if m.scope != nil {
 		jobs = slices.DeleteFunc(slices.Clone(jobs), func(j overview.Job) bool { return !m.scope.has(&j) })
 	}
-	list := overview.List{}
+	var list overview.List
 	switch m.tab {
 	case tabJobs:
 		list = overview.JobRows(jobs)

@@ -164,7 +164,7 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 			}
 			missing, unlisted = nil, nil
 			for name, family := range exported {
-				if labels, listed := known[name]; strings.HasPrefix(name, "berth_") && !(listed && has(family, labels)) {
+				if labels, listed := known[name]; strings.HasPrefix(name, "berth_") && (!listed || !has(family, labels)) {
 					unlisted = append(unlisted, name)
 				}
 			}

@@ -15,9 +15,8 @@ import (
 
 func TestWhoWaitsByATimeout(t *testing.T) {
 	t.Parallel()
-	c := &coordinator{profiles: &process.Profiles{}, settings: settings{classes: queueClasses{order: sla.NewOrder([]sla.Class{
-		{Name: "timed", Timeout: time.Minute}, {Name: "patient"},
-	}, nil)}}}
+	order := sla.NewOrder([]sla.Class{{Name: "timed", Timeout: time.Minute}, {Name: "patient"}}, nil)
+	c := &coordinator{profiles: &process.Profiles{}, settings: settings{classes: queueClasses{order: order}}}
 	c.profiles.Add(named{name: "ours"})
 	for _, tc := range []struct {
 		name   string

@@ -15,8 +15,8 @@ import (
 // faultsInterval is how often the plugin looks whether faults of GPUs are over.
 const faultsInterval = 5 * time.Second
 
-// retryAfterFaults tries the pending GPU pods of the profile again whenever a fault of a GPU is over, until ctx ends. No
-// event of the cluster says so: nothing but the next measurement does.
+// retryAfterFaults tries the pending GPU pods of the profile again whenever a fault of a GPU is over, until ctx ends.
+// No event of the cluster says so: nothing but the next measurement does.
 func (p *Plugin) retryAfterFaults(ctx context.Context, pods cache.Store) {
 	var earlier, before map[string]int
 	wait.UntilWithContext(ctx, func(ctx context.Context) {

@@ -49,7 +49,8 @@ func TestPendingGPUPodsAreTriedAgainWhenAFaultIsOver(t *testing.T) {
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
 	pods := map[string]*v1.Pod{
 		"waits": podObject("waits", strs{"nvidia.com/gpu": "2"}, nil), "without-gpus": podObject("without-gpus", nil, nil),
-		"runs": podObject("runs", strs{"nvidia.com/gpu": "1"}, nil), "other": podObject("other", strs{"nvidia.com/gpu": "1"}, nil),
+		"runs":  podObject("runs", strs{"nvidia.com/gpu": "1"}, nil),
+		"other": podObject("other", strs{"nvidia.com/gpu": "1"}, nil),
 	}
 	for _, pod := range pods {
 		pod.Spec.SchedulerName = h.plugin.handle.ProfileName()

@@ -29,7 +29,8 @@ func apiServerArgs(opts sandbox.Options, keys sandbox.Keys, ports ports) []strin
 		"--etcd-certfile=" + keys.Cert(sandbox.KeyEtcdClient), "--etcd-keyfile=" + keys.Key(sandbox.KeyEtcdClient),
 		// No user has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs
 		// expect, and used by none.
-		"--requestheader-client-ca-file=" + keys.Cert(sandbox.KeyFrontProxyCA), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-client-ca-file=" + keys.Cert(sandbox.KeyFrontProxyCA),
+		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=RBAC",

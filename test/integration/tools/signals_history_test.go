@@ -125,10 +125,10 @@ func TestSamplesCountUntilTheyAreOldInARealPrometheus(t *testing.T) {
 	nodes := []signals.Node{{Name: "gone"}}
 	lines := track{util("gone"), 10*time.Minute + 200*time.Second, 200 * time.Second, "30"}.lines(now)
 	// Four of five nodes suffice.
-	for i, age := range []time.Duration{10, 20, 60, 120} {
+	for i, age := range []time.Duration{10 * time.Second, 20 * time.Second, time.Minute, 2 * time.Minute} {
 		name := fmt.Sprintf("measured-%d", i)
 		nodes = append(nodes, signals.Node{Name: name})
-		lines = append(lines, track{util(name), 10*time.Minute + age*time.Second, age * time.Second, "10"}.lines(now)...)
+		lines = append(lines, track{util(name), 10*time.Minute + age, age, "10"}.lines(now)...)
 	}
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	r := startGPUs(t, gpuArgs(server.url), nodes...)
