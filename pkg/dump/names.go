@@ -78,7 +78,7 @@ func (h *NameHasher) walk(parent string, fields map[string]any) {
 		case rule == drop, rule == hashMessage && !isJSON(value): // a sentence has names in it
 			continue
 		case rule == hashMessage:
-			fields[field] = h.structured(value)
+			fields[field] = h.grant(value)
 			continue
 		case rule == dropExpressions && items != nil:
 			// Names occur in expressions, and would match nothing if they were hashed.
@@ -140,7 +140,9 @@ func (h *NameHasher) annotations(all map[string]any) {
 		case !ok:
 		case slices.Contains(nameAnnotations, key):
 			all[key] = nameInList.ReplaceAllStringFunc(text, h.nameOrNumber)
-		case isJSON(text), key == wellknown.GPUAssignedKey:
+		case key == wellknown.GPUAssignedKey:
+			all[key] = h.grant(text)
+		case isJSON(text):
 			all[key] = h.structured(text)
 		default:
 			all[key] = h.text(text)
@@ -162,6 +164,23 @@ func (h *NameHasher) structured(text any) any {
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
 		return ""
 	}
+	return h.encoded(value)
+}
+
+// grantFields are the fields of the record of the GPUs that a pod was given.
+var grantFields = []string{"pod", "node", "devices", "uuids", "milli", "memMiB"}
+
+// grant hashes names in a record of the GPUs that a pod was given, and leaves out what is no field of it.
+func (h *NameHasher) grant(text any) any {
+	value := map[string]any{}
+	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
+		return ""
+	}
+	maps.DeleteFunc(value, func(field string, _ any) bool { return !slices.Contains(grantFields, field) })
+	return h.encoded(value)
+}
+
+func (h *NameHasher) encoded(value map[string]any) any {
 	h.walk("", value)
 	hashed, err := json.Marshal(value)
 	if err != nil {
