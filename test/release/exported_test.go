@@ -88,7 +88,7 @@ func exporter(w http.ResponseWriter, _ *http.Request) {
 	for _, node := range []string{"metered-0", "metered-1"} {
 		samples = append(samples,
 			fmt.Sprintf(`{"metric":{"node":%q,"gpu":"0","berth_reading":"engine"},"value":[%d,"0.5"]}`, node, now),
-			fmt.Sprintf(`{"metric":{"node":%q,"berth_reading":"engine_time"},"value":[%d,"%d"]}`, node, now, now))
+			fmt.Sprintf(`{"metric":{"node":%q,"berth_reading":"time"},"value":[%d,"%d"]}`, node, now, now))
 	}
 	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
 }
