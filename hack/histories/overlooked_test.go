@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -31,6 +32,8 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 		// on are pods that have the first node already.
 		on, wait []history.Pod
 		closed   bool
+		// failing is set if one GPU of the first node fails.
+		failing bool
 		// says is the reason that the last pod gives.
 		says string
 		want string
@@ -115,6 +118,10 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 		"a gang that fits": {nodes: []history.Node{plain}, gang: two,
 			wait: []history.Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 2000}},
 			want: overlooked},
+		"a node with a GPU that fails": {nodes: []history.Node{whole}, failing: true,
+			wait: []history.Pod{{Name: "a", GPUs: 1}}, want: overlooked},
+		"a gang, and a node with a GPU that fails": {nodes: []history.Node{whole}, failing: true, gang: two,
+			wait: []history.Pod{{Name: "a", Gang: "g"}, {Name: "b", Gang: "g"}}},
 		"a gang with one member that fits": {nodes: []history.Node{plain}, gang: two,
 			wait: []history.Pod{{Name: "a", Gang: "g", MilliCPU: 2000}, {Name: "b", Gang: "g", MilliCPU: 3000}}},
 		"a gang with two members of three that fit": {nodes: []history.Node{plain}, gang: two, want: overlooked,
@@ -148,7 +155,11 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 			for i := range test.nodes {
 				objects = append(objects, test.nodes[i].Objects()...)
 			}
-			objects[0].(*v1.Node).Spec.Unschedulable = test.closed
+			first := objects[0].(*v1.Node)
+			first.Spec.Unschedulable = test.closed
+			if test.failing {
+				first.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("1")
+			}
 			if test.gang != nil {
 				objects = append(objects, test.gang.Object())
 			}

@@ -32,6 +32,8 @@ type vacancy struct {
 	// gpus are the thousandths left of each GPU that the scheduler hands out, claimable the devices that no claim has.
 	gpus      []int
 	claimable int64
+	// failing is set if the node offers some of its GPUs, but not all: members of gangs are kept off it.
+	failing bool
 	// doubtful is set if it is not known what the GPUs are used for.
 	doubtful bool
 	// volumes is how many volumes no claim has.
@@ -92,6 +94,8 @@ func newVacancy(node *v1.Node) *vacancy {
 		v.amounts[name] = amount.MilliValue()
 	}
 	name := v1.ResourceName(gpuview.DefaultKeys().Resources[0])
+	all := node.Status.Capacity[name]
+	v.failing = 0 < v.amounts[name] && v.amounts[name] < all.MilliValue()
 	if node.Labels[wellknown.GPUModeKey] == history.SharedMode {
 		amount := node.Status.Capacity[name]
 		for range amount.Value() {
@@ -196,7 +200,7 @@ func (v *vacancy) admits(pod *v1.Pod, p *history.Pod) bool {
 	others := slices.ContainsFunc(v.nominated, func(other *v1.Pod) bool {
 		return other.UID != pod.UID && (mine == "" || invariants.GangOf(other) != mine)
 	})
-	return err == nil && matches && !tainted && !others && !v.node.Spec.Unschedulable &&
+	return err == nil && matches && !tainted && !others && !v.node.Spec.Unschedulable && (mine == "" || !v.failing) &&
 		(p.VolumeZone == "" || p.VolumeZone == v.node.Labels[v1.LabelTopologyZone])
 }
 
