@@ -48,7 +48,6 @@ type controlPlane struct {
 	opts    sandbox.Options
 	encoded string
 	layout  sandbox.Layout
-	keys    sandbox.Keys
 	ports   ports
 	// held keeps the ports until every component has ended.
 	held reservations
@@ -138,8 +137,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("making keys and certificates"); err != nil {
 		return err
 	}
-	cp.keys = cp.layout.Keys()
-	if err := cp.keys.Make(); err != nil {
+	if err := cp.layout.Keys().Make(); err != nil {
 		return err
 	}
 	if cp.ports, cp.held, err = reservePorts(cp.opts.Port); err != nil {
@@ -184,7 +182,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 	if err := cp.step("starting the controllers"); err != nil {
 		return err
 	}
-	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.keys, cp.emulation) }()
+	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.layout.Keys(), cp.emulation) }()
 	if cp.opts.NoKubelet {
 		return nil
 	}
@@ -197,7 +195,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
 	cp.state.Server, cp.state.Etcd = "https://"+loopbackAddress(cp.ports.api), "https://"+loopbackAddress(cp.ports.etcd)
-	if err := cp.keys.WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, sandbox.KeyAdmin); err != nil {
+	if err := cp.layout.Keys().WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, sandbox.KeyAdmin); err != nil {
 		return err
 	}
 	if err := cp.step("starting etcd and the API server"); err != nil {
@@ -207,7 +205,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		cp.startProcess(ctx, componentEtcd, cp.opts.Binary, childArgs(componentEtcd, cp.encoded, cp.ports))
 		path, args := cp.opts.Binary, childArgs(componentAPIServer, cp.encoded, cp.ports)
 		if cp.opts.APIServer != "" {
-			path, args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.keys, cp.ports)
+			path, args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.layout.Keys(), cp.ports)
 		}
 		cp.startProcess(ctx, componentAPIServer, path, args)
 		return nil
@@ -215,7 +213,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	// These two last as long as this process: the scheduler gives its lease back when ctx has ended.
 	life := context.WithoutCancel(ctx)
 	serving := make(chan struct{})
-	go func() { cp.fatal <- runEtcd(life, cp.opts, cp.keys, cp.ports.etcd, func() { close(serving) }) }()
+	go func() { cp.fatal <- runEtcd(life, cp.opts, cp.layout.Keys(), cp.ports.etcd, func() { close(serving) }) }()
 	select {
 	case <-serving:
 	case err := <-cp.fatal:
@@ -223,7 +221,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	go func() { cp.fatal <- runAPIServer(life, cp.opts, cp.keys, cp.ports) }()
+	go func() { cp.fatal <- runAPIServer(life, cp.opts, cp.layout.Keys(), cp.ports) }()
 	return nil
 }
 
@@ -255,7 +253,8 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := cp.step("starting the scheduler"); err != nil {
 		return err
 	}
-	if err := cp.keys.WriteKubeconfig(cp.layout.SchedulerKubeconfig(), cp.state.Server, sandbox.KeyScheduler); err != nil {
+	keys, path := cp.layout.Keys(), cp.layout.SchedulerKubeconfig()
+	if err := keys.WriteKubeconfig(path, cp.state.Server, sandbox.KeyScheduler); err != nil {
 		return err
 	}
 	data, err := readSchedulerConfig(cp.opts)
@@ -275,7 +274,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
 	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: admin,
-		args: schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation)}
+		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.run(ctx, scheduler)
 	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler,
 		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
