@@ -22,8 +22,12 @@ func compareCandidates(a, b candidate) int {
 		cmp.Compare(a.node, b.node))
 }
 
-// spare is how many candidates are kept besides one for each member that is left: some turn out not to fit any more.
-const spare = 32
+// mostKept is how many candidates are kept: all that are kept are ranked again with every placement. spare is how many
+// are kept of them besides one for each member that is left: some turn out not to fit any more.
+const (
+	mostKept = 128
+	spare    = 32
+)
 
 // ranking is the nodes that fit, ranked against each other.
 type ranking struct {
@@ -43,6 +47,10 @@ func (t *Class) score(fit []int) error {
 		infos[i] = t.run.node(n)
 	}
 	t.scoring = t.State
+	if len(fit) == 1 && t.run.many {
+		t.candidates = []candidate{{node: fit[0], rank: t.run.rank(fit[0]), fresh: true}}
+		return nil
+	}
 	t.run.work.spend(len(fit))
 	if status := t.Profile.RunPreScorePlugins(t.run.ctx, t.State, t.Pod, infos); !status.IsSuccess() {
 		return status.AsError()
@@ -64,10 +72,10 @@ func (t *Class) score(fit []int) error {
 	return nil
 }
 
-// keepBest lets go of the candidates that the members that are left will not come to: all that are kept are ranked
-// again with every placement. They are found again if the others do not do.
+// keepBest lets go of the candidates that the members that are left will not come to soon. They are found again if the
+// others do not do.
 func (t *Class) keepBest() {
-	if keep := max(t.left, 0) + spare; len(t.candidates) > keep {
+	if keep := min(max(t.left, 0)+spare, mostKept); len(t.candidates) > keep {
 		t.candidates = slices.Clone(t.candidates[:keep])
 	}
 }

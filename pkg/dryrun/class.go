@@ -29,7 +29,8 @@ type Class struct {
 	// volumes are those of pod that a driver would have to provision.
 	volumes []account.Volume
 	spreads []*account.Spread
-	// readsOthers is set if a plugin looks at where others are placed.
+	// readsOthers is set if a plugin has to be told where others are placed. Of a gang of many classes those that only
+	// score are not told: that would grow with the square of the members.
 	readsOthers bool
 	// left is how many of the members were not tried yet.
 	left int
@@ -84,7 +85,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	t.State = state
 	result, status, _ := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
 	d.work.spend(preFilterVisits)
-	t.readsOthers = t.filters.ReadsOthers(state)
+	t.readsOthers = t.filters.FiltersByOthers(state) || (!d.many && t.filters.ReadsOthers(state))
 	if !slices.Contains(d.open, t) {
 		d.open = append(d.open, t)
 	}
@@ -172,7 +173,7 @@ func (t *Class) gather() {
 		return
 	}
 	for i := range d.Nodes {
-		if d.many && d.ranks == nil {
+		if d.many {
 			// The next class begins where there was room for the last one.
 			i = (i + d.start) % len(d.Nodes)
 		}
@@ -239,12 +240,12 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 // enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
 func (t *Class) enough() int {
 	n := len(t.run.Nodes)
+	if t.run.many {
+		return min(n, max(comparedByMany/len(t.run.Classes), 1))
+	}
 	if t.run.ranks != nil {
 		// Domains are filled in order, so none may be left out by chance.
 		return n
-	}
-	if t.run.many {
-		return min(n, manyClassesEnough)
 	}
 	percentage := 0
 	if p := t.Profile.PercentageOfNodesToScore(); p != nil {

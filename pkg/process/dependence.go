@@ -31,8 +31,13 @@ func (t *Traits) findDependence(profile framework.Framework) {
 		}
 	}
 	for _, p := range enabled.PreFilter.Enabled {
-		if plugin, ok := plugins[p.Name].(fwk.PreFilterPlugin); !ok || plugin.PreFilterExtensions() != nil {
-			t.tellsOthers = append(t.tellsOthers, p.Name)
+		plugin, ok := plugins[p.Name].(fwk.PreFilterPlugin)
+		if ok && plugin.PreFilterExtensions() == nil {
+			continue
+		}
+		t.readOthers = append(t.readOthers, p.Name)
+		if _, filters := plugins[p.Name].(fwk.FilterPlugin); filters || !ok {
+			t.filterByOthers = append(t.filterByOthers, p.Name)
 		}
 	}
 }
@@ -43,10 +48,16 @@ func (t *Traits) Reserves(pod *v1.Pod) bool {
 	return t.HiddenReserve || HasVolumes(pod) || t.Claims(pod)
 }
 
-// ReadsOthers reports whether a plugin that filters the pod looks at where other pods are placed, beyond what the node
-// shows.
-func (t *Traits) ReadsOthers(state fwk.CycleState) bool {
-	return slices.ContainsFunc(t.tellsOthers, func(name string) bool { return !state.GetSkipFilterPlugins().Has(name) })
+// ReadsOthers reports whether a plugin that filters or scores the pod looks at where other pods are placed, beyond what
+// the node shows.
+func (t *Traits) ReadsOthers(state fwk.CycleState) bool { return anyRuns(t.readOthers, state) }
+
+// FiltersByOthers reports whether one that filters the pod does.
+func (t *Traits) FiltersByOthers(state fwk.CycleState) bool { return anyRuns(t.filterByOthers, state) }
+
+// anyRuns reports whether PreFilter has left one of the plugins to run.
+func anyRuns(plugins []string, state fwk.CycleState) bool {
+	return slices.ContainsFunc(plugins, func(name string) bool { return !state.GetSkipFilterPlugins().Has(name) })
 }
 
 // OrderMatters reports whether where the pod may go depends on the order in which its siblings take their nodes.

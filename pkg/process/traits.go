@@ -29,10 +29,10 @@ type Traits struct {
 	counters []NodeCounter
 	// Claims reports whether devices are allocated to the pod by claims.
 	Claims func(*v1.Pod) bool
-	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins
-	// whose PreFilter is told of pods that are added to nodes.
+	// HiddenReserve is set if a plugin reserves something that other pods may not see.
 	HiddenReserve bool
-	tellsOthers   []string
+	// readOthers are the plugins that are told of pods that are added to nodes, filterByOthers those of them that filter.
+	readOthers, filterByOthers []string
 	// members are those of members of gangs, nil where they are the same.
 	members *Traits
 }

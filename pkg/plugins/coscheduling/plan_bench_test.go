@@ -19,14 +19,19 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs.
+// BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs: members
+// of one GPU that are alike, of a whole node, and of one GPU of which no two are alike.
 func BenchmarkPlan(b *testing.B) {
-	for _, distinct := range []bool{false, true} {
+	for _, kind := range []struct {
+		name     string
+		gpus     int
+		distinct bool
+	}{{"alike", 1, false}, {"whole", 8, false}, {"distinct", 1, true}} {
 		for _, members := range []int{64, 512, 1600} {
-			b.Run(fmt.Sprintf("members=%d/distinct=%t", members, distinct), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/members=%d", kind.name, members), func(b *testing.B) {
 				var took time.Duration
 				for range b.N {
-					took += planOnce(b, 2000, members, distinct)
+					took += planOnce(b, 2000, members, kind.gpus, kind.distinct)
 				}
 				b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "ms/plan")
 			})
@@ -34,7 +39,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-func planOnce(b *testing.B, nodes, members int, distinct bool) time.Duration {
+func planOnce(b *testing.B, nodes, members, gpus int, distinct bool) time.Duration {
 	b.Helper()
 	const profile = "gang-scheduler"
 	objects := []runtime.Object{gangview.NewPodGroup("default", "g", members)}
@@ -47,7 +52,8 @@ func planOnce(b *testing.B, nodes, members int, distinct bool) time.Duration {
 	var pods []*v1.Pod
 	for i := range members {
 		pod := st.MakePod().Namespace("default").Name(fmt.Sprintf("p%d", i)).UID(fmt.Sprintf("p%d", i)).
-			SchedulerName(profile).Req(map[v1.ResourceName]string{"cpu": "4", "nvidia.com/gpu": "1"}).Obj()
+			SchedulerName(profile).Req(map[v1.ResourceName]string{"cpu": "4",
+			"nvidia.com/gpu": fmt.Sprint(gpus)}).Obj()
 		gangview.Join(pod, "g")
 		if distinct {
 			pod.Labels["example.com/n"] = fmt.Sprint(i)

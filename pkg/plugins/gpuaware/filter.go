@@ -46,16 +46,29 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 		reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request)
 	}
-	return refusal(reason)
+	return s.refusal(reason)
 }
 
-// refusal is the status of a node that is refused for that reason, nil for none.
-func refusal(reason gpu.Reason) *fwk.Status {
-	switch {
-	case reason.Cause == gpu.Fits:
+// worded is a reason and its words.
+type worded struct {
+	reason gpu.Reason
+	err    error
+}
+
+// refusal is the status of a node that is refused for that reason, nil for none. Most nodes are refused for the same
+// reason, which is put into words once.
+func (s *podState) refusal(reason gpu.Reason) *fwk.Status {
+	if reason.Cause == gpu.Fits {
 		return nil
-	case reason.Evictable():
-		return fwk.NewStatus(fwk.Unschedulable).WithError(cycles.ReasonError(reason))
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithError(cycles.ReasonError(reason))
+	last := s.lastRefusal.Load()
+	if last == nil || last.reason != reason {
+		last = &worded{reason, cycles.ReasonError(reason)}
+		s.lastRefusal.Store(last)
+	}
+	code := fwk.UnschedulableAndUnresolvable
+	if reason.Evictable() {
+		code = fwk.Unschedulable
+	}
+	return fwk.NewStatus(code).WithError(last.err)
 }

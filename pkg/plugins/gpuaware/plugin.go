@@ -105,9 +105,11 @@ type podState struct {
 	live live
 	// claims is how nodes serve the pod by dynamic resource allocation; nil for pods that need no devices from it.
 	claims *claims
+	// lastRefusal is that of the last node that was refused.
+	lastRefusal atomic.Pointer[worded]
 }
 
-// Clone returns the state itself: nothing changes it.
+// Clone returns the state itself: nothing that matters changes it.
 func (s *podState) Clone() fwk.StateData { return s }
 
 const stateKey fwk.StateKey = "berth.dev/" + Name

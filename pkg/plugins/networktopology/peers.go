@@ -3,6 +3,7 @@ package networktopology
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,12 +24,18 @@ import (
 type peers struct {
 	gangs    *gangview.Gangs
 	appLabel string
-	// pods are those of the informer, indexed by their groups.
+	// pods are those of the informer, of which those that are somewhere are indexed by their groups.
 	pods cache.Indexer
 
 	mu sync.RWMutex
-	// assumed is the node of Reserve while the informer's pod has none.
-	assumed map[types.UID]string
+	// assumed are the pods that Reserve has put on a node while the informer's pod has none.
+	assumed map[types.UID]assumed
+}
+
+// assumed is where a pod is assumed to be, and what it belongs to.
+type assumed struct {
+	node string
+	keys []groupKey
 }
 
 // groupKey names a gang or an app.
@@ -54,16 +61,16 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 }
 
 func newPeers(gangs *gangview.Gangs, appLabel string, pods cache.Indexer) *peers {
-	return &peers{gangs: gangs, appLabel: appLabel, pods: pods, assumed: map[types.UID]string{}}
+	return &peers{gangs: gangs, appLabel: appLabel, pods: pods, assumed: map[types.UID]assumed{}}
 }
 
-// index is the name of the index of pods by what they belong to.
+// index is the name of the index of pods that are somewhere by what they belong to.
 func (p *peers) index() string { return Name + "/" + p.appLabel }
 
 func (p *peers) indexers() cache.Indexers {
 	return cache.Indexers{p.index(): func(obj any) ([]string, error) {
 		var keys []string
-		if pod, ok := obj.(*v1.Pod); ok {
+		if pod, ok := obj.(*v1.Pod); ok && nodeOf(pod) != "" {
 			for _, key := range p.keysOf(pod) {
 				keys = append(keys, key.String())
 			}
@@ -86,10 +93,17 @@ func (p *peers) keysOf(pod *v1.Pod) []groupKey {
 	return keys
 }
 
-// see forgets where a pod was assumed to be once it is there.
+// see forgets where a pod was assumed to be once it is there, and until then follows what it belongs to.
 func (p *peers) see(_, pod *v1.Pod) {
-	if pod.Spec.NodeName != "" {
-		p.lose(pod)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, is := p.assumed[pod.UID]
+	switch {
+	case !is:
+	case pod.Spec.NodeName != "":
+		delete(p.assumed, pod.UID)
+	default:
+		p.assumed[pod.UID] = assumed{at.node, p.keysOf(pod)}
 	}
 }
 
@@ -99,7 +113,7 @@ func (p *peers) lose(pod *v1.Pod) { p.release(pod.UID) }
 func (p *peers) assume(pod *v1.Pod, node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.assumed[pod.UID] = node
+	p.assumed[pod.UID] = assumed{node, p.keysOf(pod)}
 }
 
 // release takes it off again if it did not get there.
@@ -109,8 +123,8 @@ func (p *peers) release(uid types.UID) {
 	delete(p.assumed, uid)
 }
 
-// nodeOf is where a pod is, or is to be; "" for nowhere.
-func (p *peers) nodeOf(pod *v1.Pod) string {
+// nodeOf is where a pod is by itself, or is to be; "" for nowhere.
+func nodeOf(pod *v1.Pod) string {
 	switch {
 	case podview.Finished(pod):
 		return ""
@@ -118,11 +132,6 @@ func (p *peers) nodeOf(pod *v1.Pod) string {
 		return "" // It is about to go, and nothing new should follow it.
 	case pod.Spec.NodeName != "":
 		return pod.Spec.NodeName
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if node := p.assumed[pod.UID]; node != "" {
-		return node
 	}
 	return pod.Status.NominatedNodeName
 }
@@ -188,6 +197,8 @@ func (r *relation) shift(keys []groupKey, node string, n int64) {
 // returns the place of a node, nil for one that is gone.
 func (p *peers) tally(r *relation, find func(node string) *topology.Place) (*topology.Tally, error) {
 	out := topology.NewTally()
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	for _, l := range r.links {
 		pods, err := p.pods.ByIndex(p.index(), l.key.String())
 		if err != nil {
@@ -195,11 +206,19 @@ func (p *peers) tally(r *relation, find func(node string) *topology.Place) (*top
 		}
 		byNode := maps.Clone(l.moved)
 		for _, obj := range pods {
-			if pod, ok := obj.(*v1.Pod); ok && pod.UID != r.pod {
-				byNode[p.nodeOf(pod)]++
+			pod, ok := obj.(*v1.Pod)
+			if !ok || pod.UID == r.pod {
+				continue
+			}
+			if _, moved := p.assumed[pod.UID]; !moved {
+				byNode[nodeOf(pod)]++
 			}
 		}
-		delete(byNode, "")
+		for uid, at := range p.assumed {
+			if uid != r.pod && slices.Contains(at.keys, l.key) {
+				byNode[at.node]++
+			}
+		}
 		total := int64(0)
 		for _, n := range byNode {
 			total += max(n, 0)
