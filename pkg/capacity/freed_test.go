@@ -3,9 +3,6 @@ package capacity
 import (
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -15,19 +12,14 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	look := func(x *Index) { x.Looks.Refresh(); x.Looks.Answer() }
 	for name, test := range map[string]struct {
 		happens func(x *Index)
-		// there are the pods that the scheduler has on the node.
-		there []*v1.Pod
-		want  bool
+		want    bool
 	}{
-		"nothing has happened": {happens: func(*Index) {}, there: []*v1.Pod{used}},
+		"nothing has happened": {happens: func(*Index) {}},
 		"a pod has come": {happens: func(x *Index) {
 			x.Feed.SetPod(gpuPod("new", "a", "1"),
 				gang.ID{})
-		}, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
-		"a pod has come that the index has not seen": {happens: func(*Index) {},
-			there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
+		}},
 		"a pod has gone": {happens: func(x *Index) { x.Feed.DropPod(used.UID) }, want: true},
-		"a pod has gone, which the index has not seen": {happens: func(*Index) {}, want: true},
 		"gangs are being looked at": {
 			happens: func(x *Index) { x.Feed.DropPod(used.UID); x.Looks.Refresh() }, want: true},
 		"gangs have been looked at": {happens: func(x *Index) { x.Feed.DropPod(used.UID); look(x) }},
@@ -40,8 +32,8 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 			x.Feed.SetNode(gpuNode("a", "8").Unschedulable(true).Obj())
 			look(x)
 			x.Feed.SetNode(gpuNode("a", "8").Obj())
-		}, there: []*v1.Pod{used}, want: true},
-		"the node is not known yet": {happens: func(x *Index) { x.Feed.DropNode("a") }, there: []*v1.Pod{used}, want: true},
+		}, want: true},
+		"the node is not known yet": {happens: func(x *Index) { x.Feed.DropNode("a") }, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +42,7 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 			x.Feed.SetPod(used, gang.ID{})
 			look(x)
 			test.happens(x)
-			if got := x.Looks.FreedUnseen("a", framework.NewNodeInfo(test.there...).GetPods()); got != test.want {
+			if got := x.Looks.FreedUnseen("a"); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -1,11 +1,5 @@
 package capacity
 
-import (
-	"slices"
-
-	fwk "k8s.io/kube-scheduler/framework"
-)
-
 // Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
 type Looks struct{ *book }
 
@@ -55,16 +49,10 @@ func (x *Looks) Answer() {
 	x.looks.answered = x.looks.asked
 }
 
-// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or that only the
-// scheduler knows of, which has these pods there.
-func (x *Looks) FreedUnseen(node string, pods []fwk.PodInfo) bool {
+// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet.
+func (x *Looks) FreedUnseen(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.nodes.byName[node]
-	if n == nil || n.node == nil || n.freed > x.looks.answered {
-		return true
-	}
-	return slices.ContainsFunc(n.pods, func(p *podEntry) bool {
-		return !slices.ContainsFunc(pods, func(info fwk.PodInfo) bool { return info.GetPod().UID == p.Object.UID })
-	})
+	return n == nil || n.node == nil || n.freed > x.looks.answered
 }

@@ -11,8 +11,8 @@ import (
 const (
 	// LookEvery is how often the loop looks at what no event announces.
 	LookEvery = time.Second
-	// secondAfter is about how long after an event a gang is tried once more. Informers tell capacity and the scheduler's
-	// cache of an event in no order, so the first attempt may not have seen it.
+	// secondAfter is about how long after an event a gang is tried once more. Informers tell the loop and the plugins of
+	// claims, volumes and licenses in no order, so the first attempt may not have seen it.
 	secondAfter = time.Second
 )
 

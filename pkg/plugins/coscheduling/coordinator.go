@@ -49,6 +49,7 @@ type coordinator struct {
 	// pace knows which gang plans next where plans take long.
 	pace retry.Pace
 	told told
+	feed *feed
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.

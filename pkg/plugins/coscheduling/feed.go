@@ -68,7 +68,8 @@ func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *f
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
 	groupClient *restclient.RESTClient) error {
 	client := profile.ClientSet()
-	f := newFeed(ctx, c, client)
+	c.feed = newFeed(ctx, c, client)
+	f := c.feed
 	c.told.recorder = profile.EventRecorder()
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
@@ -103,11 +104,6 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	informers.Await(factory, c.loop.Opened)
 	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
 		Owners: c.told.owners}, c.told.recorder, f.told)
-	go func() {
-		if cache.WaitFor(ctx, "", f.told...) {
-			c.loop.Run(ctx)
-		}
-	}()
 	return nil
 }
 
@@ -124,8 +120,7 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *
 	return nil
 }
 
-// watch hands what an informer tells to a handler. No gang is looked at before the handler has been told of all that
-// there is at the start: one that fits would be ruled out, and a pod that comes after it would be tried first.
+// watch hands what an informer tells to a handler, which is told of all that there is before gangs are looked at.
 func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache.SharedInformer,
 	handler cache.ResourceEventHandler) error {
 	told, err := informers.Handle(factory, informer, handler)
@@ -155,15 +150,16 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 			f.c.loop.Inbox.Arrive(pod)
 		}
 		f.pods.doubtPod(old, pod)
-	}, f.pods.losePod)
+	}, func(pod *v1.Pod) {
+		if pod.Spec.NodeName == "" { // the cache tells of the others
+			f.pods.losePod(pod)
+		}
+	})
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
-		f.c.headroom.Feed.DropNode(node.Name)
-		f.c.hardware.see(node.Name, "")
-		f.c.loop.Inbox.Look()
-	})
+	nodes := handlers(f.seeHardware, func(_, node *v1.Node) { f.seeHardware(node) },
+		func(node *v1.Node) { f.c.hardware.see(node.Name, "") })
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -280,34 +276,21 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	f.c.told.status.Enqueue(id)
 }
 
-func (f *feed) seeNode(node *v1.Node) {
-	f.c.headroom.Feed.SetNode(node)
-	f.seeHardware(node)
-	f.c.loop.Inbox.Look()
-}
-
 func (f *podFeed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
-	switch {
-	case pod.Spec.NodeName != "":
-		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
-		f.c.backlog.Gone(pod.UID)
-		f.c.loop.Inbox.Look()
-	case pod.Status.NominatedNodeName != "":
+	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
 			f.c.told.status.Enqueue(id)
 		}
 	}
 }
 
-// seeEnded tells the ledger of a member that has ended, before what it used is forgotten.
+// seeEnded tells the ledger of a member that has ended.
 func (f *podFeed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
-	f.c.headroom.Feed.DropPod(pod.UID)
-	f.c.loop.Inbox.Look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
@@ -344,11 +327,6 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.backlog.Gone(pod.UID)
 	f.ending.Lock()
 	defer f.ending.Unlock()
-	defer func() {
-		// Only now: what a lost member used is kept for its replacement.
-		f.c.headroom.Feed.DropPod(pod.UID)
-		f.c.loop.Inbox.Look()
-	}()
 	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.
 		f.seeMember(ended)

@@ -81,6 +81,7 @@ func (f *groupFeed) refile(from gang.ID, podGroup string) {
 			f.pods.seeMember(pod)
 		default:
 			f.pods.seePod(pod)
+			f.pods.account(pod)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs: members
-// of one GPU that are alike, of a whole node, and of one GPU of which no two are alike.
+// of one GPU that are alike, of a whole node, and of one GPU with labels that all differ.
 func BenchmarkPlan(b *testing.B) {
 	for _, kind := range []struct {
 		name     string

@@ -2,18 +2,15 @@ package coscheduling
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -36,12 +33,12 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	return nil
 }
 
-// refuseLate turns the pod away if what it needs has been kept for a gang since its node was filtered, or is about
-// to be: the scheduler may learn that capacity is free a moment before it is kept.
+// refuseLate turns the pod away if what it needs has been kept for a gang since its node was filtered, or has come free
+// and gangs that come before the pod have not been looked at yet.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	first := !c.members.Has(pod) && c.loop.List.Priorities.ComesBefore(pod)
-	if !c.holds.Gate.Any() && c.settings.recovery == 0 && !first {
+	if !c.holds.Gate.Any() && !first {
 		return nil
 	}
 	nodes := p.framework.SnapshotSharedLister().NodeInfos()
@@ -52,15 +49,11 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
 		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
-	to, lost := c.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
+	if !first || !c.headroom.Looks.FreedUnseen(name) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(lossPause, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
-	if lost {
-		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
-	}
+	time.AfterFunc(gangsFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
 
@@ -75,28 +68,8 @@ func (triedFirst) Kind() string {
 	return "node(s) with room that came free just now, for which gangs of higher priority are tried first"
 }
 
-// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs
-// are tried first.
-const lossPause = 100 * time.Millisecond
-
-// lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not
-// have it any more, but the ledger has not been told yet, so nothing is kept.
-func (c *coordinator) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
-	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
-		return gang.ID{}, false
-	}
-	own := c.members.ID(pod)
-	for _, m := range c.headroom.Cluster.MembersOn(node.Node().Name) {
-		if m.Of == own || slices.ContainsFunc(node.GetPods(),
-			func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
-			continue
-		}
-		if v, known := c.ledger.View(m.Of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
-			return m.Of, true
-		}
-	}
-	return gang.ID{}, false
-}
+// gangsFirst is how long a pod waits where gangs are tried first.
+const gangsFirst = 100 * time.Millisecond
 
 // Unreserve records that the member has given its assignment back. It may be called without Reserve, when another
 // plugin's Reserve failed before.

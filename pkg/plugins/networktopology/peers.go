@@ -24,7 +24,7 @@ import (
 type peers struct {
 	gangs    *gangview.Gangs
 	appLabel string
-	// pods are those of the informer, of which those that are somewhere are indexed by their groups.
+	// pods are those of the informer. Those that are somewhere are indexed by their groups.
 	pods cache.Indexer
 
 	mu sync.RWMutex
@@ -123,7 +123,7 @@ func (p *peers) release(uid types.UID) {
 	delete(p.assumed, uid)
 }
 
-// nodeOf is where a pod is by itself, or is to be; "" for nowhere.
+// nodeOf is where a pod says that it is or is to be; "" for nowhere.
 func nodeOf(pod *v1.Pod) string {
 	switch {
 	case podview.Finished(pod):
