@@ -150,11 +150,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 			f.c.loop.Inbox.Arrive(pod)
 		}
 		f.pods.doubtPod(old, pod)
-	}, func(pod *v1.Pod) {
-		if pod.Spec.NodeName == "" { // the cache tells of the others
-			f.pods.losePod(pod)
-		}
-	})
+	}, f.pods.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
@@ -276,7 +272,12 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	f.c.told.status.Enqueue(id)
 }
 
-func (f *podFeed) seePod(pod *v1.Pod) {
+// seePod tells of a pod as it is now: the scheduler's cache may have told of its end before.
+func (f *podFeed) seePod(told *v1.Pod) {
+	pod := f.c.members.Pod(gangview.RefOf(told))
+	if pod == nil {
+		return
+	}
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
 	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
