@@ -88,6 +88,9 @@ func build(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := plugins.CheckPoints(sched.Profiles); err != nil {
+		return nil, nil, err //nolint:wrapcheck // it says what to write
+	}
 	// Where the configuration is to be written, this ends the process.
 	if err := options.LogOrWriteConfig(klog.FromContext(ctx), opts.WriteConfigTo, component, profiles); err != nil {
 		return nil, nil, fmt.Errorf("writing the configuration: %w", err)

@@ -101,6 +101,9 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		scheduler.WithExtenders(component.Extenders...),
 		scheduler.WithParallelism(s.Parallelism),
 	)
+	if err == nil {
+		err = plugins.CheckPoints(sched.Profiles)
+	}
 	if err != nil {
 		cancel()
 		return nil, s.Config.Invalid(err)
