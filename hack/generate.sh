@@ -31,7 +31,7 @@ generate() {
   } >manifests/examples/all.yaml
   # The chart holds copies, because helm reads no file outside of a chart.
   cp manifests/crd/*_*.yaml charts/berth/files/crds/
-  cp manifests/base/{rbac,policy,scheduler-config,deployment}.yaml charts/berth/files/
+  cp manifests/base/{rbac,users,policy,scheduler-config,deployment}.yaml charts/berth/files/
   local part
   for part in rbac service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
   cp manifests/extender/extender-config.yaml charts/berth/files/

@@ -153,8 +153,10 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ValidatingAdmissionPolicyBinding /berth-scheduler-taint",
 		},
 		"base": {
+			"ClusterRole /berth-edit",
 			"ClusterRole /berth-scheduler",
 			"ClusterRole /berth-scheduler-hami",
+			"ClusterRole /berth-view",
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
@@ -198,8 +200,10 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ValidatingAdmissionPolicyBinding /berth-node-agent",
 		},
 		"replace-default": {
+			"ClusterRole /berth-edit",
 			"ClusterRole /berth-scheduler",
 			"ClusterRole /berth-scheduler-hami",
+			"ClusterRole /berth-view",
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ValidatingAdmissionPolicy /berth-scheduler",

@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
@@ -189,6 +192,54 @@ func TestEveryBindingBindsTheServiceAccountToARoleThatExists(t *testing.T) {
 	slices.Sort(bound)
 	if diff := cmp.Diff(roles, bound); diff != "" {
 		t.Errorf("roles that are bound (-defined +bound):\n%s", diff)
+	}
+}
+
+// The stock roles of users take in the roles that their aggregation rules select.
+func TestUsersOfANamespaceMayReadOurKindsAndEditPodGroups(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("base/users.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := bootstrappolicy.ClusterRoles()
+	ours := map[string][]rbacv1.PolicyRule{}
+	for _, object := range decode(t, "base/users.yaml", content) {
+		role := object.(*rbacv1.ClusterRole)
+		roles, ours[role.Name] = append(roles, *role), role.Rules
+	}
+	var granted func(role string) []rbacv1.PolicyRule
+	granted = func(role string) []rbacv1.PolicyRule {
+		rules := ours[role]
+		at := slices.IndexFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == role })
+		if roles[at].AggregationRule == nil {
+			return rules
+		}
+		for _, by := range roles[at].AggregationRule.ClusterRoleSelectors {
+			selector, err := metav1.LabelSelectorAsSelector(&by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range roles {
+				if selector.Matches(labels.Set(roles[i].Labels)) {
+					rules = append(rules, granted(roles[i].Name)...)
+				}
+			}
+		}
+		return rules
+	}
+	view := []string{"get berth.dev/ippools", "get berth.dev/ipreservations", "get berth.dev/placementpolicies",
+		"get scheduling.x-k8s.io/podgroups", "list berth.dev/ippools", "list berth.dev/ipreservations",
+		"list berth.dev/placementpolicies", "list scheduling.x-k8s.io/podgroups", "watch berth.dev/ippools",
+		"watch berth.dev/ipreservations", "watch berth.dev/placementpolicies", "watch scheduling.x-k8s.io/podgroups"}
+	edit := slices.Concat(view, []string{"create scheduling.x-k8s.io/podgroups", "delete scheduling.x-k8s.io/podgroups",
+		"deletecollection scheduling.x-k8s.io/podgroups", "patch scheduling.x-k8s.io/podgroups",
+		"update scheduling.x-k8s.io/podgroups"})
+	slices.Sort(edit)
+	for role, want := range map[string][]string{"view": view, "edit": edit, "admin": edit, "system:node": nil} {
+		if diff := cmp.Diff(want, missing(nil, granted(role)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("what the role %s may do with our kinds (-want +got):\n%s", role, diff)
+		}
 	}
 }
 

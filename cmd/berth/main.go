@@ -3,10 +3,13 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/version"
 
 	"berth.dev/berth/pkg/command"
@@ -46,6 +49,18 @@ func main() {
 // badInput gives an error the exit status for a file, name or flag that cannot be used.
 func badInput(err error) error { return command.BadInput(err) }
 
+// pointToJobs names the command for a user whose rights end with a namespace.
+func pointToJobs(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "at the cluster scope") {
+			return fmt.Errorf(`%w; "berth jobs -n NAMESPACE" needs no right outside of the namespace`, err)
+		}
+		return err
+	}
+}
+
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
@@ -83,8 +98,12 @@ Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(),
 		newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
-		newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand())
+	for _, reads := range []*cobra.Command{newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
+		newExplainCommand()} {
+		pointToJobs(reads)
+		root.AddCommand(reads)
+	}
+	root.AddCommand(newDumpCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

@@ -33,7 +33,7 @@ func NamespacesToCreatePods(ctx context.Context, client kubernetes.Interface) ([
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w; --namespace names one", err)
+		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
 	return own, nil
 }

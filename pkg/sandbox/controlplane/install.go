@@ -38,7 +38,7 @@ func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error 
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}
 	created, err := sandbox.CreateFiles(ctx, config, metav1.NamespaceSystem, manifests.Files,
-		append(crds, "base/rbac.yaml", "base/policy.yaml")...)
+		append(crds, "base/rbac.yaml", "base/users.yaml", "base/policy.yaml")...)
 	if err != nil {
 		return err
 	}

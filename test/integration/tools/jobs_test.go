@@ -62,8 +62,10 @@ func workloadsAreListed(t *testing.T, shared *box.Box) {
 			t.Errorf("%s: found %t, left out %q, said %q", who, found, list.LeftOut, said)
 		}
 	}
-	if status, _, said := berth(t, "jobs", "-A", "--as=tenant", config); status != 1 ||
-		!strings.Contains(said, "forbidden") {
-		t.Errorf("a tenant, of all namespaces: %d, %s", status, said)
+	for _, args := range [][]string{{"jobs", "-A"}, {"status"}, {"top", "--once"}, {"explain", "pod", "listed"}} {
+		if status, _, said := berth(t, append(args, "--as=tenant", config)...); status != 1 ||
+			!strings.Contains(said, `at the cluster scope; "berth jobs -n NAMESPACE" needs`) {
+			t.Errorf("a tenant, of all namespaces: %v: %d, %s", args, status, said)
+		}
 	}
 }
