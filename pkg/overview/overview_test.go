@@ -262,6 +262,16 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
 		b.SetPod(pod(name, "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	}
+	// Members that come after the minimum has succeeded wait, whatever the PodGroup says.
+	b.SetPod(pod("train-12", "", "cpu=1", inGang("train")))
+	if got := b.Cluster(now); got.Totals.PendingGangs != 1 || len(got.Gangs) != 1 || got.Gangs[0].Started {
+		t.Errorf("%d gangs pending, want 1: %+v", got.Totals.PendingGangs, got.Gangs)
+	}
+	b.SetPod(pod("train-12", "a", "cpu=1", inGang("train")))
+	if got := b.Cluster(now); got.Totals.PendingGangs != 0 || len(got.Gangs) != 1 || !got.Gangs[0].Started {
+		t.Errorf("%d gangs pending, want none: %+v", got.Totals.PendingGangs, got.Gangs)
+	}
+	b.SetPod(pod("train-12", "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	if got := b.Cluster(now).Gangs; len(got) != 0 {
 		t.Errorf("a gang that has ended is shown: %+v", got)
 	}

@@ -23,12 +23,13 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 		shown := Gang{Namespace: id.Namespace, Name: id.Name}
 		since := shown.describe(g)
 		ended := shown.count(g, &since)
-		if g.group != nil && (g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
-			g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed) ||
-			len(g.members) > 0 && ended == len(g.members) {
+		if ended == len(g.members) && (ended > 0 || g.group != nil &&
+			(g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
+				g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed)) {
 			continue
 		}
-		shown.Started = shown.Scheduled >= shown.MinMember
+		// One whose first members have succeeded waits if the others do.
+		shown.Started = shown.Scheduled >= shown.MinMember && (shown.Nodes > 0 || shown.Scheduled == shown.Members)
 		if !shown.Started {
 			shown.WaitSeconds = max(0, now.Sub(since).Seconds())
 			c.Totals.PendingGangs++

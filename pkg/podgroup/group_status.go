@@ -49,7 +49,8 @@ const (
 	unschedulable
 	// starting gangs are planned or being bound.
 	starting
-	// scheduled gangs have their minimum bound, running ones run with it, and of ended ones it has succeeded.
+	// scheduled gangs have their minimum bound, running ones run with it, and of ended ones it has succeeded and no member
+	// is bound.
 	scheduled
 	running
 	ended
@@ -64,7 +65,7 @@ func progressOf(s *State) progress {
 		why: settled(v, v.Minimum)}
 	least := v.Minimum.Total
 	switch {
-	case least > 0 && p.succeeded >= least:
+	case least > 0 && p.succeeded >= least && v.Count[gang.Bound] == 0:
 		p.step = ended
 	case v.Degraded:
 		p.step = short

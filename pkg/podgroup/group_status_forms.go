@@ -39,16 +39,17 @@ func (p *progress) fillInitially(status map[string]any, condition string) {
 	}
 }
 
-// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups.
+// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano: a
+// group runs when its minimum has nodes, and is completed when all members with a node have succeeded.
 func fillVolcano(status map[string]any, p *progress) {
-	switch p.step {
-	case running:
+	switch {
+	case p.step == scheduled, p.step == running:
 		status["phase"] = "Running"
-	case short:
+	case p.step == short && p.running > 0:
 		status["phase"] = "Unknown"
-	case ended:
+	case p.step == ended:
 		status["phase"] = "Completed"
-	case unschedulable, incomplete:
+	case p.step != starting:
 		// Once the pods of a group may be created, Volcano does not take that back.
 		if status["phase"] != "Inqueue" {
 			status["phase"] = "Pending"

@@ -169,7 +169,7 @@ func PastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
 
 func phaseOf(v *gang.View, minimum gang.Minimum) schedulingv1alpha1.PodGroupPhase {
 	switch {
-	case v.Count[gang.Succeeded] >= minimum.Total:
+	case v.Count[gang.Succeeded] >= minimum.Total && v.Existing()+v.Count[gang.Gated] == v.Count[gang.Succeeded]:
 		return schedulingv1alpha1.PodGroupFinished
 	case v.Count[gang.Failed] > 0 && v.Existing() < minimum.Total:
 		return schedulingv1alpha1.PodGroupFailed

@@ -52,6 +52,21 @@ func TestPodGroupStatus(t *testing.T) {
 		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
 			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
 				"Degraded": "False NoMembersLost"}},
+		{"the minimum has finished and a member runs",
+			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Bound], v.Running = 4, 1, 1 }),
+			schedulingv1alpha1.PodGroupRunning,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
+		{"the minimum has finished and a member waits",
+			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Pending] = 4, 1 }),
+			schedulingv1alpha1.PodGroupRunning,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
+		{"the minimum has finished and a member is gated",
+			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Gated] = 4, 1 }),
+			schedulingv1alpha1.PodGroupRunning,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
 		{"a role is short", view(func(v *gang.View) {
 			v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4
 			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}}
@@ -155,5 +170,47 @@ func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
 	if len(names) != maxStatusRoles || !slices.IsSorted(names) || !slices.Contains(names, "r70") ||
 		!slices.Contains(names, "r98") {
 		t.Errorf("%d roles: %v", len(names), names)
+	}
+}
+
+// TestPhasesOfVolcano are those by which Volcano's own scheduler goes: the numbers of members with a node and of those
+// that have succeeded.
+func TestPhasesOfVolcano(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		set    func(v *gang.View)
+		before string
+		want   string
+	}{
+		{"too few members", func(v *gang.View) { v.Count[gang.Pending] = 1 }, "", "Pending"},
+		{"too few members, let in by Volcano", func(v *gang.View) { v.Count[gang.Pending] = 1 }, "Inqueue", "Inqueue"},
+		{"being bound", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 1, 1 }, "Pending", "Inqueue"},
+		{"all have a node", func(v *gang.View) { v.Count[gang.Bound] = 2 }, "Inqueue", "Running"},
+		{"all run", func(v *gang.View) { v.Count[gang.Bound], v.Running = 2, 2 }, "Inqueue", "Running"},
+		{"one has succeeded", func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 1, 1, 1 },
+			"Running", "Running"},
+		{"the minimum has succeeded and a further member runs",
+			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 1, 1, 2 }, "Running", "Running"},
+		{"the minimum has succeeded and a further member has a node",
+			func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Succeeded] = 1, 2 }, "Completed", "Running"},
+		{"all with a node have succeeded", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Succeeded] = 1, 2 },
+			"Running", "Completed"},
+		{"a member is lost and the other runs",
+			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Degraded = 1, 1, true }, "Running", "Unknown"},
+		{"a member is lost and the other does not run",
+			func(v *gang.View) { v.Count[gang.Bound], v.Degraded = 1, true }, "Running", "Pending"},
+	} {
+		v := gang.View{Minimum: gang.Minimum{Total: 2}}
+		tc.set(&v)
+		status := map[string]any{}
+		if tc.before != "" {
+			status["phase"] = tc.before
+		}
+		p := progressOf(&State{View: v})
+		fillVolcano(status, &p)
+		if status["phase"] != tc.want {
+			t.Errorf("%s: phase %v, want %s", tc.name, status["phase"], tc.want)
+		}
 	}
 }

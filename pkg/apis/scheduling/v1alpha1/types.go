@@ -25,7 +25,7 @@ const (
 	PodGroupRunning PodGroupPhase = "Running"
 	// PodGroupUnknown means that the state of some pods cannot be told, for instance because their node is gone.
 	PodGroupUnknown PodGroupPhase = "Unknown"
-	// PodGroupFinished means that minMember pods have succeeded.
+	// PodGroupFinished means that minMember pods have succeeded, and none is left to run.
 	PodGroupFinished PodGroupPhase = "Finished"
 	// PodGroupFailed means that pods have failed and that the minimum cannot be reached without new ones.
 	PodGroupFailed PodGroupPhase = "Failed"
