@@ -70,7 +70,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 		`{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"s"},"provisioner":"p","parameters":{"secretName":"hush"}}`,
 		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"r"},"spec":{"selector":{},"template":{"spec":{"containers":[{"name":"c","env":[{"name":"hush"}]}]}}}}`,
 		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","annotations":{"x":"hush"}},"spec":{"parallelism":2,"template":{"metadata":{"annotations":{"x":"hush"}},"spec":{"containers":[{"name":"c","env":[{"name":"hush"}]}]}}}}`,
-		`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"r"},"spec":{"workerGroupSpecs":[{"replicas":2,"groupName":"hush","template":{"spec":{"containers":[{"name":"hush"}]}}}]}}`,
+		`{"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"r"},"spec":{"workerGroupSpecs":[{"replicas":2,"groupName":"open","template":{"spec":{"containers":[{"name":"hush"}]}}}]}}`,
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"externalName":"hush","selector":{"a":"b"}}}`,
 		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"a":"hush"}}}]}}}`,
 		`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"p","annotations":{"x":"hush"}},"spec":{"licenses":[{"name":"m","count":1,"x":"hush"}]},"status":{"conditions":[{"message":"hush"}]}}`,

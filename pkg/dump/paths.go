@@ -31,7 +31,7 @@ var paths = rulesFor(map[rule]string{
 	hashName: `name namespace namespaces generateName uid podUID nodeName nominatedNodeName node nodeID volumeName
 		claimName storageClassName persistentVolumeName priorityClassName runtimeClassName resourceClaimName
 		resourceClaimTemplateName
-		deviceClassName podGroupName workloadName templateName parentCompositePodGroupName serviceName statefulSet
+		deviceClassName podGroupName groupName workloadName templateName parentCompositePodGroupName serviceName statefulSet
 		containerName containers pool device shareID counterSet volumeHandle pdName volumeID diskName diskURI iqn
 		targetPortal monitors license dataset reservedNodes hostIP image pod`,
 	hashValue:       `value values`,
@@ -55,7 +55,7 @@ func rulesFor(lists map[rule]string) map[string]rule {
 }
 
 // keptNames are the same in every cluster.
-var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", "0.0.0.0", ""}
+var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", "0.0.0.0", gangview.RayHead, ""}
 
 // nameAnnotations are those that are kept and hold names of objects, with numbers or without: of a node, a claim, a
 // pool, a group, licenses or datasets.
@@ -73,6 +73,7 @@ var openPrefixes = []string{
 var openKeys = append(append(gpuview.ProviderLabels(), capacityLabels()...),
 	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
 	priceview.NodeCostPerHourLabel, gpuview.WorkloadTypeLabel, gangview.MinAvailableLabel, gangview.TrainingOperatorLabel,
+	gangview.ReplicaTypeLabel, gangview.MPIRoleLabel,
 )
 
 // capacityLabels say whether a node is spot.

@@ -17,7 +17,8 @@ func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 		kueueGroup} {
 		delete(out.Labels, key)
 	}
-	for _, key := range []string{wellknown.GangKey, volcanoName, volcanoOtherName, kaiName} {
+	for _, key := range []string{wellknown.GangKey, volcanoName, volcanoOtherName, kaiName, kueueGroup, volcanoMinMember,
+		kaiMinMember} {
 		delete(out.Annotations, key)
 	}
 	out.Spec.SchedulingGroup = nil

@@ -27,7 +27,7 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 	read: readGroveGang}
 
 func readGroveGang(r *objectReader) map[string]OwnerState {
-	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}}
+	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}, class: r.text("spec.priorityClassName")}
 	g.required, g.preferred = groveLevels(r, "spec.topologyConstraint")
 	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
 	tree := len(configs) > 0
@@ -44,7 +44,6 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 	if tree {
 		g.groups, g.roles = groveGroups(groups, configs), nil
 	}
-	g.podsPriority(r)
 	return g.states(r)
 }
 

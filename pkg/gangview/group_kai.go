@@ -1,11 +1,14 @@
 package gangview
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/grouptree"
+	"berth.dev/berth/pkg/plural"
 )
 
 // KAIGroup is the kind of KAI Scheduler's PodGroups. An annotation of the pods names them.
@@ -15,6 +18,8 @@ const (
 	kaiName = "pod-group-name"
 	// kaiSubGroup is the label by which pods name their sub-group.
 	kaiSubGroup = "kai.scheduler/subgroup-name"
+	// kaiLasting is the least priority of groups that KAI does not evict unless they say otherwise.
+	kaiLasting = 100
 )
 
 var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
@@ -25,22 +30,28 @@ var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
 	read: readKAIGroup}
 
 func readKAIGroup(r *objectReader) map[string]OwnerState {
-	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: kaiSubGroup}
-	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint")
+	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: kaiSubGroup,
+		class: r.text("spec.priorityClassName")}
+	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint", &g)
 	subGroups := r.items("spec.subGroups")
 	children := map[string][]*objectReader{}
 	tree := false
 	for _, sub := range subGroups {
 		parent := sub.text("parent")
 		children[parent] = append(children[parent], sub)
-		required, preferred := kaiLevels(sub, "topologyConstraint")
+		required, preferred := kaiLevels(sub, "topologyConstraint", &g)
 		tree = tree || parent != "" || len(subGroups) > 1 && len(required)+len(preferred) > 0
 	}
 	least := r.number("spec.minSubGroup", len(children[""]))
-	switch {
+	switch g.why = kaiUnrooted(subGroups, children); {
+	case g.why != "":
+	case least > len(children[""]):
+		n := len(children[""])
+		g.why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
+			plural.Of(n, "sub-group"))
 	case len(subGroups) == 0:
 	case tree || least < len(children[""]):
-		g.groups = kaiGroups(children, "", 0)
+		g.groups = kaiGroups(children, "")
 		if least < len(g.groups) {
 			g.groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
 		}
@@ -50,36 +61,59 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 			name := sub.text("name")
 			g.roles[name] = sub.number("minMember", 0)
 			g.minimum = sum(g.minimum, g.roles[name])
-			required, preferred := kaiLevels(sub, "topologyConstraint")
+			required, preferred := kaiLevels(sub, "topologyConstraint", nil)
 			g.ownLevels(required, preferred)
 		}
 	}
 	if queue := r.text("spec.queue"); queue != "" {
 		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	g.podsPriority(r)
-	if r.text("spec.preemptibility") == "non-preemptible" {
+	switch r.text("spec.preemptibility") {
+	case "non-preemptible":
 		g.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
+	case "":
+		g.lasting = true
 	}
 	if delay := r.text("spec.preemptionDelay"); delay != "" {
 		g.notKept("preemptionDelay %s: preemption does not wait", delay)
 	}
+	if grace := r.text("spec.stalenessGracePeriod"); grace != "" {
+		g.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
+	}
 	return g.states(r)
 }
 
-// kaiGroups are the sub-groups of a parent, with those within. Those whose parents go round in a circle are in none.
-func kaiGroups(children map[string][]*objectReader, parent string, depth int) []grouptree.Group {
-	groups := make([]grouptree.Group, 0, len(children[parent]))
-	if depth > maxGroupsDepth {
-		return groups
+// kaiUnrooted says which sub-group is in none at the root, or has the name of another, empty if none is so.
+func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
+	rooted := map[string]bool{}
+	for names := []string{""}; len(names) > 0; names = names[1:] {
+		if rooted[names[0]] {
+			return fmt.Sprintf("two sub-groups are called %.120q", names[0])
+		}
+		rooted[names[0]] = true
+		for _, sub := range children[names[0]] {
+			names = append(names, sub.text("name"))
+		}
 	}
+	for _, sub := range subGroups {
+		if name := sub.text("name"); !rooted[name] {
+			return fmt.Sprintf("sub-group %.120q is in no group: its parent %.120q does not exist, or the parents form a circle",
+				name, sub.text("parent"))
+		}
+	}
+	return ""
+}
+
+// kaiGroups are the sub-groups of a parent, with those within.
+func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.Group {
+	groups := make([]grouptree.Group, 0, len(children[parent]))
 	for _, sub := range children[parent] {
 		of := grouptree.Group{Name: sub.text("name")}
-		required, preferred := kaiLevels(sub, "topologyConstraint")
+		required, preferred := kaiLevels(sub, "topologyConstraint", nil)
 		of.Required, of.Preferred = strings.Join(required, ","), strings.Join(preferred, ",")
 		if within := children[of.Name]; len(within) > 0 {
 			least := sub.number("minSubGroup", len(within))
-			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name, depth+1)
+			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name)
 		} else {
 			pods := sub.number("minMember", 0)
 			of.Pods = &pods
@@ -90,12 +124,18 @@ func kaiGroups(children map[string][]*objectReader, parent string, depth int) []
 }
 
 // kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
-// they are levels of.
-func kaiLevels(r *objectReader, path string) (required, preferred []string) {
+// they are levels of. An alias of a level is told from a label by its lack of a slash; the terms, unless nil, say so.
+func kaiLevels(r *objectReader, path string, g *groupTerms) (required, preferred []string) {
 	if r.text(path+".topology") == "" {
 		return nil, nil
 	}
-	return levelsOf(r.text(path + ".requiredTopologyLevel")), levelsOf(r.text(path + ".preferredTopologyLevel"))
+	required, preferred = levelsOf(r.text(path+".requiredTopologyLevel")), levelsOf(r.text(path+".preferredTopologyLevel"))
+	for _, level := range slices.Concat(required, preferred) {
+		if g != nil && !strings.Contains(level, "/") {
+			g.notKept("level %s as an alias: Topology objects are not read, the key of a node label counts", level)
+		}
+	}
+	return required, preferred
 }
 
 // levelsOf is the list of one level, or of none.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -25,12 +26,15 @@ import (
 // that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
 var groupKinds = []OwnerKind{nativeGroup, compositeGroup, volcanoGroup, kaiGroup, groveGang}
 
+// nativeKinds are those of Kubernetes itself, foreignKinds the others.
+var nativeKinds, foreignKinds = groupKinds[:2], groupKinds[2:]
+
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
 // NameAnnotations are those by which pods name their group, or their part in it.
 func NameAnnotations() []string {
-	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName}
+	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName, kueueGroup}
 	for _, f := range foreigners {
 		keys = append(keys, f.Key)
 	}
@@ -40,7 +44,8 @@ func NameAnnotations() []string {
 // PodAnnotations are all annotations by which pods say in which gang they are, and their number in it, in a way of
 // other projects.
 func PodAnnotations() []string {
-	keys := append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey)
+	keys := append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
+		kaiMinMember)
 	for _, n := range numberings {
 		for _, key := range []string{n.number, n.block, n.set} {
 			if key != "" {
@@ -74,12 +79,13 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 	return nil, false
 }
 
-// groupOf returns the group of Kubernetes or of another scheduler that the pod names, or an owner without a kind.
-func (p *OwnerPolicy) groupOf(pod *v1.Pod) (Owner, error) {
-	for i := range groupKinds {
-		owner, err := groupKinds[i].owner(p, pod, controlledBy{})
+// groupOf returns the group of one of the kinds that the pod names, or an owner without a kind.
+func (p *OwnerPolicy) groupOf(pod *v1.Pod, kinds []OwnerKind) (Owner, error) {
+	for i := range kinds {
+		owner, err := kinds[i].owner(p, pod, controlledBy{})
 		if err != nil || owner.Kind != "" {
-			owner.Namespace = pod.Namespace
+			owner.Namespace, owner.Class = pod.Namespace, pod.Spec.PriorityClassName
+			owner.Priority = corev1helpers.PodPriority(pod)
 			return owner, err
 		}
 	}
@@ -114,8 +120,12 @@ type groupTerms struct {
 	groupKeys []string
 	// required and preferred are keys of node labels.
 	required, preferred []string
-	// unkept lists what the group says that is not followed.
-	unkept []string
+	// unkept lists what the group says that is not followed; class and lasting are as in OwnerState.
+	unkept  []string
+	class   string
+	lasting bool
+	// why says why the group cannot be read, empty if it can.
+	why string
 }
 
 // ownLevels takes the levels that the only part of the group names, if the group names none.
@@ -125,20 +135,13 @@ func (g *groupTerms) ownLevels(required, preferred []string) {
 	}
 }
 
-// podsPriority says that the priority which the group names does not count.
-func (g *groupTerms) podsPriority(r *objectReader) {
-	if class := r.text("spec.priorityClassName"); class != "" {
-		g.notKept("priorityClassName %s: the priority of the pods counts", class)
-	}
-}
-
 func (g *groupTerms) notKept(format string, args ...any) {
 	g.unkept = append(g.unkept, fmt.Sprintf(format, args...))
 }
 
 // states writes the terms as PodGroups say the same.
 func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: max(g.minimum, 1), Unkept: strings.Join(g.unkept, "; ")}
+	s := OwnerState{Minimum: max(g.minimum, 1), Unkept: strings.Join(g.unkept, "; "), Class: g.class, Lasting: g.lasting}
 	says := map[string]string{}
 	if len(g.roles) > 0 {
 		parts := make([]string, 0, len(g.roles))
@@ -169,7 +172,9 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 			s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
 		}
 	}
-	s.Says = encode(says)
+	if s.Says = encode(says); g.why != "" {
+		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, g.why)
+	}
 	return whole(s)
 }
 
@@ -208,10 +213,19 @@ func (s *OwnerState) PodGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
 	return pg
 }
 
-// NotKept says in an event or a warning what of the group is not followed, empty if all is.
-func (s *OwnerState) NotKept() string {
-	if s.Unkept == "" {
-		return ""
+// NotKept says in an event or a warning what of the group is not followed, empty if all is. A priority class that the
+// pods have as well is.
+func (s *OwnerState) NotKept(o *Owner) string {
+	var unkept []string
+	if s.Unkept != "" {
+		unkept = append(unkept, s.Unkept)
 	}
-	return "not followed: " + s.Unkept
+	if s.Class != "" && s.Class != o.Class {
+		unkept = append(unkept, fmt.Sprintf("priorityClassName %s: the priority of the pods counts", s.Class))
+	}
+	if s.Lasting && o.Priority >= kaiLasting {
+		unkept = append(unkept, fmt.Sprintf("priority %d, at which KAI evicts no group: pods of a higher priority may evict it",
+			o.Priority))
+	}
+	return strings.Join(unkept, "; ")
 }

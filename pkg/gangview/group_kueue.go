@@ -7,7 +7,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// How Kueue's groups of plain pods are declared.
+// How Kueue's groups of plain pods are declared. Their name is a label or, since Kueue 0.18, an annotation.
 const (
 	kueueGroup = "kueue.x-k8s.io/pod-group-name"
 	kueueCount = "kueue.x-k8s.io/pod-group-total-count"
@@ -18,7 +18,7 @@ const (
 
 // kueueGang reads Kueue's group of the pod, which needs no object: each pod says how many there are.
 func kueueGang(pod *v1.Pod) (Membership, error) {
-	name, count := pod.Labels[kueueGroup], pod.Annotations[kueueCount]
+	name, count := labelOrAnnotation(pod, kueueGroup), pod.Annotations[kueueCount]
 	if name == "" || count == "" || pod.Annotations[kueueFast] == "true" || pod.Annotations[kueueServing] == "true" {
 		return Membership{}, nil
 	}
@@ -27,7 +27,10 @@ func kueueGang(pod *v1.Pod) (Membership, error) {
 		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kueueCount, Value: count,
 			Allowed: allowedMinimum}
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, EndedLabel: kueueGroup,
-		FollowEnded: true,
-		Spec:        &gang.Spec{Minimum: gang.Minimum{Total: minimum}}}, nil
+	ended := kueueGroup
+	if pod.Labels[kueueGroup] == "" {
+		ended = endedLabelOf(pod)
+	}
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, EndedLabel: ended, FollowEnded: true,
+		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minimum}}}, nil
 }

@@ -23,19 +23,19 @@ var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
 		if name == "" {
 			return Owner{}, nil
 		}
-		if p != nil && p.RootOf != nil {
-			if root := p.RootOf(pod.Namespace, name); root != "" {
+		if p != nil && p.Trees != nil {
+			if root := p.Trees.RootOf(pod.Namespace, name); root != "" {
 				return Owner{Kind: CompositeGroup, Name: root}, nil
 			}
 		}
 		return Owner{Kind: NativeGroup, Name: name}, nil
 	},
 	read: func(r *objectReader) map[string]OwnerState {
-		// Without a minimum the policy is basic: pods start one by one.
+		// Without a minimum the policy is basic: pods start one by one unless they are a gang by themselves.
 		return nativeStates(r, "spec.schedulingPolicy.gang.minCount")
 	}}
 
-// compositeGroup is named by no pod: which tree a pod is in, OwnerPolicy.RootOf says.
+// compositeGroup is named by no pod: which tree a pod is in, OwnerPolicy.Trees says.
 var compositeGroup = OwnerKind{Kind: CompositeGroup, Object: "CompositePodGroup",
 	GroupResource: groupResource("scheduling.k8s.io", "compositepodgroups"), Versions: []string{"v1alpha3"},
 	owner: func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error) { return Owner{}, nil },
@@ -45,8 +45,8 @@ var compositeGroup = OwnerKind{Kind: CompositeGroup, Object: "CompositePodGroup"
 
 func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
 	n := grouptree.Node{Parent: r.text("spec.parentCompositePodGroupName"), Least: max(r.number(minimum, 1), 1),
-		All: r.has("spec.disruptionMode.all")}
-	g := groupTerms{minimum: n.Least}
+		All: r.has("spec.disruptionMode.all"), Basic: !r.has(minimum)}
+	g := groupTerms{minimum: n.Least, class: r.text("spec.priorityClassName")}
 	for _, level := range r.items("spec.schedulingConstraints.topology") {
 		g.required = append(g.required, level.text("key"))
 	}
@@ -54,7 +54,6 @@ func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
 	if len(r.items("spec.resourceClaims")) > 0 {
 		g.notKept("resourceClaims: devices are reserved for pods, not for the group")
 	}
-	g.podsPriority(r)
 	if r.text("spec.preemptionPolicy") == "Never" {
 		g.notKept("preemptionPolicy Never: that of the pods counts")
 	}

@@ -61,16 +61,19 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"a native group of groups, whose tree is known elsewhere",
 			composite + "{schedulingPolicy: {gang: {minGroupCount: 2}}, parentCompositePodGroupName: all, " +
 				"schedulingConstraints: {topology: [{key: rack}]}, priorityClassName: high}",
-			gang.Minimum{Total: 2}, "rack", "", "not followed: priorityClassName high: the priority of the pods counts"},
+			gang.Minimum{Total: 2}, "rack", "", "priorityClassName high: the priority of the pods counts"},
 		{"a native gang with devices and a priority of its own",
 			native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
 				"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
-			"not followed: resourceClaims: devices are reserved for pods, not for the group; priorityClassName high: the " +
-				"priority of the pods counts; " +
-				"preemptionPolicy Never: that of the pods counts"},
+			"resourceClaims: devices are reserved for pods, not for the group; preemptionPolicy Never: that of the pods " +
+				"counts; priorityClassName high: the priority of the pods counts"},
 
 		{"a group of Volcano", volcano + "{minMember: 4, queue: default, minResources: {cpu: 4}}", gang.Minimum{Total: 4}, "",
 			"", ""},
+		{"a group of Volcano that others may not evict, whose priority class the pods have",
+			"apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g, annotations: " +
+				"{volcano.sh/preemptable: \"false\"}}\nspec: {minMember: 4, priorityClassName: usual}",
+			gang.Minimum{Total: 4}, "", "", "volcano.sh/preemptable false: pods of a higher priority may evict it"},
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
@@ -80,7 +83,7 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"a queue, tiers and a priority",
 			volcano + "{minMember: 4, queue: research, priorityClassName: high, networkTopology: {highestTierAllowed: 1}}",
 			gang.Minimum{Total: 4}, "", "",
-			"not followed: networkTopology (hard, tier 1): HyperNodes are not read; give the key of a node label, such as " +
+			"networkTopology (hard, tier 1): HyperNodes are not read; give the key of a node label, such as " +
 				"topology.kubernetes.io/rack, as highestTierName; queue research: Berth has no queues, Kueue has; " +
 				"priorityClassName high: the priority of the pods counts"},
 		{"tiers that are called after the node labels by which they were found",
@@ -90,15 +93,22 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
 				"matchLabelKeys: [part]}]}",
 			gang.Minimum{Total: 4}, "", "",
-			"not followed: subGroupPolicy: the number of pods counts, not in which sub-group they are"},
+			"subGroupPolicy: the number of pods counts, not in which sub-group they are"},
 		{"a group of KAI",
-			kai + "{minMember: 4, topologyConstraint: {topology: t, requiredTopologyLevel: zone, preferredTopologyLevel: rack}}",
-			gang.Minimum{Total: 4}, "zone", "rack", ""},
-		{"levels without a topology mean nothing", kai + "{minMember: 4, topologyConstraint: {requiredTopologyLevel: zone}}",
+			kai + "{minMember: 4, preemptibility: preemptible, topologyConstraint: {topology: t, " +
+				"requiredTopologyLevel: example.com/zone, preferredTopologyLevel: example.com/rack}}",
+			gang.Minimum{Total: 4}, "example.com/zone", "example.com/rack", ""},
+		{"a level that may be an alias in a Topology object", kai + "{minMember: 4, priorityClassName: usual, " +
+			"stalenessGracePeriod: 30s, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}",
+			gang.Minimum{Total: 4}, "rack", "",
+			"level rack as an alias: Topology objects are not read, the key of a node label counts; " +
+				"stalenessGracePeriod 30s: a group that has lost members is not evicted; " +
+				"priority 100, at which KAI evicts no group: pods of a higher priority may evict it"},
+		{"levels without a topology mean nothing", kai + "{minMember: 4, preemptibility: preemptible, topologyConstraint: {requiredTopologyLevel: zone}}",
 			gang.Minimum{Total: 4}, "", "", ""},
-		{"a group of KAI without a gang", kai + "{minMember: 0}", gang.Minimum{Total: 1}, "", "", ""},
+		{"a group of KAI without a gang", kai + "{minMember: 0, preemptibility: preemptible}", gang.Minimum{Total: 1}, "", "", ""},
 		{"sub-groups of KAI", kai +
-			"{minSubGroup: 2, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
+			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
@@ -112,12 +122,14 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 							{Name: "a1", Roles: map[string]int{"a1": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
 							{Name: "a2", Roles: map[string]int{"a2": 1}, Groups: []tree.Group{}}}},
 						{Name: "b", Roles: map[string]int{"b": 3}, Groups: []tree.Group{}}}}}}}, "", "",
-			"not followed: queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher " +
+			"level rack as an alias: Topology objects are not read, the key of a node label counts; " +
+				"queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher " +
 				"priority " +
 				"may evict it; preemptionDelay 5m: preemption does not wait"},
 		{"the level of the only sub-group is that of the group",
-			kai + "{subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}]}",
-			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "rack", "", ""},
+			kai + "{preemptibility: preemptible, subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, " +
+				"requiredTopologyLevel: example.com/rack}}]}",
+			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "example.com/rack", "", ""},
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
@@ -130,7 +142,7 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 					Roles: map[string]int{}, Groups: []tree.Group{
 						{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
 						{Name: "b", Roles: map[string]int{"b": 1}, Groups: []tree.Group{}}}}}}}, "", "",
-			"not followed: priorityClassName high: the priority of the pods counts"},
+			"priorityClassName high: the priority of the pods counts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,12 +160,106 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 				t.Errorf("minimum (-want +got):\n%s", diff)
 			}
 			got := []string{pg.Annotations[wellknown.TopologyRequiredKey], pg.Annotations[wellknown.TopologyPreferredKey],
-				s.NotKept()}
+				s.NotKept(&Owner{Class: "usual", Priority: 100})}
 			if diff := cmp.Diff([]string{tc.required, tc.preferred, tc.notKept}, got); diff != "" {
 				t.Errorf("levels, and what is not followed (-want +got):\n%s", diff)
 			}
 			if kept := kind.States(kind.Keep(obj))[""]; kept != s {
 				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)
+			}
+		})
+	}
+}
+
+func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, spec, why string }{
+		{"a parent that does not exist", "{subGroups: [{name: a, minMember: 2}, {name: b, parent: z, minMember: 1}]}",
+			`sub-group "b" is in no group: its parent "z" does not exist, or the parents form a circle`},
+		{"the only sub-group has such a parent", "{subGroups: [{name: b, parent: z, minMember: 1}]}",
+			`sub-group "b" is in no group: its parent "z" does not exist, or the parents form a circle`},
+		{"a sub-group that is its own parent", "{subGroups: [{name: a, minMember: 2}, {name: b, parent: b, minMember: 1}]}",
+			`sub-group "b" is in no group: its parent "b" does not exist, or the parents form a circle`},
+		{"parents in a circle", "{subGroups: [{name: a, parent: c}, {name: b, parent: a}, {name: c, parent: b}, {name: d}]}",
+			`sub-group "a" is in no group: its parent "c" does not exist, or the parents form a circle`},
+		{"a sub-group within such a circle", "{subGroups: [{name: x, parent: a}, {name: a, parent: b}, {name: b, parent: a}]}",
+			`sub-group "x" is in no group: its parent "a" does not exist, or the parents form a circle`},
+		{"two of one name", "{subGroups: [{name: a, minMember: 2}, {name: a, minMember: 1}]}", `two sub-groups are called "a"`},
+		{"one of which is within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},
+		{"more sub-groups than there are", "{minSubGroup: 3, subGroups: [{name: a, minMember: 2}, {name: b, minMember: 1}]}",
+			"minSubGroup is 3, and there are 2 sub-groups without a parent"},
+		{"more sub-groups than none", "{minSubGroup: 1}", "minSubGroup is 1, and there are 0 sub-groups without a parent"},
+		{"more at the root of a tree than there are at the root",
+			"{minSubGroup: 2, subGroups: [{name: a}, {name: b, parent: a, minMember: 1}, {name: c, parent: a, minMember: 1}]}",
+			"minSubGroup is 2, and there is 1 sub-group without a parent"},
+		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
+			`cannot be read as a tree: PodGroup g annotation berth.dev/groups[0].minGroups: "2" is not a whole number from ` +
+				"0 to 1, the groups within"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			kind, obj := groupObject(t,
+				"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: "+tc.spec)
+			s := kind.States(obj)[""]
+			want := "KAI PodGroup g " + tc.why
+			if !strings.HasPrefix(tc.why, "cannot ") {
+				want = "KAI PodGroup g cannot start: " + tc.why
+			}
+			if s.Why != want {
+				t.Errorf("got %q, want %q", s.Why, want)
+			}
+			if kept := kind.States(kind.Keep(obj))[""]; kept != s {
+				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)
+			}
+		})
+	}
+}
+
+func TestANativeGroupWithoutAMinimumIsNoGang(t *testing.T) {
+	t.Parallel()
+	forest := grouptree.New()
+	forest.Set(grouptree.Key{Namespace: "ns", Name: "basic"}, &grouptree.Node{Least: 1, Basic: true})
+	forest.Set(grouptree.Key{Namespace: "ns", Name: "gang"}, &grouptree.Node{Least: 2})
+	labelled := func(pod *v1.Pod) {
+		pod.Labels[schedulingv1alpha1.PodGroupLabel] = "mine"
+	}
+	for _, tc := range []struct {
+		name, podGroup string
+		policy         *OwnerPolicy
+		edit           func(*v1.Pod)
+		want           string
+		counts         bool
+	}{
+		{"pods that say nothing else", "basic", &OwnerPolicy{}, func(*v1.Pod) {}, "native.basic", false},
+		{"the annotation of a gang", "basic", &OwnerPolicy{}, func(pod *v1.Pod) { asking(pod, "true") }, "job.train", false},
+		{"the label of a PodGroup", "basic", &OwnerPolicy{}, labelled, "mine", false},
+		{"the older labels", "basic", &OwnerPolicy{}, func(pod *v1.Pod) {
+			pod.Labels[gangNameLabel], pod.Labels[MinAvailableLabel] = "mine", "2"
+		}, "mine", false},
+		{"a group of Volcano", "basic", &OwnerPolicy{}, func(pod *v1.Pod) { annotated(pod, volcanoName, "g") },
+			"volcano.g", false},
+		{"a group of Kueue", "basic", &OwnerPolicy{}, func(pod *v1.Pod) {
+			annotated(annotated(pod, kueueGroup, "g"), kueueCount, "2")
+		}, "kueue.g", false},
+		{"a policy", "basic", everything(""), func(*v1.Pod) {}, "job.train", false},
+		{"a group with a minimum counts before the annotation", "gang", &OwnerPolicy{},
+			func(pod *v1.Pod) { asking(pod, "true") }, "native.gang", true},
+		{"and before the label", "gang", &OwnerPolicy{}, labelled, "native.gang", true},
+		{"one that is not known yet is waited for", "later", &OwnerPolicy{}, labelled, "native.later", false},
+		{"the core plans it whatever it says", "basic", &OwnerPolicy{CorePlansNative: true}, labelled, "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			policy, pod := *tc.policy, jobPod(0)
+			policy.Trees = forest
+			pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
+			tc.edit(pod)
+			m, err := policy.GangOf(pod)
+			if err != nil || m.ID.Name != tc.want {
+				t.Errorf("it is in gang %q (%v), want %q", m.ID.Name, err, tc.want)
+			}
+			if counts := policy.NativeCounts(pod); counts != tc.counts {
+				t.Errorf("the native group alone counts: %t, want %t", counts, tc.counts)
 			}
 		})
 	}
@@ -228,12 +334,10 @@ func FuzzGroupObject(f *testing.F) {
 
 func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {
 	t.Parallel()
-	policy := &OwnerPolicy{RootOf: func(namespace, podGroup string) string {
-		if namespace == "ns" && podGroup == "a.long" {
-			return "job"
-		}
-		return ""
-	}}
+	forest := grouptree.New()
+	forest.Set(grouptree.Key{Namespace: "ns", Name: "job", Composite: true}, &grouptree.Node{Least: 1})
+	forest.Set(grouptree.Key{Namespace: "ns", Name: "a.long"}, &grouptree.Node{Least: 1, Parent: "job", Basic: true})
+	policy := &OwnerPolicy{Trees: forest}
 	tree := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 		wellknown.GroupLabelKey: grouptree.PodField, wellknown.RoleLabelKey: grouptree.PodField,
 		wellknown.GroupsKey: "[{name: " + grouptree.GroupName("a.long") + ", pods: 1}]"}}}
@@ -246,7 +350,7 @@ func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {
 		{"a group in no tree", "b", policy, "native.b"},
 		{"a group by itself", "a.long", nil, "native.a.long"},
 		{"a group that the core of the scheduler plans", "a.long",
-			&OwnerPolicy{RootOf: policy.RootOf, CorePlansNative: true}, ""},
+			&OwnerPolicy{Trees: forest, CorePlansNative: true}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

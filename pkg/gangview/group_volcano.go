@@ -20,6 +20,8 @@ const (
 	volcanoOtherName = "scheduling.volcano.sh/group-name"
 	// volcanoTask is how pods name their task, in an annotation or a label.
 	volcanoTask = "volcano.sh/task-spec"
+	// volcanoPreemptable says whether others may evict the group.
+	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
 var volcanoGroup = OwnerKind{Kind: VolcanoGroup, Object: "PodGroup",
@@ -30,7 +32,8 @@ var volcanoGroup = OwnerKind{Kind: VolcanoGroup, Object: "PodGroup",
 	read: readVolcanoGroup}
 
 func readVolcanoGroup(r *objectReader) map[string]OwnerState {
-	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: volcanoTask}
+	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: volcanoTask,
+		class: r.text("spec.priorityClassName")}
 	tasks, inTasks := r.numbers("spec.minTaskMember"), 0
 	for _, n := range tasks {
 		inTasks = sum(inTasks, n)
@@ -46,7 +49,9 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
 		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	g.podsPriority(r)
+	if r.annotation("metadata", volcanoPreemptable) == "false" {
+		g.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
+	}
 	return g.states(r)
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -39,8 +40,13 @@ type Owner struct {
 	// Part names the part of the object whose pods form the gang: a replicated job of a JobSet, a group of a
 	// LeaderWorkerSet. It is empty if all pods of the object do.
 	Part string
-	// Minimum is the gang's minimum where the pod carries it, else 0: the object says it.
-	Minimum int
+	// Minimum is the gang's minimum where the pod carries it, else 0: the object says it. MinimumKey is the annotation of
+	// another project in which it does, if so.
+	Minimum    int
+	MinimumKey string
+	// Class and Priority are those of the pod, if the object is a group.
+	Class    string
+	Priority int32
 }
 
 // Gang returns the gang's ID. Its name is that of a possible PodGroup: "job.train", "jobset.train.workers".
@@ -91,7 +97,7 @@ const (
 )
 
 // OwnerPolicy says which pods are made gangs although nothing in them asks for it. A nil policy makes none. It is
-// immutable but for RootOf, and safe for concurrent use.
+// immutable but for Trees, and safe for concurrent use.
 type OwnerPolicy struct {
 	// Kinds are those whose pods form gangs.
 	Kinds map[string]bool
@@ -102,9 +108,17 @@ type OwnerPolicy struct {
 	JobSetPer JobSetPer
 	// CorePlansNative is set if the core of the scheduler plans native groups: their pods are then in no gang.
 	CorePlansNative bool
-	// RootOf returns the name of the topmost CompositePodGroup around a native PodGroup, empty for none. It is set while
-	// the profiles are made, and may answer differently when objects come and go. Nil stands for no trees.
-	RootOf func(namespace, podGroup string) string
+	// Trees know the native groups. They are set while the profiles are made, and may answer differently when objects come
+	// and go. Nil stands for none.
+	Trees NativeGroups
+}
+
+// NativeGroups knows the groups of Kubernetes itself.
+type NativeGroups interface {
+	// RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty for none.
+	RootOf(namespace, podGroup string) string
+	// Basic reports whether a PodGroup asks for no minimum and is in no tree, known whether that is known.
+	Basic(namespace, podGroup string) (basic, known bool)
 }
 
 // LeftToCore reports whether the pod is in a group that the core of the scheduler plans.
@@ -112,27 +126,55 @@ func (p *OwnerPolicy) LeftToCore(pod *v1.Pod) bool {
 	return pod.Spec.SchedulingGroup != nil && p != nil && p.CorePlansNative
 }
 
+// NativeCounts reports whether the pod is in a native group that alone says which gang it is in: one of the core's, or
+// one that is known to ask for a minimum.
+func (p *OwnerPolicy) NativeCounts(pod *v1.Pod) bool {
+	basic, known := p.basic(pod)
+	return p.LeftToCore(pod) || known && !basic
+}
+
+// basic reports whether the pod is in a native group that asks for no minimum, known whether that is known.
+func (p *OwnerPolicy) basic(pod *v1.Pod) (basic, known bool) {
+	if name := NativeName(pod); name != "" && p != nil && p.Trees != nil {
+		return p.Trees.Basic(pod.Namespace, name)
+	}
+	return false, false
+}
+
 func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
 	return p != nil && len(p.Kinds) > 0 && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) &&
 		(p.Namespaces == nil || p.Namespaces[pod.Namespace])
 }
 
-// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup,
-// by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of
-// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod, the policy
-// and the tree that a native group is in. A pod that means to be in a gang but says so wrongly is an error.
+// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup
+// if that group has a minimum, by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which
+// makes a gang of the pods of one controller, by the group of another scheduler, by the annotations of MinMemberKey and
+// by the policy. It depends on nothing but the pod, the policy and what is known of native groups. A pod that means to
+// be in a gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if p.LeftToCore(pod) {
 		return Membership{}, nil
 	}
-	if pod.Spec.SchedulingGroup == nil {
-		if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
+	basic, _ := p.basic(pod)
+	if NativeName(pod) == "" || basic {
+		if m, err := p.declaredGang(pod); err != nil || m.ID != (gang.ID{}) {
 			return m, err
 		}
 	}
-	_, asked := pod.Annotations[wellknown.GangKey]
-	if pod.Spec.SchedulingGroup != nil || !asked {
-		group, err := p.groupOf(pod)
+	group, err := p.groupOf(pod, nativeKinds)
+	if err != nil {
+		return Membership{}, err
+	}
+	return ownedGang(pod, group), nil
+}
+
+// declaredGang is the gang of a pod in no native group that has a minimum.
+func (p *OwnerPolicy) declaredGang(pod *v1.Pod) (Membership, error) {
+	if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
+		return m, err
+	}
+	if _, asked := pod.Annotations[wellknown.GangKey]; !asked {
+		group, err := p.groupOf(pod, foreignKinds)
 		if err != nil || group.Kind != "" {
 			return ownedGang(pod, group), err
 		}
@@ -174,14 +216,44 @@ func endedLabelOf(pod *v1.Pod) string {
 	return ""
 }
 
+// Annotations of other projects with the minimum of a gang that nothing else declares. They are on a controller's object
+// or on its pods.
+const (
+	volcanoMinMember = "scheduling.volcano.sh/group-min-member"
+	kaiMinMember     = "kai.scheduler/batch-min-member"
+)
+
+// countedKinds are those for which such a minimum counts: the objects of other kinds say which of their pods differ.
+var countedKinds = []string{"Job", "JobSet", "StatefulSet", "ReplicaSet", "ReplicationController"}
+
+// MinMemberKey returns the first of these annotations, empty for none.
+func MinMemberKey(annotations map[string]string) string {
+	for _, key := range []string{volcanoMinMember, kaiMinMember} {
+		if _, found := annotations[key]; found {
+			return key
+		}
+	}
+	return ""
+}
+
 // owner returns the object whose pods form the gang of this pod, or one without a kind.
 func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	value, asked := pod.Annotations[wellknown.GangKey]
-	switch {
-	case asked && value != "true":
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GangKey, Value: value,
-			Allowed: `"true"`}
-	case !asked && !p.covers(pod):
+	key, minKey, minimum := wellknown.GangKey, MinMemberKey(pod.Annotations), 0
+	if asked && value != "true" {
+		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value, Allowed: `"true"`}
+	}
+	if minKey != "" {
+		var ok bool
+		if minimum, ok = parseMinimum(pod.Annotations[minKey]); !ok {
+			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: minKey, Value: pod.Annotations[minKey],
+				Allowed: allowedMinimum}
+		}
+		if !asked {
+			asked, key = true, minKey
+		}
+	}
+	if !asked && !p.covers(pod) {
 		return Owner{}, nil
 	}
 	controller := podview.ControllerOf(pod)
@@ -190,7 +262,7 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 			return Owner{}, nil
 		}
 		return Owner{}, fmt.Errorf(
-			"pod annotation %s: the pod belongs to no controller; create a PodGroup for pods without one", wellknown.GangKey)
+			"pod annotation %s: the pod belongs to no controller; create a PodGroup for pods without one", key)
 	}
 	group, _, versioned := strings.Cut(controller.APIVersion, "/")
 	if !versioned {
@@ -209,13 +281,16 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 			continue
 		}
 		owner.Namespace = pod.Namespace
+		if minKey != "" && slices.Contains(countedKinds, k.Kind) {
+			owner.Minimum, owner.MinimumKey = minimum, minKey
+		}
 		return owner, nil
 	}
 	if asked {
 		// The API server takes any text for both, line breaks included.
 		return Owner{}, fmt.Errorf(
 			"pod annotation %s: how many pods %.120q has is not known; create a PodGroup, or use one of the kinds %s",
-			wellknown.GangKey, controller.Kind+" "+controller.Name, strings.Join(OwnerKindNames(), ", "))
+			key, controller.Kind+" "+controller.Name, strings.Join(OwnerKindNames(), ", "))
 	}
 	return Owner{}, nil
 }

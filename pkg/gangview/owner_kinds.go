@@ -2,6 +2,7 @@ package gangview
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,6 +34,10 @@ const (
 
 	jobNameLabel    = "batch.kubernetes.io/job-name"
 	rayClusterLabel = "ray.io/cluster"
+	// Labels by which pods name their part of the object: the type of a replica, launcher or worker, a group.
+	ReplicaTypeLabel = "training.kubeflow.org/replica-type"
+	MPIRoleLabel     = "training.kubeflow.org/job-role"
+	rayGroupLabel    = "ray.io/group"
 )
 
 // OwnerKind is a kind of object whose pods can form a gang.
@@ -161,7 +166,12 @@ func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructu
 	kept.SetUID(obj.GetUID())
 	kept.SetCreationTimestamp(obj.GetCreationTimestamp())
 	if k.Object != "" {
-		kept.SetAnnotations(ownAnnotations(obj))
+		annotations := ownAnnotations(obj)
+		if read := kept.GetAnnotations(); read != nil {
+			maps.Copy(read, annotations)
+			annotations = read
+		}
+		kept.SetAnnotations(annotations)
 	}
 	return kept
 }

@@ -194,19 +194,17 @@ func (r *objectReader) items(path string) []*objectReader {
 	return items
 }
 
-// values returns readers of the objects in a map, in the order of their keys.
-func (r *objectReader) values(path string) []*objectReader {
+// values returns readers of the objects in a map.
+func (r *objectReader) values(path string) map[string]*objectReader {
 	value := r.field(path)
 	fields, ok := value.(map[string]any)
 	if !ok && value != nil {
 		r.fail(path, value, "an object")
 	}
-	keys := slices.Sorted(maps.Keys(fields))
-	values := make([]*objectReader, 0, len(keys))
-	kept := map[string]any{}
-	for i, key := range keys {
-		values = append(values, r.child(path+"."+key, fields[key]))
-		kept[key] = values[i].kept
+	values, kept := map[string]*objectReader{}, map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		values[key] = r.child(path+"."+key, fields[key])
+		kept[key] = values[key].kept
 	}
 	r.keep(strings.Split(path, "."), kept)
 	return values

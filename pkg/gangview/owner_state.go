@@ -3,11 +3,15 @@ package gangview
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/grouptree"
@@ -33,6 +37,9 @@ type OwnerState struct {
 	// Says holds what else the object declares, as annotations of a PodGroup in JSON; it is empty for controllers without
 	// a topology. Unkept is what it declares that is not followed.
 	Says, Unkept string
+	// Class is the priority class that a group names. Lasting is set if its project evicts no group of a high priority.
+	Class   string
+	Lasting bool
 	// Node is the place in a tree of an object of Kubernetes' own groups.
 	Node grouptree.Node
 }
@@ -52,6 +59,45 @@ func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	default:
 		// The pods of Jobs say no more of the object than its name. Other controllers adopt pods that are older.
 		return controller.Kind == "Job" && pod.CreationTimestamp.Time.Before(s.Created)
+	}
+}
+
+// LeavingMinimum is the state of an object that leaves the minimum to the pods, which carry it.
+func (s OwnerState) LeavingMinimum(o *Owner) OwnerState {
+	switch {
+	case o.MinimumKey == "":
+		// Groups of a LeaderWorkerSet may have another size than new ones.
+	case o.Minimum > s.Minimum:
+		s.Why = fmt.Sprintf("%s %s %s", o.Kind, o.Name, tooMany(s.Minimum, o.Minimum, o.MinimumKey))
+	case o.Minimum == 1 || o.Kind == "JobSet":
+		s.Why = "" // those that come first may be enough
+	}
+	s.Minimum = 0
+	return s
+}
+
+// tooMany says that an object has fewer pods than it asks for in the field or annotation.
+func tooMany(pods, asked int, field string) string {
+	return fmt.Sprintf("has %s and asks for %d (%s): a gang of %[2]d can never be complete; lower %[3]s",
+		plural.Of(pods, "pod"), asked, field)
+}
+
+// lower has the gang of all pods of an object whose pods are alike start with fewer, if an annotation of it says so.
+func (s *OwnerState) lower(r *objectReader, pods int) {
+	for _, key := range []string{volcanoMinMember, kaiMinMember} {
+		if !r.annotated("metadata", key) {
+			continue
+		}
+		asked, ok := parseMinimum(r.annotation("metadata", key))
+		switch {
+		case !ok:
+			r.fail("metadata.annotations."+key, r.annotation("metadata", key), allowedMinimum)
+		case asked > pods:
+			s.Why = fmt.Sprintf("%s %s %s", r.kind, r.name, tooMany(pods, asked, key))
+		default:
+			s.Minimum = min(s.Minimum, asked)
+		}
+		return
 	}
 }
 
@@ -105,6 +151,7 @@ func exclusiveLevel(r *objectReader, metadata string) string {
 
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
+	s.lower(r, jobPods(r, "spec", ""))
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
 		s.startsWith(r, []string{jobNameLabel}, []grouptree.Group{exclusiveGroup(r.name, level)})
 	}
@@ -123,6 +170,7 @@ func jobLimit(r *objectReader) time.Duration {
 
 func readStatefulSet(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
+	s.lower(r, s.Minimum)
 	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
 		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
@@ -131,7 +179,9 @@ func readStatefulSet(r *objectReader) map[string]OwnerState {
 }
 
 func readReplicas(r *objectReader) map[string]OwnerState {
-	return whole(OwnerState{Minimum: r.number("spec.replicas", 1)})
+	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
+	s.lower(r, s.Minimum)
+	return whole(s)
 }
 
 // readLeaderWorkerSet reads what holds for every group. The minimum of each is on its pods, since groups of different
@@ -186,8 +236,12 @@ func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []group
 	if len(groups) == 0 {
 		return
 	}
+	s.declare(r, groupTerms{groupKeys: labels, groups: groups})
+}
+
+// declare has the state say what the terms do.
+func (s *OwnerState) declare(r *objectReader, g groupTerms) {
 	of := *s
-	g := groupTerms{groupKeys: labels, groups: groups}
 	*s = g.states(r)[""]
 	s.Attempt, s.Limit = of.Attempt, of.Limit
 }
@@ -239,20 +293,29 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 
 // readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
 func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
-	total := 0
-	for _, replica := range r.values("spec." + replicas) {
-		total = sum(total, replica.number("replicas", 1))
+	total, needed, types := 0, map[string]int{}, r.values("spec."+replicas)
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		n, role := types[name].number("replicas", 1), strings.ToLower(name)
+		if total = sum(total, n); role != "worker" && role != "evaluator" {
+			needed[role] = n
+		}
 	}
-	return whole(trainingState(r, total))
+	return whole(trainingState(r, total, ReplicaTypeLabel, needed))
 }
 
-// trainingState is that of a job with a number of pods; it may want fewer to start with.
-func trainingState(r *objectReader, total int) OwnerState {
+// trainingState is that of a job with a number of pods. It may want fewer to start with; then the pods that the others
+// depend on are among them, if it wants enough for these, or for the first of them.
+func trainingState(r *objectReader, total int, roleKey string, needed map[string]int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := OwnerState{Minimum: r.number(minAvailable, total)}
 	if s.Minimum > total {
-		s.Why = never(r, fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable),
-			s.Minimum, "lower minAvailable")
+		s.Why = fmt.Sprintf("%s %s %s", r.kind, r.name, tooMany(total, s.Minimum, minAvailable))
+	}
+	if sum(slices.Collect(maps.Values(needed))...) > s.Minimum {
+		maps.DeleteFunc(needed, func(role string, _ int) bool { return !slices.Contains(firstSets, role) })
+	}
+	if n := sum(slices.Collect(maps.Values(needed))...); n > 0 && n <= s.Minimum && s.Minimum < total {
+		s.declare(r, groupTerms{minimum: s.Minimum, roleKey: roleKey, roles: needed})
 	}
 	return s
 }
@@ -260,17 +323,23 @@ func trainingState(r *objectReader, total int) OwnerState {
 // readMPIJob counts the launcher unless it is created when the workers are ready: then they are the gang, and the
 // launcher is placed as it fits.
 func readMPIJob(r *objectReader) map[string]OwnerState {
-	pods := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0)
+	pods, needed, roleKey := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
 	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
-		pods = sum(pods, 1)
+		pods, needed["launcher"] = sum(pods, 1), 1
 	}
-	return whole(trainingState(r, pods))
+	if r.text("apiVersion") == "kubeflow.org/v1" {
+		roleKey = ReplicaTypeLabel // that of the training operator
+	}
+	return whole(trainingState(r, pods, roleKey, needed))
 }
 
-// readRayCluster counts the head and the workers of all groups. A cluster that is scaled by Ray starts with the least
-// that its groups may have, as Ray adds and removes the others.
+// RayHead is how pods of a RayCluster call the group of the head.
+const RayHead = "headgroup"
+
+// readRayCluster counts the head and the workers of each group. A cluster that is scaled by Ray starts with the least
+// that its groups may have, as Ray adds and removes the others. Groups that cannot be told apart count together.
 func readRayCluster(r *objectReader) map[string]OwnerState {
-	pods := 1
+	pods, roles, apart := 1, map[string]int{RayHead: 1}, true
 	scaled := r.flag("spec.enableInTreeAutoscaling")
 	for _, group := range r.items("spec.workerGroupSpecs") {
 		least := group.number("minReplicas", 0)
@@ -285,7 +354,16 @@ func readRayCluster(r *objectReader) map[string]OwnerState {
 		if group.flag("suspend") {
 			workers = 0
 		}
-		pods = sum(pods, times(workers, max(group.number("numOfHosts", 1), 1)))
+		workers = times(workers, max(group.number("numOfHosts", 1), 1))
+		pods = sum(pods, workers)
+		name := group.text("groupName")
+		_, twice := roles[name]
+		apart = apart && !twice && name != "" && len(validation.IsValidLabelValue(name)) == 0 && workers <= maxMinMember
+		roles[name] = workers
 	}
-	return whole(OwnerState{Minimum: pods})
+	s := OwnerState{Minimum: pods}
+	if maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 }); apart && len(roles) <= maxRoles {
+		s.declare(r, groupTerms{minimum: pods, roleKey: rayGroupLabel, roles: roles})
+	}
+	return whole(s)
 }

@@ -2,6 +2,7 @@ package gangview
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -51,6 +52,10 @@ func TestGangOwnerStates(t *testing.T) {
 	never := func(minimum int, why string) map[string]OwnerState {
 		return map[string]OwnerState{"": {UID: "u", Minimum: minimum, Why: why}}
 	}
+	roles := func(minimum int, label, roles string) map[string]OwnerState {
+		return map[string]OwnerState{"": {UID: "u", Minimum: minimum,
+			Says: fmt.Sprintf(`{"berth.dev/min-members-by-role":%q,"berth.dev/role-label":%q}`, roles, label)}}
+	}
 	jobs := func(whole OwnerState, parts map[string]OwnerState) map[string]OwnerState {
 		whole.UID = "u"
 		all := map[string]OwnerState{"": whole}
@@ -84,6 +89,18 @@ func TestGangOwnerStates(t *testing.T) {
 		{"a Job larger than any gang", "Job", `spec: {parallelism: 200000}`, never(100000, "Job train asks for 200000 pods; a gang has 100000 at most")},
 		{"a number that is none", "Job", `spec: {parallelism: many}`, never(1, `Job train: spec.parallelism: "many" is not a whole number from 0 to 2147483647`)},
 		{"a field that has no fields", "Job", `spec: 7`, never(1, `Job train: spec.parallelism: "7" is not an object`)},
+
+		{"a Job that starts with fewer, by an annotation of KAI", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "2"}}, spec: {parallelism: 6}}`, one(2)},
+		{"by one of Volcano", "Job", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "4"}}, spec: {parallelism: 6, completions: 9}}`, one(4)},
+		{"one that asks for more than it has", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "7"}}, spec: {parallelism: 6}}`,
+			never(6, "Job train has 6 pods and asks for 7 (kai.scheduler/batch-min-member): a gang of 7 can never be complete; "+
+				"lower kai.scheduler/batch-min-member")},
+		{"one whose indexes have failed", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "4"}}, spec: {parallelism: 4, completions: 4}, status: {failedIndexes: "1"}}`, one(3)},
+		{"one that asks for no number", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: all}}, spec: {parallelism: 4}}`,
+			never(4, `Job train: metadata.annotations.kai.scheduler/batch-min-member: "all" is not a whole number from 1 to 100000`)},
+		{"a StatefulSet that starts with fewer", "StatefulSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "2"}}, spec: {replicas: 4, podManagementPolicy: Parallel}}`, one(2)},
+		{"one in order that needs one pod to start", "StatefulSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "1"}}, spec: {replicas: 4}}`, one(1)},
+		{"a ReplicaSet that starts with fewer, as its Deployment says", "ReplicaSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "2"}}, spec: {replicas: 4}}`, one(2)},
 
 		{"a StatefulSet that creates all pods at once", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: Parallel}`, one(4)},
 		{"a StatefulSet in order", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: OrderedReady}`,
@@ -165,9 +182,28 @@ spec:
 		{"replicas are 1 unless given", "PyTorchJob", `spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}`, one(3)},
 		{"a job that says with how many it can start", "PyTorchJob",
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(2)},
+		{"one that has a master does not start without it", "PyTorchJob",
+			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 8}}}`,
+			roles(2, "training.kubeflow.org/replica-type", "master=1")},
+		{"nor one with parameter servers without these", "TFJob",
+			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 4}}, tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}, Evaluator: {}}}`,
+			roles(4, "training.kubeflow.org/replica-type", "chief=1,ps=2")},
+		{"one that says fewer than those starts with the chief", "TFJob",
+			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`,
+			roles(2, "training.kubeflow.org/replica-type", "chief=1")},
+		{"one that says all", "PyTorchJob",
+			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 3}}, pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
+		{"an MPIJob of the MPI operator that can start with fewer needs its launcher", "MPIJob",
+			`{apiVersion: kubeflow.org/v2beta1, spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}}`,
+			roles(2, "training.kubeflow.org/job-role", "launcher=1")},
+		{"one of the training operator", "MPIJob",
+			`{apiVersion: kubeflow.org/v1, spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}}`,
+			roles(2, "training.kubeflow.org/replica-type", "launcher=1")},
+		{"one whose launcher comes later", "MPIJob",
+			`spec: {launcherCreationPolicy: WaitForWorkersReady, runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}`, one(2)},
 		{"a job that says more than it has", "PyTorchJob", `spec: {runPolicy: {schedulingPolicy: {minAvailable: 9}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`,
 			never(9, "PyTorchJob train has 8 pods and asks for 9 (spec.runPolicy.schedulingPolicy.minAvailable): a gang of 9 "+
-				"can never be complete; lower minAvailable")},
+				"can never be complete; lower spec.runPolicy.schedulingPolicy.minAvailable")},
 		{"a job that is suspended", "PyTorchJob", `spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(8)},
 		{"a TFJob", "TFJob", `spec: {tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`, one(7)},
 		{"an XGBoostJob", "XGBoostJob", `spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
@@ -179,7 +215,13 @@ spec:
 			`spec: {launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 2}}}`, one(2)},
 		{"an MPIJob without workers", "MPIJob", `spec: {runLauncherAsWorker: true, launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {replicas: 1}}}`, one(1)},
 
-		{"a RayCluster has a head, too", "RayCluster", `spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, replicas: 2, minReplicas: 0, maxReplicas: 5}, {groupName: b, replicas: 1}]}`, one(4)},
+		{"a RayCluster has a head, too", "RayCluster", `spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, replicas: 2, minReplicas: 0, maxReplicas: 5}, {groupName: b, replicas: 1}]}`,
+			roles(4, "ray.io/group", "a=2,b=1,headgroup=1")},
+		{"one that Ray scales starts with the least of each group", "RayCluster", `spec: {enableInTreeAutoscaling: true, workerGroupSpecs: [{groupName: cpu, replicas: 6, minReplicas: 1, maxReplicas: 9}, {groupName: gpu, replicas: 2, minReplicas: 2, numOfHosts: 2}, {groupName: later, replicas: 1}]}`,
+			roles(6, "ray.io/group", "cpu=1,gpu=4,headgroup=1")},
+		{"groups of one name count together", "RayCluster", `spec: {workerGroupSpecs: [{groupName: a, replicas: 2}, {groupName: a, replicas: 1}]}`, one(4)},
+		{"and those that cannot be told from the head", "RayCluster", `spec: {workerGroupSpecs: [{groupName: headgroup, replicas: 2}]}`, one(3)},
+		{"and those whose name no label can have", "RayCluster", `spec: {workerGroupSpecs: [{groupName: "a b", replicas: 2}]}`, one(3)},
 		{"a group whose replicas are several hosts each", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 2, numOfHosts: 4}]}`, one(9)},
 		{"a group within its bounds", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 9, minReplicas: 1, maxReplicas: 3}, {replicas: 0, minReplicas: 2, maxReplicas: 3}]}`, one(6)},
 		{"a cluster that Ray scales starts with the least", "RayCluster", `spec: {enableInTreeAutoscaling: true, workerGroupSpecs: [{replicas: 3, minReplicas: 1, maxReplicas: 8}]}`, one(2)},
@@ -210,6 +252,36 @@ spec:
 // misread reports whether the object has a field of the wrong type, which no API server lets in and which is not kept.
 func misread(states map[string]OwnerState) bool {
 	return strings.Contains(states[""].Why, " is not ")
+}
+
+func TestPodsThatCarryTheMinimumOfTheirObject(t *testing.T) {
+	t.Parallel()
+	const inOrder = "creates its pods one after the other"
+	for _, tc := range []struct {
+		name  string
+		owner Owner
+		state OwnerState
+		why   string
+	}{
+		{"fewer than the object has", Owner{Kind: "Job", Name: "j", Minimum: 2, MinimumKey: kaiMinMember},
+			OwnerState{Minimum: 6}, ""},
+		{"as many as it has", Owner{Kind: "Job", Name: "j", Minimum: 6, MinimumKey: kaiMinMember}, OwnerState{Minimum: 6}, ""},
+		{"more than it has", Owner{Kind: "Job", Name: "j", Minimum: 7, MinimumKey: kaiMinMember}, OwnerState{Minimum: 6},
+			"Job j has 6 pods and asks for 7 (kai.scheduler/batch-min-member): a gang of 7 can never be complete; " +
+				"lower kai.scheduler/batch-min-member"},
+		{"pods that are created in order", Owner{Kind: "StatefulSet", Minimum: 2, MinimumKey: volcanoMinMember},
+			OwnerState{Minimum: 4, Why: inOrder}, inOrder},
+		{"the first of them", Owner{Kind: "StatefulSet", Minimum: 1, MinimumKey: volcanoMinMember},
+			OwnerState{Minimum: 4, Why: inOrder}, ""},
+		{"a group of a LeaderWorkerSet of another size", Owner{Kind: leaderWorkerSet, Minimum: 8}, OwnerState{Minimum: 4}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(OwnerState{Why: tc.why}, tc.state.LeavingMinimum(&tc.owner)); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestOutlivedPods(t *testing.T) {

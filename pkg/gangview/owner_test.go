@@ -167,6 +167,10 @@ func TestGangOfAController(t *testing.T) {
 	owner := func(kind, name, part string, minimum int) Owner {
 		return Owner{Kind: kind, Namespace: "ns", Name: name, Part: part, Minimum: minimum}
 	}
+	counted := func(o Owner, key string) Owner {
+		o.MinimumKey = key
+		return o
+	}
 	for _, tc := range []struct {
 		name   string
 		policy *OwnerPolicy
@@ -232,6 +236,44 @@ func TestGangOfAController(t *testing.T) {
 			owner(GroveGang, "g-0", "", 0), ""},
 		{"a group of plain pods of Kueue", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }),
 			kueueCount, "3"), "kueue.g", Owner{}, ""},
+		{"one by an annotation, as since Kueue 0.18", nil, annotated(annotated(jobPod(0), kueueGroup, "g"), kueueCount, "3"),
+			"kueue.g", Owner{}, ""},
+		{"the label counts before the annotation", nil, annotated(annotated(with(jobPod(0),
+			func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueGroup, "other"), kueueCount, "3"), "kueue.g", Owner{}, ""},
+
+		{"a minimum by an annotation of Volcano", nil, annotated(jobPod(0), volcanoMinMember, "4"), "job.train",
+			counted(owner("Job", "train", "", 4), volcanoMinMember), ""},
+		{"one by an annotation of KAI", nil, annotated(jobPod(0), kaiMinMember, "2"), "job.train",
+			counted(owner("Job", "train", "", 2), kaiMinMember), ""},
+		{"one of a Deployment", nil, annotated(replicaSetPod(0), volcanoMinMember, "2"), "replicaset.train-5d8f",
+			counted(owner("ReplicaSet", "train-5d8f", "", 2), volcanoMinMember), ""},
+		{"one of a StatefulSet", nil, annotated(statefulSetPod(0), volcanoMinMember, "2"), "statefulset.train",
+			counted(owner("StatefulSet", "train", "", 2), volcanoMinMember), ""},
+		{"one of a JobSet", nil, annotated(jobSetPod(0), kaiMinMember, "2"), "jobset.train",
+			counted(owner("JobSet", "train", "", 2), kaiMinMember), ""},
+		{"one beside the annotation of a gang", nil, annotated(asking(jobPod(0), "true"), kaiMinMember, "2"), "job.train",
+			counted(owner("Job", "train", "", 2), kaiMinMember), ""},
+		{"one of a pod that a policy covers", everything(""), annotated(jobPod(0), kaiMinMember, "2"), "job.train",
+			counted(owner("Job", "train", "", 2), kaiMinMember), ""},
+		{"a LeaderWorkerSet never starts without its leader: its size counts", nil,
+			annotated(leaderWorkerSetPod(3), volcanoMinMember, "2"), "leaderworkerset.train.3",
+			owner("LeaderWorkerSet", "train", "3", 64), ""},
+		{"the pods of a RayCluster differ: the object says the minimum", nil, annotated(rayPod(0), volcanoMinMember, "2"),
+			"raycluster.train", owner("RayCluster", "train", "", 0), ""},
+		{"the group of another scheduler comes before a minimum alone", nil,
+			annotated(annotated(jobPod(0), volcanoMinMember, "4"), volcanoName, "g"), "volcano.g",
+			owner(VolcanoGroup, "g", "", 0), ""},
+		{"the label of a PodGroup does, too", nil, with(annotated(jobPod(0), volcanoMinMember, "4"),
+			func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }), "mine", Owner{}, ""},
+		{"a minimum that is no number", nil, annotated(jobPod(0), volcanoMinMember, "all"), "", Owner{},
+			`pod annotation scheduling.volcano.sh/group-min-member: "all" is not a whole number from 1 to 100000`},
+		{"a minimum of nothing", nil, annotated(jobPod(0), kaiMinMember, "0"), "", Owner{},
+			`pod annotation kai.scheduler/batch-min-member: "0" is not a whole number from 1 to 100000`},
+		{"a minimum on a pod without a controller", nil,
+			annotated(st.MakePod().Namespace("ns").Name("p").Obj(), volcanoMinMember, "2"), "", Owner{},
+			"pod annotation scheduling.volcano.sh/group-min-member: the pod belongs to no controller; create a PodGroup " +
+				"for pods without one"},
+
 		{"one without its count", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), "", Owner{}, ""},
 		{"one with a count that cannot be read", nil,
 			annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "all"), "", Owner{},

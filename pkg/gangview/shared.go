@@ -26,7 +26,7 @@ func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
 // been told of a pod must not change while the pod is the same. So trees of native groups do not count.
 func (g *Gangs) Follow(policy *OwnerPolicy) {
 	stable := *policy
-	stable.RootOf = nil
+	stable.Trees = nil
 	g.policy.Store(&stable)
 }
 

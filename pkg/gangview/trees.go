@@ -19,15 +19,15 @@ type Trees struct {
 // TreesOf reads the trees among objects.
 func TreesOf(objects []runtime.Object) *Trees {
 	t := &Trees{forest: grouptree.New()}
-	t.policy = &OwnerPolicy{RootOf: t.forest.RootOf}
+	t.policy = &OwnerPolicy{Trees: t.forest}
 	for _, obj := range objects {
 		t.Set(obj)
 	}
 	return t
 }
 
-// Set takes an object as it is now, and returns the PodGroups, by name, whose pods are in another gang from now on. An
-// object of another kind changes nothing.
+// Set takes an object as it is now, and returns the PodGroups, by name, whose pods may be in another gang from now on.
+// An object of another kind changes nothing.
 func (t *Trees) Set(obj runtime.Object) []string {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	kind := kindOf(gvk)
@@ -55,7 +55,7 @@ func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *gro
 	changes, _ := t.forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
 		Composite: kind.Kind == CompositeGroup}, node)
 	for _, c := range changes {
-		if c.From != c.To {
+		if c.From != c.To || c.Told {
 			moved = append(moved, c.PodGroup)
 		}
 	}

@@ -34,13 +34,15 @@ type Node struct {
 	Least int
 	// Required are the levels that its pods share, as keys of node labels joined by commas.
 	Required string
-	// All is set if what is in it may be disrupted together only.
-	All bool
+	// All is set if what is in it may be disrupted together only, Basic if it asks for no minimum.
+	All, Basic bool
 }
 
-// Change is a PodGroup whose tree may have changed, with the names of the roots before and now, empty for none.
+// Change is a PodGroup whose tree may have changed, with the names of the roots before and now, empty for none. Told is
+// set if only now it is known whether it asks for a minimum, WasBasic if it was one that asks for none.
 type Change struct {
 	PodGroup, From, To string
+	Told, WasBasic     bool
 }
 
 // Forest holds the objects. It is safe for concurrent use.
@@ -70,6 +72,17 @@ func (f *Forest) RootOf(namespace, podGroup string) string {
 	return f.roots[Key{Namespace: namespace, Name: podGroup}]
 }
 
+// Basic reports whether a PodGroup asks for no minimum and is in no tree, known whether it is known.
+func (f *Forest) Basic(namespace, podGroup string) (basic, known bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	e := f.nodes[Key{Namespace: namespace, Name: podGroup}]
+	if e == nil || !e.seen {
+		return false, false
+	}
+	return e.Basic && e.Parent == "", true
+}
+
 // Set tells of an object, or with nil that it is gone, and returns the PodGroups that this is about, with the roots of
 // all trees that may ask for something else now.
 func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
@@ -77,6 +90,7 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	defer f.mu.Unlock()
 	e := f.entry(key)
 	old, was := e.Node, e.seen && !e.gone
+	wasBasic := was && old.Basic && old.Parent == ""
 	if node == nil {
 		e.gone = true
 	} else {
@@ -96,6 +110,9 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	about := map[string]bool{}
 	for _, leaf := range leaves {
 		c := Change{PodGroup: leaf.Name, From: f.roots[leaf], To: f.root(leaf)}
+		if leaf == key {
+			c.WasBasic, c.Told = wasBasic, e.Parent == "" && (!was || old.Basic != e.Basic || e.gone)
+		}
 		if c.To == "" {
 			delete(f.roots, leaf)
 		} else {

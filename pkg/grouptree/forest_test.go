@@ -87,19 +87,37 @@ func TestChangesAreTold(t *testing.T) {
 		}
 	}
 	g, h := planted{podGroup("g"), "a"}, planted{podGroup("h"), "a"}
-	step("a PodGroup comes before its parent", g, false, []Change{{"g", "", ""}}, nil)
-	step("the parent is no root", planted{composite("a"), "r"}, false, []Change{{"g", "", ""}}, []string{"a"})
-	step("the root comes", planted{composite("r"), ""}, false, []Change{{"g", "", "r"}}, []string{"r"})
-	step("another PodGroup comes", h, false, []Change{{"h", "", "r"}}, []string{"r"})
+	step("a PodGroup comes before its parent", g, false, []Change{{PodGroup: "g"}}, nil)
+	step("the parent is no root", planted{composite("a"), "r"}, false, []Change{{PodGroup: "g"}}, []string{"a"})
+	step("the root comes", planted{composite("r"), ""}, false, []Change{{PodGroup: "g", To: "r"}}, []string{"r"})
+	step("another PodGroup comes", h, false, []Change{{PodGroup: "h", To: "r"}}, []string{"r"})
 	step("the same is told again", h, false, nil, nil)
 	step("a parent goes with groups in it, and stays known", planted{composite("a"), ""}, true,
-		[]Change{{"g", "r", "r"}, {"h", "r", "r"}}, []string{"a", "r"})
+		[]Change{{PodGroup: "g", From: "r", To: "r"}, {PodGroup: "h", From: "r", To: "r"}}, []string{"a", "r"})
 	step("one of that name comes that is a root", planted{composite("a"), ""}, false,
-		[]Change{{"g", "r", "a"}, {"h", "r", "a"}}, []string{"a", "r"})
-	step("a PodGroup goes", g, true, []Change{{"g", "a", ""}}, []string{"a"})
-	step("the other one goes", h, true, []Change{{"h", "a", ""}}, []string{"a"})
+		[]Change{{PodGroup: "g", From: "r", To: "a"}, {PodGroup: "h", From: "r", To: "a"}}, []string{"a", "r"})
+	step("a PodGroup goes", g, true, []Change{{PodGroup: "g", From: "a"}}, []string{"a"})
+	step("the other one goes", h, true, []Change{{PodGroup: "h", From: "a"}}, []string{"a"})
 	step("the root goes", planted{composite("a"), ""}, true, nil, []string{"a"})
 	step("the other root goes", planted{composite("r"), ""}, true, nil, []string{"r"})
+	basic, least := &Node{Least: 1, Basic: true}, &Node{Least: 1}
+	for _, one := range []struct {
+		what         string
+		node         *Node
+		change       Change
+		basic, known bool
+	}{
+		{"a PodGroup comes that asks for no minimum", basic, Change{PodGroup: "b", Told: true}, true, true},
+		{"it asks for one now", least, Change{PodGroup: "b", Told: true, WasBasic: true}, false, true},
+		{"it asks for none again", basic, Change{PodGroup: "b", Told: true}, true, true},
+		{"it goes", nil, Change{PodGroup: "b", Told: true, WasBasic: true}, false, false},
+	} {
+		changes, _ := f.Set(podGroup("b"), one.node)
+		isBasic, known := f.Basic("ns", "b")
+		if diff := cmp.Diff([]Change{one.change}, changes); diff != "" || isBasic != one.basic || known != one.known {
+			t.Errorf("%s: basic %t, known %t (-want +got):\n%s", one.what, isBasic, known, diff)
+		}
+	}
 	if len(f.nodes)+len(f.roots) > 0 {
 		t.Errorf("what is gone is kept: %v %v", f.nodes, f.roots)
 	}

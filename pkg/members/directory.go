@@ -110,9 +110,9 @@ func (d *Directory) Of(pod *v1.Pod) (gangview.Membership, error) {
 	return d.Policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }
 
-// Twice reports whether the pod is in a native group and in one of ours: the native one alone counts.
+// Twice reports whether the pod is in a native group that alone counts, and in one of ours.
 func (d *Directory) Twice(pod *v1.Pod) bool {
-	if pod.Spec.SchedulingGroup == nil {
+	if !d.Policy.NativeCounts(pod) {
 		return false
 	}
 	alone := *pod

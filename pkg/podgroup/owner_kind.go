@@ -120,9 +120,7 @@ func (k *ownerKind) state(owner gangview.Owner, before gangview.OwnerState) gang
 	states := k.states(owner)
 	switch {
 	case states != nil && owner.Minimum > 0:
-		state := states[""]
-		state.Minimum = 0
-		return state
+		return states[""].LeavingMinimum(&owner)
 	case owner.Minimum > 0:
 		return gangview.OwnerState{}
 	case states != nil:

@@ -18,15 +18,15 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Refile is called with each native PodGroup whose pods are in another gang from now on, and the gang that they were
-// in until now.
+// Refile is called with each native PodGroup whose pods may be in another gang from now on, and the gang that they were
+// in until now. It has no name if they were in gangs of their own.
 type Refile func(from gang.ID, podGroup string)
 
-// FollowTrees has native PodGroups with a parent be parts of trees, which RootOf of the policy then knows. It has to be
-// called before anything is followed.
+// FollowTrees has native PodGroups with a parent be parts of trees, which the policy then knows. It has to be called
+// before anything is followed.
 func (o *Owners) FollowTrees(policy *gangview.OwnerPolicy, refile Refile) {
 	o.trees.refile = refile
-	policy.RootOf = o.trees.RootOf
+	policy.Trees = o.trees.Forest
 }
 
 // trees are those of native groups.
@@ -63,8 +63,12 @@ func (k *ownerKind) plant(ctx context.Context, obj any, gone bool) {
 	}
 	o.mu.Unlock()
 	for _, c := range changes {
-		if c.From != c.To {
-			o.trees.refile(gangOf(object.Namespace, c.From, c.PodGroup), c.PodGroup)
+		from := gangOf(object.Namespace, c.From, c.PodGroup)
+		if c.WasBasic {
+			from.Name = ""
+		}
+		if c.From != c.To || c.Told {
+			o.trees.refile(from, c.PodGroup)
 		}
 	}
 }
@@ -101,7 +105,7 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 			return waiting(s, "waiting for podgroups.scheduling.k8s.io to be read")
 		}
 		t := o.trees.Tree(owner.Namespace, owner.Name)
-		if s.Unkept = o.unkept(t.Keys); t.Why != "" {
+		if s.Unkept, s.Class = o.unkept(owner, t.Keys), ""; t.Why != "" {
 			return waiting(s, t.Why)
 		}
 		says := map[string]string{}
@@ -130,10 +134,11 @@ func waiting(s gangview.OwnerState, why string) gangview.OwnerState {
 
 // unkept is what the objects of a tree declare that is not followed, once for those that say the same. The lock is
 // held.
-func (o *Owners) unkept(keys []grouptree.Key) string {
+func (o *Owners) unkept(of gangview.Owner, keys []grouptree.Key) string {
 	said := map[string][]grouptree.Key{}
 	for _, key := range keys {
-		if text := o.stateOf(key).Unkept; text != "" {
+		state := o.stateOf(key)
+		if text := state.NotKept(&of); text != "" {
 			said[text] = append(said[text], key)
 		}
 	}

@@ -106,7 +106,7 @@ func TestATreeIsWaitedForWhileItsKindIsNotServed(t *testing.T) {
 		composites.create("job", `{schedulingPolicy: {gang: {minGroupCount: 1}}}`)
 		groups.create("alone", `{schedulingPolicy: {gang: {minCount: 2}}}`)
 		h.owned(h.t, gangview.NativeGroup, "alone")
-		h.says("native.alone", 2, "")
+		h.says("native.alone", 2, "", "alone from native.alone")
 		h.Owners.mu.Lock()
 		if len(h.kinds) != 1 {
 			h.t.Errorf("%d kinds are watched while no group names a parent, want 1", len(h.kinds))

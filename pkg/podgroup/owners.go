@@ -179,7 +179,10 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
 	state = o.inTree(g.owner, state)
 	news := !g.told || state != g.reported
-	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
+	notKept := state.NotKept(&g.owner)
+	if state.UID == g.reported.UID && notKept == g.reported.NotKept(&g.owner) {
+		notKept = ""
+	}
 	g.reported, g.told = state, true
 	if pg := state.PodGroup(id); pg == nil {
 		o.declared.Delete(id)
@@ -194,8 +197,8 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		if news && state.Why != "" {
 			o.recorder.warn(ctx, about, "GangCannotStart", state.Why)
 		}
-		if notKept {
-			o.recorder.warn(ctx, about, "NotFollowed", state.NotKept())
+		if notKept != "" {
+			o.recorder.warn(ctx, about, "NotFollowed", "not followed: "+notKept)
 		}
 	}
 	o.mu.Lock()

@@ -31,6 +31,20 @@ func (d *document) foreign(pod *v1.Pod, at string) {
 		Message: oneLine(f.String())}})
 }
 
+// foreignMinimum warns of a minimum that an object declares in the way of another project for pods that are in no gang.
+func (d *document) foreignMinimum(annotations map[string]string, pod *v1.Pod, asked bool) {
+	key := gangview.MinMemberKey(annotations)
+	if m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod); key == "" || asked || err != nil || m.ID != (gang.ID{}) {
+		return
+	}
+	f := foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{File: d.file,
+		Line: d.keyLine("metadata", key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(),
+		Message: "annotation " + key + " alone makes no gang of the pods: put it on the pod template"}}
+	if !slices.Contains(d.report.foreign, f) { // one object may have several templates
+		d.report.foreign = append(d.report.foreign, f)
+	}
+}
+
 // foreignGroups warns of those that one of the profiles places, those of the files or those that are shipped.
 func (r *Report) foreignGroups() {
 	known := r.knownProfiles()

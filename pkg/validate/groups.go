@@ -48,7 +48,8 @@ func (r *Report) namedGroups(profiles []string) {
 		if err != nil || !known || kind.Object == "" || !slices.Contains(profiles, pod.pod.Spec.SchedulerName) {
 			continue
 		}
-		owner := gangview.Owner{Kind: kind.Kind, Namespace: nameIn(pod.pod.Namespace, "").Namespace, Name: m.Owner.Name}
+		owner := m.Owner
+		owner.Namespace = nameIn(pod.pod.Namespace, "").Namespace
 		for range grouptree.MaxDepth {
 			if owner.Name == "" {
 				break
@@ -63,9 +64,9 @@ func (r *Report) namedGroups(profiles []string) {
 				}
 				break
 			}
-			if group.state.Unkept != "" && !group.told {
+			if unkept := group.state.NotKept(&owner); unkept != "" && !group.told {
 				group.told = true
-				group.d.findAt(Warning, "no-effect", group.d.line("spec"), group.state.NotKept())
+				group.d.findAt(Warning, "no-effect", group.d.line("spec"), "not followed: "+unkept)
 			}
 			owner.Kind, owner.Name = gangview.CompositeGroup, group.state.Node.Parent
 		}

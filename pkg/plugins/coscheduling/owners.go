@@ -72,8 +72,16 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 	c.told.status.Enqueue(id)
 }
 
-// refile looks at the pods of a native PodGroup again that are in another gang now, because its tree is another one.
+// refile looks at the pods of a native PodGroup again that may be in another gang now, because its tree is another one
+// or only now it is known to have no minimum.
 func (f *groupFeed) refile(from gang.ID, podGroup string) {
+	if from.Name == "" {
+		for _, pod := range f.c.pods() {
+			if pod.Namespace == from.Namespace && gangview.NativeName(pod) == podGroup {
+				f.pods.seePod(pod)
+			}
+		}
+	}
 	for _, ref := range f.c.ledger.Members(from) {
 		switch pod := f.c.members.Any(ref); {
 		case pod == nil || gangview.NativeName(pod) != podGroup:

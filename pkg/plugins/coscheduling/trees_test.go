@@ -19,6 +19,14 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
+// rootOf answers for native groups that all ask for a minimum.
+type rootOf func(podGroup string) string
+
+func (r rootOf) RootOf(_, podGroup string) string { return r(podGroup) }
+
+func (rootOf) Basic(string, string) (basic, known bool) { return false, true }
+
+
 // The tree of a native group becomes known while a pod of it is looked at, or after that. The pod is in one gang then,
 // that of the tree, and so is one that is told of later; a pod of another group stays where it is.
 func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
@@ -41,12 +49,12 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 					t.Fatal(err)
 				}
 				asked, known := 0, false
-				policy.RootOf = func(_, podGroup string) string {
+				policy.Trees = rootOf(func(podGroup string) string {
 					if asked++; podGroup == "a" && (known || meanwhile && asked > 1) {
 						return "job"
 					}
 					return ""
-				}
+				})
 				see := func(name, podGroup string) {
 					pod := st.MakePod().Namespace("default").Name(name).UID(name).Obj()
 					pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(podGroup)}
