@@ -92,6 +92,30 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 	}
 }
 
+// figures finds amounts of money and numbers with decimals or a thousand.
+var figures = regexp.MustCompile(`\d+(?:[.,]\d+)+`)
+
+func TestFiguresOfTheReadmeAreOnThePagesThatItLinksTo(t *testing.T) {
+	t.Parallel()
+	all, checked := pages(t), 0
+	for line := range strings.Lines(all["README.md"]) {
+		link := links.FindStringSubmatch(line)
+		if !strings.HasPrefix(line, "|") || link == nil {
+			continue
+		}
+		target, _, _ := strings.Cut(link[1], "#")
+		for _, figure := range figures.FindAllString(line, -1) {
+			checked++
+			if !strings.Contains(all[target], figure) {
+				t.Errorf("%s does not have %s of README.md", target, figure)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d figures checked", checked)
+	}
+}
+
 // statusFields finds paths below the status of an object.
 var statusFields = regexp.MustCompile("`status\\.([A-Za-z.\\[\\]]+)`")
 

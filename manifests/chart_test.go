@@ -153,7 +153,7 @@ func TestTheIconOfTheChartIsItsFile(t *testing.T) {
 	}
 }
 
-// The notes of the chart warn of an API server that is older than this.
+// The chart lets the scheduler emulate an API server that is older than this.
 func TestTheChartNamesTheKubernetesThatTheSchedulerIsBuiltFrom(t *testing.T) {
 	t.Parallel()
 	want := found(t, "../go.mod", `(?m)^\tk8s.io/kubernetes v([0-9]+\.[0-9]+)\.`)

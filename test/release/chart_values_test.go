@@ -31,6 +31,47 @@ func chartWith(t *testing.T, args ...string) map[string]*unstructured.Unstructur
 	return all
 }
 
+func TestTheChartEmulatesAnAPIServerThatIsOlderThanTheScheduler(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		server, set string
+		// scheduler and extender are the versions that they emulate; none: that of the build.
+		scheduler, extender string
+	}{
+		"the version that it is built from":    {"1.37.1", "", "", ""},
+		"a newer one":                          {"1.38.0", "", "", ""},
+		"a candidate of that version":          {"1.37.0-rc.1", "", "", ""},
+		"an older one":                         {"1.36.3", "", "1.36", "1.36"},
+		"an older one of a provider":           {"v1.35.4-gke.1234", "", "1.35", "1.35"},
+		"the oldest":                           {"1.34.0", "", "1.34", "1.34"},
+		"a version that the values name":       {"1.36.3", "extraArgs={--emulated-version=1.35,--v=3}", "1.35", "1.36"},
+		"other arguments that the values name": {"1.36.3", "extraArgs={--v=3}", "1.36", "1.36"},
+		"no arguments at all":                  {"1.36.3", "extraArgs=null", "1.36", "1.36"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects := map[string]*unstructured.Unstructured{}
+			for _, object := range unstructuredObjects(t, template(t, "--set=extender.enabled=true,nodeAgent.enabled=true",
+				"--set="+tc.set, "--kube-version="+tc.server)) {
+				objects[object.GetKind()+" "+object.GetName()] = object
+			}
+			for workload, want := range map[string]string{"Deployment berth-scheduler": tc.scheduler,
+				"Deployment berth-extender": tc.extender, "DaemonSet berth-node-agent": ""} {
+				var emulated []string
+				container := at(t, objects[workload], "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+				for _, arg := range container["args"].([]any) {
+					if version, found := strings.CutPrefix(arg.(string), "--emulated-version="); found {
+						emulated = append(emulated, version)
+					}
+				}
+				if got := strings.Join(emulated, " and "); got != want {
+					t.Errorf("%s emulates %q, want %q", workload, got, want)
+				}
+			}
+		})
+	}
+}
+
 // at returns a field of an object, in the notation of a path of names.
 func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
 	t.Helper()

@@ -66,6 +66,16 @@ learned and the request-header CA are in kube-system. Takes the part and a file.
 {{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 1) }}{{ end }}
 {{- end }}
 
+{{- /* The argument that keeps a part that is a scheduler from being newer than the API server, unless the values have one. Takes the
+part. */ -}}
+{{- define "berth.emulate" -}}
+{{- $server := .root.Capabilities.KubeVersion.Version }}
+{{- $older := semverCompare (printf "<%s.0-0" (index .root.Chart.Annotations "berth.dev/kubernetes")) $server }}
+{{- if and $older (ne .name "node-agent") (not (contains "--emulated-version" (toJson .values.extraArgs))) }}
+{{- printf "[--emulated-version=%d.%d]" (semver $server).Major (semver $server).Minor }}
+{{- end }}
+{{- end }}
+
 {{- /* Sets what the values say of the pods of a Deployment or DaemonSet. Takes the part and the object. */ -}}
 {{- define "berth.pods" -}}
 {{- $values := .values }}
@@ -97,7 +107,7 @@ learned and the request-header CA are in kube-system. Takes the part and a file.
 {{- $_ := set $container "image" (include "berth.image" (list $values.image .root.Chart.AppVersion)) }}
 {{- $_ := set $container "imagePullPolicy" $values.image.pullPolicy }}
 {{- $_ := set $container "resources" ($values.resources | default dict) }}
-{{- $_ := set $container "args" (concat $container.args ($values.extraArgs | default list)) }}
+{{- $_ := set $container "args" (concat $container.args (include "berth.emulate" . | fromYamlArray) ($values.extraArgs | default list)) }}
 {{- with concat ($container.env | default list) ($values.extraEnv | default list) }}
 {{- $_ := set $container "env" . }}
 {{- end }}

@@ -6,7 +6,9 @@ set -eu
 label() {
   instance_type=$1
   shift
-  kubectl label nodes --overwrite -l "node.kubernetes.io/instance-type=$instance_type" "$@"
+  for pair in "$@"; do
+    kubectl label nodes -l "node.kubernetes.io/instance-type=$instance_type,!${pair%%=*}" "$pair"
+  done
 }
 
 label p5.48xlarge   gpu-type=H100 gpu-generation=h100 gpu-memory-gb=80 gpu-interconnect=nvlink
