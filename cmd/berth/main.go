@@ -50,7 +50,7 @@ func main() {
 func badInput(err error) error { return command.BadInput(err) }
 
 // pointToJobs names the command for a user whose rights end with a namespace.
-func pointToJobs(cmd *cobra.Command) {
+func pointToJobs(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
@@ -59,6 +59,7 @@ func pointToJobs(cmd *cobra.Command) {
 		}
 		return err
 	}
+	return cmd
 }
 
 func newRootCommand() *cobra.Command {
@@ -98,12 +99,9 @@ Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(),
 		newControlPlaneCommand())
-	for _, reads := range []*cobra.Command{newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
-		newExplainCommand()} {
-		pointToJobs(reads)
-		root.AddCommand(reads)
-	}
-	root.AddCommand(newDumpCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newDumpCommand(), pointToJobs(newTopCommand()), pointToJobs(newStatusCommand()),
+		pointToJobs(newJobsCommand()), pointToJobs(newDashboardCommand()), pointToJobs(newExplainCommand()),
+		newAdviseCommand(), newValidateCommand(), newVersionCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}
