@@ -98,7 +98,7 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, history int) error 
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
-	sched.Cache = coscheduling.Follow(ctx, sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
+	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
 	if err := demandRights(ctx, completed, gates); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
-	sched.Cache = coscheduling.Follow(ctx, sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
+	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
 	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()

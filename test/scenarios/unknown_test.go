@@ -192,7 +192,7 @@ func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) e
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
-	sched.Cache = coscheduling.Follow(ctx, sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
+	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
 	go func() {
 		if err := app.Run(ctx, completed, sched); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The scheduler of the tests ended")

@@ -14,20 +14,21 @@ import (
 // capacity what the scheduler's cache is told, before kube-scheduler's queue hears of it: no pod is woken for capacity
 // that the account does not know yet. Synced waits until the cache has been told of all nodes and pods that there are
 // at the start; only then are gangs looked at.
-func Follow(ctx context.Context, profiles map[string]framework.Framework, cache internalcache.Cache,
+func Follow(profiles map[string]framework.Framework, cache internalcache.Cache,
 	synced func(context.Context) error) internalcache.Cache {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			go p.shared.begin(ctx, synced)
+			go p.shared.begin(synced)
 			return &accounted{cache, p.shared.feed}
 		}
 	}
 	return cache
 }
 
-// begin runs the loop once all handlers have been told of what there is. One that fits would be ruled out before, and a
-// pod that comes after it would be tried first.
-func (c *coordinator) begin(ctx context.Context, synced func(context.Context) error) {
+// begin runs the loop once all handlers have been told of what there is. A gang that fits would be ruled out before, and
+// a pod that comes after it would be tried first.
+func (c *coordinator) begin(synced func(context.Context) error) {
+	ctx := c.feed.pods.ctx
 	if toolscache.WaitFor(ctx, "", c.feed.told...) && synced(ctx) == nil {
 		c.loop.Run(ctx)
 	}

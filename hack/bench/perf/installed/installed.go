@@ -28,5 +28,6 @@ func Prepare(sched *scheduler.Scheduler) error {
 	decisions.Wrap(sched.Profiles, history)
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
+	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
 	return nil
 }
