@@ -2,11 +2,16 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/spelling"
 )
 
 // Need is how many pods of a shape a gang needs.
@@ -193,11 +198,10 @@ func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
 	return slots
 }
 
-// Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
-// counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
-// pods of the shape may use, it is what the nodes will be short of when they are full. A node on which nothing fits
-// besides what is kept counts once for that.
-func (x *Index) Causes(key ShapeKey, kept []*Kept) []gangplan.NodeCause {
+// Causes returns what keeps pods of a shape that share the values of the labels keys off nodes, the cause of the most
+// nodes first, and on how many nodes one fits now. Each node counts once: for what no pod of the shape can change, then
+// for what it lacks without pods, then for what it is short of now or what is kept for others.
+func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept) []gangplan.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -209,59 +213,143 @@ func (x *Index) Causes(key ShapeKey, kept []*Kept) []gangplan.NodeCause {
 		return nil
 	}
 	beside := x.beside(kept)
-	causes, known := beside.causes[s]
+	about := causesKey{s, strings.Join(keys, "\x00")}
+	causes, known := beside.causes[about]
 	if !known {
-		causes = x.causes(s, beside)
-		beside.causes[s] = causes
+		causes = x.causes(s, keys, beside)
+		beside.causes[about] = causes
 	}
 	return slices.Clone(causes)
 }
 
-func (x *Index) causes(s *shape, beside *besides) []gangplan.NodeCause {
+func (x *Index) causes(s *shape, keys []string, beside *besides) []gangplan.NodeCause {
+	if missing := x.missing(keys); len(missing) > 0 {
+		return missing
+	}
+	p := x.partition(keys)
 	var excluded [verdicts]int
-	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
+	without, lacking, short := make([]int, len(s.bounds)), make([]int, len(s.bounds)), make([]int, len(s.bounds))
+	most := make([]int64, len(s.bounds))
+	unlabelled, fits := 0, make([]int, p.domains)
 	for i, n := range x.nodes.slots {
-		excluded[s.rule.verdicts[i]]++
-		if s.rule.verdicts[i] != admitted {
+		if excluded[s.rule.verdicts[i]]++; s.rule.verdicts[i] != admitted {
 			continue
 		}
-		least := slotsOn(s.bounds, n.has, n.used)
-		for k := range s.bounds {
-			switch slots := slotsOn(s.bounds[k:k+1], n.has, n.used); slots {
-			case 0:
-				short[k]++
-			case least:
-				if slots < manySlots { // the resource limits the node at all
-					full[k]++
-				}
+		if p.of[i] < 0 {
+			unlabelled++
+		} else if k := shortOf(s.bounds, n.has, nil); k >= 0 {
+			if has := n.has[s.bounds[k].Resource]; has == 0 {
+				without[k]++
+			} else {
+				lacking[k]++
+				most[k] = max(most[k], has)
 			}
+		} else if k := shortOf(s.bounds, n.has, n.used); k >= 0 {
+			short[k]++
+		} else {
+			fits[p.of[i]]++
 		}
 	}
-	causes := beside.keptOff(s)
-	if len(causes) == 0 && !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
-		short = full
-	}
+	causes := beside.keptOff(s, p, fits)
 	for v, words := range stockWords {
 		if excluded[v] > 0 {
 			causes = append(causes, Cause(words, excluded[v]))
 		}
 	}
-	for k, n := range short {
-		switch name := x.resources.names[s.bounds[k].Resource]; {
-		case n == 0:
-		case name == v1.ResourcePods:
-			causes = append(causes, Cause("Too many pods", n))
-		default:
-			causes = append(causes, gangplan.NodeCause{Short: string(name), Nodes: n})
+	if unlabelled > 0 {
+		causes = append(causes, Unlabelled(keys, unlabelled))
+	}
+	for k := range s.bounds {
+		name := x.resources.names[s.bounds[k].Resource]
+		if name == v1.ResourcePods {
+			if n := without[k] + lacking[k] + short[k]; n > 0 {
+				causes = append(causes, Cause("Too many pods", n))
+			}
+			continue
+		}
+		if lacking[k] > 0 {
+			causes = append(causes, Lacking(name, most[k], lacking[k]))
+		}
+		if without[k] > 0 {
+			causes = append(causes, gangplan.NodeCause{Short: string(name), Most: "0", Nodes: without[k]})
+		}
+		if short[k] > 0 {
+			causes = append(causes, gangplan.NodeCause{Short: string(name), Nodes: short[k]})
 		}
 	}
+	causes = Fitting(causes, keys, fits)
 	slices.SortFunc(causes, func(a, b gangplan.NodeCause) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Short, b.Short), cmp.Compare(a.Says, b.Says))
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Short, b.Short), cmp.Compare(a.Most, b.Most),
+			cmp.Compare(a.Says, b.Says))
 	})
 	return causes
 }
 
-func positive(n int) bool { return n > 0 }
+// shortOf returns the first bound that lets no pod onto a node, -1 if none does.
+func shortOf(bounds []bound, has, used []int64) int {
+	for k := range bounds {
+		if slotsOn(bounds[k:k+1], has, used) == 0 {
+			return k
+		}
+	}
+	return -1
+}
+
+// Missing returns the cause that no node has the labels whose values pods are to share; nothing if one has.
+func (x *Index) Missing(keys []string) []gangplan.NodeCause {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	return x.missing(keys)
+}
+
+func (x *book) missing(keys []string) []gangplan.NodeCause {
+	if x.nodes.present == 0 || x.partition(keys).domains > 0 {
+		return nil
+	}
+	labels := map[string]string{}
+	for _, n := range x.nodes.existing() {
+		maps.Copy(labels, n.node.Labels)
+	}
+	says := "no node has all labels of " + strings.Join(keys, ", ")
+	for _, key := range keys {
+		if _, some := labels[key]; !some {
+			says = "no node has the label " + key
+			if like := spelling.Closest(key, labels); like != "" {
+				says += "; did you mean " + like + "?"
+			}
+			break
+		}
+	}
+	return []gangplan.NodeCause{{Says: says, Kind: "no node has the label of a level"}}
+}
+
+// Unlabelled is the cause of nodes without the labels whose values pods are to share.
+func Unlabelled(keys []string, nodes int) gangplan.NodeCause {
+	return gangplan.NodeCause{Says: "node(s) without the label " + strings.Join(keys, " or "),
+		Kind: "node(s) without the label of a level", Nodes: nodes}
+}
+
+// Lacking is the cause of nodes that would be short of a resource without pods, too: one has at most so much of it.
+func Lacking(name v1.ResourceName, most int64, nodes int) gangplan.NodeCause {
+	return gangplan.NodeCause{Short: string(name), Most: podview.Quantity(name, most).String(), Nodes: nodes}
+}
+
+// Fitting adds the nodes on which a pod fits to causes, by domain of the labels keys.
+func Fitting(causes []gangplan.NodeCause, keys []string, fits []int) []gangplan.NodeCause {
+	all, most := 0, 0
+	for _, n := range fits {
+		all, most = all+n, max(most, n)
+	}
+	if all == 0 {
+		return causes
+	}
+	c := gangplan.NodeCause{Fits: true, Nodes: all}
+	if len(keys) > 0 {
+		c.Says = fmt.Sprintf(", at most %d in one %s", most, keys[len(keys)-1])
+	}
+	return append(causes, c)
+}
 
 // FailingHardware is what Coscheduling says of nodes with failing hardware, which members of gangs keep off.
 const FailingHardware = "node(s) had failing hardware"

@@ -36,7 +36,13 @@ type besides struct {
 	kept   []*Kept
 	nodes  []reduced
 	taken  map[*shape]int64
-	causes map[*shape][]gangplan.NodeCause
+	causes map[causesKey][]gangplan.NodeCause
+}
+
+// causesKey is whose causes they are: a shape, and the levels whose domains its pods share.
+type causesKey struct {
+	*shape
+	levels string
 }
 
 // mostBesides bounds how many are remembered. Gangs of one priority, which are asked for one after the other, usually
@@ -55,7 +61,7 @@ func (x *book) beside(kept []*Kept) *besides {
 		x.memo.besides = slices.Delete(x.memo.besides, 0, 1)
 	}
 	b := &besides{kept: slices.Clone(kept), nodes: x.reduce(kept), taken: map[*shape]int64{},
-		causes: map[*shape][]gangplan.NodeCause{}}
+		causes: map[causesKey][]gangplan.NodeCause{}}
 	x.memo.besides = append(x.memo.besides, b)
 	return b
 }
@@ -118,14 +124,17 @@ func (r *reduced) taken(s *shape) int64 {
 	return max(slotsOn(s.bounds, r.has, r.nodeEntry.used)-slotsOn(s.bounds, r.has, r.used), 0)
 }
 
-// keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that.
-func (b *besides) keptOff(s *shape) []gangplan.NodeCause {
+// keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that, and
+// takes them off those that fit by domain.
+func (b *besides) keptOff(s *shape, p *partition, fits []int) []gangplan.NodeCause {
 	var causes []gangplan.NodeCause
 	for i := range b.nodes {
 		r := &b.nodes[i]
-		if slots := slotsOn(s.bounds, r.has, r.nodeEntry.used); slots == 0 || r.taken(s) < slots {
+		slots := slotsOn(s.bounds, r.has, r.nodeEntry.used)
+		if p.of[r.slot] < 0 || slots == 0 || r.taken(s) < slots {
 			continue
 		}
+		fits[p.of[r.slot]]--
 		c := slices.IndexFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == r.why.Says })
 		if c < 0 {
 			c = len(causes)

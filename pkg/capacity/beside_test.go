@@ -71,7 +71,7 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, nil, kept),
 			min(most, 1<<30))
 		off := 0
-		for _, cause := range m.x.Causes(shapeOf(pod), kept) {
+		for _, cause := range m.x.Causes(shapeOf(pod), nil, kept) {
 			if cause.Says == "kept" {
 				off += cause.Nodes
 			}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 
 	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/podview"
 )
 
 // naiveRoom answers what index answers from all nodes and pods each time, with the scheduler's own helpers.
@@ -152,38 +153,95 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 	return most
 }
 
-func (r *naiveRoom) causes(pod *v1.Pod) []gangplan.NodeCause {
+// causes gives each node the first cause that it has: a rule, a label, a resource of the empty node, one of what is free.
+func (r *naiveRoom) causes(pod *v1.Pod, keys []string) []gangplan.NodeCause {
 	if len(r.nodes) == 0 {
 		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
-	// Where there is room on every node, what fills each of them first is the cause.
-	count, first := map[gangplan.NodeCause]int{}, map[gangplan.NodeCause]int{}
+	count, most, in := map[gangplan.NodeCause]int{}, map[string]int64{}, map[string]int{}
 	for _, node := range r.nodes {
-		if why := r.why(pod, node); why != "" {
-			count[Cause(why, 0)]++
-			continue
+		cause, domain := r.cause(pod, node, keys)
+		switch {
+		case cause.Fits:
+			in[domain]++
+		case cause.Most == "at most":
+			most[cause.Short] = max(most[cause.Short], inUnits(v1.ResourceName(cause.Short), node.Status.Allocatable))
 		}
-		for cause, n := range r.slotsBy(pod, node, false) {
-			switch n {
-			case 0:
-				count[cause]++
-			case r.slots(pod, node, false):
-				first[cause]++
-			}
-		}
+		count[cause]++
 	}
-	if len(count) == 0 {
-		count = first
+	if len(keys) > 0 && !r.anyHas(keys) {
+		return []gangplan.NodeCause{{Says: "no node has the label " + keys[0], Kind: "no node has the label of a level"}}
 	}
 	var out []gangplan.NodeCause
 	for cause, n := range count {
 		cause.Nodes = n
+		if cause.Most == "at most" {
+			cause.Most = podview.Quantity(v1.ResourceName(cause.Short), most[cause.Short]).String()
+		}
+		if cause.Fits && len(keys) > 0 {
+			cause.Says = fmt.Sprintf(", at most %d in one %s", slices.Max(slices.Collect(maps.Values(in))), keys[0])
+		}
 		out = append(out, cause)
 	}
 	slices.SortFunc(out, func(a, b gangplan.NodeCause) int {
-		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Says, b.Says))
+		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Most, b.Most),
+			strings.Compare(a.Says, b.Says))
 	})
 	return out
+}
+
+func (r *naiveRoom) anyHas(keys []string) bool {
+	for _, node := range r.nodes {
+		if node.Labels[keys[0]] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// cause returns why the pod is not on the node, or its domain.
+func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why gangplan.NodeCause, domain string) {
+	if why := r.why(pod, node); why != "" {
+		return Cause(why, 0), ""
+	}
+	for _, key := range keys {
+		if domain = node.Labels[key]; domain == "" {
+			return Unlabelled(keys, 0), ""
+		}
+	}
+	for _, empty := range []bool{true, false} {
+		slots := r.slotsBy(pod, node, empty)
+		full := func(name v1.ResourceName) bool {
+			n, bounded := slots[gangplan.NodeCause{Short: string(name)}]
+			return bounded && n == 0
+		}
+		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+		for _, name := range slices.Sorted(maps.Keys(requests)) {
+			if strings.Contains(string(name), "/") && full(name) {
+				return short(name, node, empty), ""
+			}
+		}
+		if n, bounded := slots[Cause("Too many pods", 0)]; bounded && n == 0 {
+			return Cause("Too many pods", 0), ""
+		}
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceEphemeralStorage, v1.ResourceMemory} {
+			if full(name) {
+				return short(name, node, empty), ""
+			}
+		}
+	}
+	return gangplan.NodeCause{Fits: true}, domain
+}
+
+func short(name v1.ResourceName, node *v1.Node, empty bool) gangplan.NodeCause {
+	c := gangplan.NodeCause{Short: string(name)}
+	switch {
+	case empty && inUnits(name, node.Status.Allocatable) == 0:
+		c.Most = "0"
+	case empty:
+		c.Most = "at most"
+	}
+	return c
 }
 
 func (r *naiveRoom) anyBelow(priority int32) bool {

@@ -49,6 +49,8 @@ type traits struct {
 	reserves bool
 	// members is how many there are of the class.
 	members int
+	// asks are what a member requests, once that was asked for.
+	asks map[v1.ResourceName]int64
 	// hardness is that of the class, once it was asked for.
 	hardness *float64
 }
@@ -63,6 +65,8 @@ type search struct {
 	// names are those nodes, nil if PreFilter left all, and home is the domain to which the member is kept.
 	names sets.Set[string]
 	home  int
+	// leftBy are the plugins whose PreFilter left names.
+	leftBy sets.Set[string]
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has
 	// since no node fitted.
 	changes int
@@ -83,7 +87,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(d.group)
 	t.State = state
-	result, status, _ := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
+	result, status, by := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
 	d.work.spend(preFilterVisits)
 	t.readsOthers = t.filters.FiltersByOthers(state) || (!d.many && t.filters.ReadsOthers(state))
 	if !slices.Contains(d.open, t) {
@@ -106,7 +110,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	if first || confined || t.confined {
 		t.names = nil
 		if confined {
-			t.names = result.NodeNames
+			t.names, t.leftBy = result.NodeNames, by
 		}
 		t.gather()
 	}
@@ -228,9 +232,7 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 		return true, nil
 	case status.IsRejected():
 		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
-		for cause := range CausesOf(status) {
-			t.causes.nodes[cause]++
-		}
+		t.causes.nodes[t.cause(status, i)]++
 		return false, nil
 	}
 	t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
@@ -305,13 +307,10 @@ func (t *Class) scan() error {
 				t.causes.crowded(status)
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
-				for cause := range CausesOf(status) {
-					t.causes.nodes[cause]++
-					if isFull {
-						t.causes.lasting[cause]++
-					}
-				}
+				cause := t.cause(status, chunk[i])
+				t.causes.nodes[cause]++
 				if isFull {
+					t.causes.lasting[cause]++
 					chunk[i] = leftOut
 				}
 			}

@@ -28,6 +28,9 @@ type Plan struct {
 	Within string
 	// Ordered is set if members have to reserve in the order of the plan.
 	Ordered bool
+	// keys are the labels whose values the members share that find no place, lacks is one of them if they were not tried.
+	keys  []string
+	lacks gang.Member
 }
 
 // Part is a set of nodes on which to try a gang.
@@ -122,6 +125,9 @@ func (t *attempts) add(a *Plan) {
 func (a *Plan) finish(levels gangview.Topology, turn gang.Turn) {
 	if len(levels.Required) > 0 {
 		a.Within = levels.Required[len(levels.Required)-1]
+	}
+	if a.keys == nil {
+		a.keys = levels.Required
 	}
 	a.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
 		r := a.Classes[m.Class]

@@ -69,7 +69,7 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 			if err != nil {
 				return nil, err
 			}
-			a.Lacking = c.Lacking(answer.Placed)
+			a.Lacking, a.keys, a.lacks = c.Lacking(answer.Placed)
 			tried.add(a)
 			if plans = append(plans, a); a.Feasible() || w.spent() || !answer.Whole {
 				break

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	podresource "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
 )
 
@@ -79,26 +79,27 @@ func (w *world) acceptsEmpty(ctx context.Context, state fwk.CycleState, pod *v1.
 
 // largest is how much of the resource a node has at most, pods left out; empty if that is enough.
 func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInfo) string {
-	var most resource.Quantity
-	wanted := requests[name]
+	var most int64
 	for _, info := range infos {
-		has := *resource.NewQuantity(info.GetAllocatable().GetScalarResources()[name], resource.DecimalSI)
-		switch name {
-		case v1.ResourceCPU:
-			has = *resource.NewMilliQuantity(info.GetAllocatable().GetMilliCPU(), resource.DecimalSI)
-		case v1.ResourceMemory:
-			has = *resource.NewQuantity(info.GetAllocatable().GetMemory(), resource.BinarySI)
-		case v1.ResourceEphemeralStorage:
-			has = *resource.NewQuantity(info.GetAllocatable().GetEphemeralStorage(), resource.BinarySI)
-		}
-		if has.Cmp(most) > 0 {
-			most = has
-		}
+		most = max(most, amountOf(info.GetAllocatable(), name))
 	}
-	if most.Cmp(wanted) >= 0 {
+	if most >= podview.Amount(name, requests[name]) {
 		return ""
 	}
-	return most.String()
+	return podview.Quantity(name, most).String()
+}
+
+// amountOf is how much of a resource there is, in the unit of podview.Amount.
+func amountOf(of fwk.Resource, name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return of.GetMilliCPU()
+	case v1.ResourceMemory:
+		return of.GetMemory()
+	case v1.ResourceEphemeralStorage:
+		return of.GetEphemeralStorage()
+	}
+	return of.GetScalarResources()[name]
 }
 
 // offered are the resources that some node has.
@@ -122,19 +123,8 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 			// A resource that the configuration ignores.
 			continue
 		}
-		need, free := wanted.Value(),
-			info.GetAllocatable().GetScalarResources()[name]-info.GetRequested().GetScalarResources()[name]
-		format, milli := resource.DecimalSI, false
-		switch name {
-		case v1.ResourceCPU:
-			need, free, milli = wanted.MilliValue(), info.GetAllocatable().GetMilliCPU()-info.GetRequested().GetMilliCPU(), true
-		case v1.ResourceMemory:
-			free, format = info.GetAllocatable().GetMemory()-info.GetRequested().GetMemory(), resource.BinarySI
-		case v1.ResourceEphemeralStorage:
-			free, format = info.GetAllocatable().GetEphemeralStorage()-info.GetRequested().GetEphemeralStorage(),
-				resource.BinarySI
-		}
-		free = max(free, 0)
+		need := podview.Amount(name, wanted)
+		free := max(amountOf(info.GetAllocatable(), name)-amountOf(info.GetRequested(), name), 0)
 		if need <= free {
 			continue
 		}
@@ -142,12 +132,8 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 		if missing < found.missing || missing == found.missing && string(name) > found.Resource {
 			continue
 		}
-		left := resource.NewQuantity(free, format)
-		if milli {
-			left = resource.NewMilliQuantity(free, format)
-		}
 		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
-			Free: left.String()}, info: info, missing: missing}
+			Free: podview.Quantity(name, free).String()}, info: info, missing: missing}
 	}
 	return found, found.Node != ""
 }

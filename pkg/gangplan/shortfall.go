@@ -3,6 +3,7 @@ package gangplan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -59,11 +60,19 @@ func (s *Shortfall) add(c ClassShortfall) {
 	s.Classes = append(s.Classes, c)
 }
 
-// Kind names the cause that keeps members off the most nodes. Causes that differ in amounts alone count together.
+// Kind names the cause that keeps members off the most nodes, or one that concerns no single node. Causes that differ
+// in amounts alone count together.
 func (s *Shortfall) Kind() string {
 	nodes := map[string]int{}
 	for i := range s.Nodes {
-		nodes[s.Nodes[i].kind()] += s.Nodes[i].Nodes
+		switch c := &s.Nodes[i]; {
+		case c.Nodes == 0:
+			nodes[c.kind()] = math.MaxInt32
+		case c.Fits && c.Says == "":
+			nodes[c.kind()] = 0
+		default:
+			nodes[c.kind()] += c.Nodes
+		}
 	}
 	most := ""
 	for kind, n := range nodes {
@@ -78,7 +87,7 @@ func (s *Shortfall) Kind() string {
 }
 
 // String says what the group needs, how much of it fits, and what keeps the rest off the nodes, the cause of the most
-// nodes first.
+// nodes first and the nodes on which a member fits last.
 func (s *Shortfall) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gang %s ", s.Group)
@@ -113,15 +122,22 @@ func (s *Shortfall) String() string {
 		}
 	}
 	type clause struct {
-		nodes int
-		words string
+		order, nodes int
+		words        string
 	}
 	clauses := make([]clause, len(s.Nodes))
 	for i := range s.Nodes {
-		clauses[i] = clause{s.Nodes[i].Nodes, s.Nodes[i].clause()}
+		c := &s.Nodes[i]
+		clauses[i] = clause{-c.Nodes, c.Nodes, c.clause()}
+		switch {
+		case c.Nodes == 0:
+			clauses[i].order = math.MinInt
+		case c.Fits:
+			clauses[i].order = 0
+		}
 	}
 	slices.SortFunc(clauses, func(a, b clause) int {
-		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.words, b.words))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.words, b.words))
 	})
 	if more := s.Of.Total - s.Fits; more > 0 {
 		fmt.Fprintf(&b, "; %d more %s needed", more, plural.Choose(more, "is", "are"))
@@ -145,29 +161,43 @@ func (s *Shortfall) String() string {
 }
 
 // NodeCause is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
-// node.
+// node. The causes of a class count each node once.
 type NodeCause struct {
-	// Short is the resource that the nodes are short of. If it is empty, Says is what a plugin says of one of them and
-	// Kind what that has in common with words that differ in amounts alone.
-	Short, Says, Kind string
-	Nodes             int
+	// Short is the resource that the nodes are short of, Most how much of it one of them has at most if no pod runs there;
+	// empty if that is enough. If Short is empty, Says is what a plugin says of one of the nodes and Kind what that has in
+	// common with words that differ in amounts alone.
+	Short, Most, Says, Kind string
+	Nodes                   int
+	// Fits is set for nodes on which a member fits. Says then tells how few of them are in one domain, if that counts.
+	Fits bool
 }
 
 // kind is the clause without amounts.
 func (c *NodeCause) kind() string {
-	alike := NodeCause{Short: c.Short, Says: c.Kind, Nodes: min(c.Nodes*2, 2)}
+	switch {
+	case c.Fits && c.Says != "":
+		return "too few nodes that fit in one domain"
+	case c.Fits:
+		return "too few nodes that fit"
+	case c.Most != "" && c.Most != "0":
+		return "nodes with too little " + c.Short
+	}
+	alike := NodeCause{Short: c.Short, Most: c.Most, Says: c.Kind, Nodes: min(c.Nodes*2, 2)}
 	return alike.clause()
 }
 
 // clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of
 // "node(s)", because they do not know how many there are.
 func (c *NodeCause) clause() string {
-	noun := "nodes"
-	if c.Nodes == 1 {
-		noun = "node"
-	}
+	noun := plural.Choose(c.Nodes, "node", "nodes")
 	says, ofNodes := strings.CutPrefix(c.Says, "node(s) ")
 	switch {
+	case c.Fits:
+		return noun + plural.Choose(c.Nodes, " that fits", " that fit") + c.Says
+	case c.Most == "0":
+		return noun + " without " + c.Short
+	case c.Most != "":
+		return noun + " with at most " + c.Most + " " + c.Short
 	case c.Short != "":
 		return noun + " with too little free " + c.Short
 	case c.Nodes == 0:

@@ -60,9 +60,25 @@ func TestShortfall(t *testing.T) {
 		{"with what keeps them off nodes", one, []Shortage{{"b", 1, 0}}, 0, "",
 			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3},
 				says("node(s) were unschedulable", 1), says("Too many pods", 1)},
-			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (3 nodes with too little free gpu, 2 nodes without room, 1 " +
-				"node was unschedulable, 1 node: Too many pods, claims are missing)",
+			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (claims are missing, 3 nodes with too little free gpu, 2 nodes " +
+				"without room, 1 node was unschedulable, 1 node: Too many pods)",
+			"gang does not fit: claims are missing"},
+		{"nodes that would be too small without pods, too", one, []Shortage{{"a", 1, 0}}, 0, "",
+			[]NodeCause{{Short: "gpu", Nodes: 2}, {Short: "gpu", Most: "2", Nodes: 4}, {Short: "gpu", Most: "0", Nodes: 3},
+				{Short: "cpu", Most: "500m", Nodes: 1}},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (4 nodes with at most 2 gpu, 3 nodes without gpu, 2 nodes " +
+				"with too little free gpu, 1 node with at most 500m cpu)", "gang does not fit: nodes with too little gpu"},
+		{"nodes on which a member fits come last", one, []Shortage{{"a", 1, 0}}, 0, "",
+			[]NodeCause{{Fits: true, Nodes: 5}, {Short: "gpu", Nodes: 2}},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (2 nodes with too little free gpu, 5 nodes that fit)",
 			"gang does not fit: nodes with too little free gpu"},
+		{"all nodes fit, but there are too few", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{{Fits: true, Nodes: 1}},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (1 node that fits)",
+			"gang does not fit: too few nodes that fit"},
+		{"most nodes fit, but not in one domain", one, []Shortage{{"a", 1, 0}}, 0, "rack",
+			[]NodeCause{{Fits: true, Nodes: 5, Says: ", at most 3 in one rack"}, {Short: "gpu", Nodes: 2}},
+			"gang ns/one needs 1 × 4 gpu within one rack, fits 0; 1 more is needed (2 nodes with too little free gpu, 5 nodes " +
+				"that fit, at most 3 in one rack)", "gang does not fit: too few nodes that fit in one domain"},
 		{"causes that differ in amounts alone count together", one, []Shortage{{"a", 1, 0}}, 0, "",
 			[]NodeCause{{Short: "cpu", Nodes: 4}, free("1", 3), free("2", 2)},
 			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (4 nodes with too little free cpu, 3 nodes with too few " +

@@ -33,3 +33,14 @@ func Amount(name v1.ResourceName, q resource.Quantity) int64 {
 		return q.MilliValue()
 	}
 }
+
+// Quantity is the amount as users write it.
+func Quantity(name v1.ResourceName, amount int64) *resource.Quantity {
+	switch name {
+	case v1.ResourceCPU:
+		return resource.NewMilliQuantity(amount, resource.DecimalSI)
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return resource.NewQuantity(amount, resource.BinarySI)
+	}
+	return resource.NewQuantity(amount, resource.DecimalSI)
+}

@@ -295,8 +295,7 @@ func TestAGangStartsTogether(t *testing.T) {
 			r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
-	// Both nodes are empty: they are short of GPUs when the gang itself has filled them.
-	want := []replayed.Reason{{Reason: "gang does not fit: nodes with too little free nvidia.com/gpu", Pods: 9}}
+	want := []replayed.Reason{{Reason: "gang does not fit: too few nodes that fit", Pods: 9}}
 	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
 		t.Errorf("why pods are pending (-want +got):\n%s", diff)
 	}
@@ -317,7 +316,7 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}),
 		Options{Mode: replayed.VirtualTime})
 	want := []replayed.Reason{
-		{Reason: "gang does not fit: nodes with too little free nvidia.com/gpu", Pods: 5},
+		{Reason: "gang does not fit: nodes with too little nvidia.com/gpu", Pods: 5},
 		{Reason: "node(s) with too few GPUs", Pods: 3},
 		{Reason: "Insufficient cpu", Pods: 1},
 	}

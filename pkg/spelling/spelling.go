@@ -7,7 +7,7 @@ import (
 )
 
 // Closest is the known name that was most likely meant, empty if none is near: a few letters away, or else the only one
-// that begins with the name.
+// that begins with the name or has it after a prefix.
 func Closest[T any](name string, known map[string]T) string {
 	best, least := "", 3
 	longer := []string{}
@@ -16,7 +16,7 @@ func Closest[T any](name string, known map[string]T) string {
 		if n < least && 2*n < len(name) || n == least && best != "" && candidate < best {
 			best, least = candidate, n
 		}
-		if strings.HasPrefix(candidate, name) {
+		if strings.HasPrefix(candidate, name) || strings.HasSuffix(candidate, "/"+name) {
 			longer = append(longer, candidate)
 		}
 	}

@@ -35,7 +35,7 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
-				causes = l.Capacity.Causes(g.Shapes[i].Shape, kept)
+				causes = l.Capacity.Causes(g.Shapes[i].Shape, g.Levels.Required, kept)
 				break
 			}
 		}

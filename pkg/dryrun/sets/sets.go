@@ -2,7 +2,6 @@ package sets
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -249,36 +248,42 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) 
 	}
 }
 
-// Lacking says which of the groups that are needed finds no domain, nothing if all do; placed says which do.
-func (s *Division) Lacking(placed []bool) string {
-	if s.Size > 0 {
-		return ""
-	}
-	var find func(at int) string
-	find = func(at int) string {
+// Lacking says which of the groups that are needed finds no domain, nothing if all do; placed says which do. It returns
+// the labels whose values the group or a segment shares, and one of its members.
+func (s *Division) Lacking(placed []bool) (says string, keys []string, member gang.Member) {
+	var find func(at int) *part
+	find = func(at int) *part {
 		set := &s.all[at]
 		if !placed[at] && len(set.sets) == 0 {
-			level := ""
-			if set.own {
-				level = " within one " + set.keys[len(set.keys)-1]
-			}
-			return fmt.Sprintf("there is no room for group %s%s", set.name, level)
+			return set
 		}
 		whole := 0
+		var lacking *part
 		for _, within := range set.sets {
-			if find(within) == "" {
+			if of := find(within); of == nil {
 				whole++
+			} else if lacking == nil {
+				lacking = of
 			}
 		}
 		if whole >= set.least {
-			return ""
+			return nil
 		}
-		for _, within := range set.sets {
-			if why := find(within); why != "" {
-				return why
-			}
-		}
-		return ""
+		return lacking
 	}
-	return find(0)
+	set := find(0)
+	if set == nil {
+		return "", nil, gang.Member{}
+	}
+	if len(set.members) > 0 {
+		member = set.members[0]
+	}
+	if s.Size > 0 {
+		return "", set.keys, member
+	}
+	says = "there is no room for group " + set.name
+	if set.own {
+		says += " within one " + set.keys[len(set.keys)-1]
+	}
+	return says, set.keys, member
 }

@@ -69,8 +69,11 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 				l.p.giveBack(l.ctx, r.State, r.Pod)
 			}
 		}
-		return l.fail(gangplan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within,
-			result.Causes(result.Result)), short)
+		causes, err := c.planner.Causes(l.id, result, nodes)
+		if err != nil {
+			return nil, fwk.AsStatus(fmt.Errorf("finding what keeps gang %s waiting: %w", l.id, err))
+		}
+		return l.fail(gangplan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
 	}
 	return l.propose(result)
 }
@@ -101,6 +104,7 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
 	c := l.p.shared
 	c.effects.Apply(l.ctx, c.ledger.Cycles.Block(l.id, reason, short, c.settings.backoff, time.Now()))
+	c.told.status.Pods.IsNews(l.pod, reason.Kind(), reason.Kind()) // the cycle's own event tells it
 	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }
 
