@@ -169,8 +169,8 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 	if err := c.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{condition}}); err != nil {
 		return err
 	}
-	if ref == s.Leader && reason == v1.PodReasonUnschedulable {
-		// No cycle says it.
+	// No cycle says it, and kubectl describe does not print conditions. What differs in amounts alone is no news.
+	if kind := s.Held[ref].Kind(); reason == v1.PodReasonUnschedulable && c.Pods.IsNews(pod, kind, kind) {
 		c.recorder.warn(ctx, pod, "FailedScheduling", why)
 	}
 	return nil
