@@ -65,6 +65,10 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 		}
 		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had),
 			plural.Choose(v.Settled(), "is", "are"))
+		if short := had.Groups().Short(func(role string) int { return v.Roles[role].Settled }); short != "" &&
+			v.Settled() >= had.Total {
+			message = "the gang has " + short
+		}
 	case v.Started && !scheduled:
 		message = fmt.Sprintf("no member was lost; the minimum was raised to %s", minimum)
 		reason = schedulingv1alpha1.PodGroupMinimumRaised

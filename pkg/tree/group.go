@@ -110,11 +110,32 @@ func (g *Group) Short(byRole func(role string) int) string {
 	switch {
 	case whole >= g.Least:
 		return ""
+	case short == "":
+		return fmt.Sprintf("%d of the %s"+thatItNeeds, whole, plural.Of(g.Least, "group"))
 	case g.Copies && g.Least < len(g.Groups):
 		return fmt.Sprintf("%d of the %d %s of group %s"+thatItNeeds+"; the next has %s", whole, g.Least,
 			plural.Choose(g.Least, "copy", "copies"), g.Name, strings.TrimSuffix(short, thatItNeeds))
 	}
 	return short
+}
+
+// Holds reports whether a group within has the name.
+func (g *Group) Holds(name string) bool {
+	return slices.ContainsFunc(g.Groups, func(in Group) bool { return !in.Copies && in.Name == name || in.Holds(name) })
+}
+
+// Around returns the outermost group that has the name or a group within of that name; each copy is a group of its own.
+func (g *Group) Around(name string) *Group {
+	for i := range g.Groups {
+		in := &g.Groups[i]
+		if !in.Copies && (in.Name == name || in.Holds(name)) {
+			return in
+		}
+		if of := in.Around(name); in.Copies && of != nil {
+			return of
+		}
+	}
+	return nil
 }
 
 // Equal reports whether both need the same. Either may be nil.

@@ -61,6 +61,31 @@ func TestAGroupOfGroupsIsMet(t *testing.T) {
 	}
 }
 
+func TestAGroupThatNeedsMoreGroupsThanItHasIsShortOfThem(t *testing.T) {
+	g := Group{Least: 3, Groups: []Group{{Name: "a"}, {Name: "b"}}}
+	if got, want := g.Short(func(string) int { return 5 }), "2 of the 3 groups that it needs"; got != want {
+		t.Errorf("short of %q, want %q", got, want)
+	}
+}
+
+func TestAGroupHasTheNamesOfGroupsButNotOfTheirCopies(t *testing.T) {
+	g := serving()
+	for name, want := range map[string]bool{"router": true, "replica-1": true, "replica": false, "replica-3": false,
+		"": false} {
+		if got := g.Holds(name); got != want {
+			t.Errorf("has %q: %t, want %t", name, got, want)
+		}
+		around := g.Around(name)
+		if found := around != nil; found != want || found && around.Name != name {
+			t.Errorf("around %q is %v", name, around)
+		}
+	}
+	outer := Group{Groups: []Group{{Name: "a", Groups: []Group{{Name: "b"}}}}}
+	if around := outer.Around("b"); around == nil || around.Name != "a" {
+		t.Errorf("around b is %v, want a", around)
+	}
+}
+
 func TestWhatAGroupSaysOfItself(t *testing.T) {
 	g := serving()
 	if want := "router (1 pod), 2 of 3 replica (decode=2, prefill=1)"; g.String() != want {

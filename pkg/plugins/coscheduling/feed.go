@@ -142,6 +142,8 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		f.pods.seePod(pod)
 		if pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
+		} else {
+			f.c.wakeGroup(f.pods.ctx, pod)
 		}
 	}, func(old, pod *v1.Pod) {
 		f.c.held.See(old, pod)

@@ -38,17 +38,20 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	if !known {
 		return s
 	}
+	s.Held = c.ledger.Held(id)
 	for _, ref := range c.ledger.Members(id) {
 		pod := c.members.Any(ref)
 		if pod == nil {
 			continue
+		}
+		if why := s.Held[ref]; why != nil {
+			s.Held[ref] = c.ownReason(id, pod, why)
 		}
 		s.Members = append(s.Members, pod)
 		if ref == v.Any && c.profiles.Of(pod) == nil {
 			s.OtherScheduler = pod.Spec.SchedulerName
 		}
 	}
-	s.Held = c.ledger.Held(id)
 	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Message.Of(id)
 	return s
 }

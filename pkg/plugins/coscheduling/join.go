@@ -101,3 +101,27 @@ func tiedTo(keys []string, example *v1.Node) string {
 	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") +
 		", and this one has to be there, too"
 }
+
+// wakeGroup has the members tried again whose group, within a gang that has started, may have waited for the pod.
+func (c *coordinator) wakeGroup(ctx context.Context, pod *v1.Pod) {
+	id := c.members.ID(pod)
+	pg, v := c.members.Group(id), gang.View{}
+	if pg != nil {
+		v, _ = c.ledger.View(id)
+	}
+	if !v.Started || v.Minimum.Tree == nil {
+		return
+	}
+	around := v.Minimum.Tree.Around(gangview.GroupOf(pod, pg))
+	var waiting []gang.Ref
+	for _, ref := range c.ledger.Members(id) {
+		other := c.members.Pod(ref)
+		if other == nil || other.UID == pod.UID || around == nil || !c.ledger.Cycles.Standing(ref.UID).Alone {
+			continue
+		}
+		if name := gangview.GroupOf(other, pg); name == around.Name || around.Holds(name) {
+			waiting = append(waiting, ref)
+		}
+	}
+	c.effects.Activate(ctx, waiting)
+}

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -69,11 +70,30 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 // holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
 // be read is let in, so that its cycle fails with an event that names the mistake.
 func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
-	if of, err := c.members.Of(pod); err != nil || of.ID == (gang.ID{}) {
+	of, err := c.members.Of(pod)
+	if err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}
 	if ok, why := c.ledger.Cycles.Admit(gang.UID(pod.UID)); !ok {
-		return why
+		return c.ownReason(of.ID, pod, why)
 	}
 	return nil
+}
+
+// ownReason is why the gang holds the pod back: members that others lack do not help one whose group the gang does not
+// have.
+func (c *coordinator) ownReason(id gang.ID, pod *v1.Pod, why obstacle.Reason) obstacle.Reason {
+	o, _ := why.(obstacle.Obstacle)
+	if o.Cause != obstacle.TooFewMembers {
+		return why
+	}
+	pg := c.members.Group(id)
+	v, _ := c.ledger.View(id)
+	if pg == nil || v.Minimum.Tree == nil {
+		return why
+	}
+	if name := gangview.GroupOf(pod, pg); name == "" || v.Minimum.Tree.Holds(name) {
+		return why
+	}
+	return obstacle.Told(gangview.UnknownGroup(pod, pg).Error())
 }
