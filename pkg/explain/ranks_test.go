@@ -191,3 +191,35 @@ func TestATreeOfNativeGroupsIsShown(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemberThatThePlanLeavesOutGoesNowhere(t *testing.T) {
+	t.Parallel()
+	var objects []runtime.Object
+	for name, gpus := range map[string]string{"n0": "4", "n1": "2"} {
+		n := node(name, gpus)
+		n.Labels = map[string]string{"topology.kubernetes.io/rack": "r-" + name, v1.LabelHostname: n.Name}
+		objects = append(objects, n)
+	}
+	var members []*v1.Pod
+	for i := range 3 {
+		p := pod(fmt.Sprintf("p%d", i), "", "2", 0)
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+		p.Annotations = map[string]string{wellknown.TopologyRequiredKey: "topology.kubernetes.io/rack"}
+		members, objects = append(members, p), append(objects, p)
+	}
+	left := 0
+	for _, p := range members {
+		e := ask(t, p, objects...)
+		switch {
+		case e.Verdict == "is given n0 by the plan of its gang":
+		case strings.HasPrefix(e.Verdict, "fits none of 2 nodes"):
+			left++
+		default:
+			t.Errorf("%s %s", p.Name, e.Verdict)
+		}
+	}
+	if left != 1 {
+		t.Errorf("%d members are left out, want 1", left)
+	}
+}

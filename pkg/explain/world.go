@@ -80,6 +80,9 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
 			said, _, _ := gangview.Of(target)
 			alone = gangview.WithoutGang(target, said != id)
+			if e.Gang.Missing == "" && e.Gang.node(target.Name) == "" {
+				alone = w.target // its gang decides where it may go, or that it may not
+			}
 		}
 	}
 	if err := w.cycle(ctx, e, alone); err != nil {
