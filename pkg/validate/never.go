@@ -3,17 +3,20 @@ package validate
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gangview"
@@ -85,6 +88,7 @@ func (t *together) members() {
 		if err != nil || id.Name == "" {
 			continue
 		}
+		r.eviction()
 		name := nameIn(id.Namespace, id.Name)
 		if gangs[name] == nil {
 			gangs[name] = &made{reference: r}
@@ -108,6 +112,38 @@ func (t *together) members() {
 		d.findAt(Warning, "too-few", at,
 			fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
 				of, plural.Of(g.minimum, "pod"), g.pods))
+	}
+}
+
+// eviction warns of a Job that an eviction of its gang ends: each of its pods then counts as a failure.
+func (r reference) eviction() {
+	var of struct {
+		Spec struct {
+			batchv1.JobSpec
+			JobTemplate batchv1.JobTemplateSpec
+		}
+	}
+	if r.d.Kind != "Job" && r.d.Kind != "CronJob" || json.Unmarshal(r.d.json, &of) != nil {
+		return
+	}
+	spec := of.Spec.JobSpec
+	if r.d.Kind == "CronJob" {
+		spec = of.Spec.JobTemplate.Spec
+	}
+	for _, rule := range ptr.Deref(spec.PodFailurePolicy, batchv1.PodFailurePolicy{}).Rules {
+		for _, on := range rule.OnPodConditions {
+			if on.Type == v1.DisruptionTarget && rule.Action != batchv1.PodFailurePolicyActionCount {
+				return
+			}
+		}
+	}
+	limit, allowed, failures := "backoffLimit", ptr.Deref(spec.BackoffLimit, 6), r.count
+	if each := spec.BackoffLimitPerIndex; each != nil && (*each == 0 || spec.BackoffLimit == nil) {
+		limit, allowed, failures = "backoffLimitPerIndex", *each, 1
+	}
+	if failures > int(allowed) {
+		r.d.findAt(Warning, "eviction", r.d.line(r.at), fmt.Sprintf("when the gang is evicted, each of its pods counts as a "+
+			"failure, and %s is %d: the Job ends; let podFailurePolicy ignore DisruptionTarget", limit, allowed))
 	}
 }
 

@@ -65,7 +65,7 @@ profiles:
 				"there are more (too-few)"}},
 		{"a Job that has fewer completions than that", group + job("  parallelism: 8\n  completions: 4\n", member),
 			[]string{"f.yaml:5: warning: PodGroup train: PodGroup train starts with 8 pods, and the files make 4"}},
-		{"as many as are needed", group + job("  parallelism: 8\n", member), nil},
+		{"as many as are needed", group + job("  parallelism: 8\n  backoffLimit: 8\n", member), nil},
 		{"two Jobs that are enough together", group + job("  parallelism: 4\n", member) + "---\n" +
 			strings.Replace(job("  parallelism: 4\n", member), "name: train", "name: other", 1), nil},
 		{"a group whose pods are made elsewhere", group, nil},
