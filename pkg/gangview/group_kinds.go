@@ -224,8 +224,8 @@ func (s *OwnerState) NotKept(o *Owner) string {
 		unkept = append(unkept, fmt.Sprintf("priorityClassName %s: the priority of the pods counts", s.Class))
 	}
 	if s.Lasting && o.Priority >= kaiLasting {
-		unkept = append(unkept, fmt.Sprintf("priority %d, at which KAI evicts no group: pods of a higher priority may evict it",
-			o.Priority))
+		unkept = append(unkept, fmt.Sprintf(
+			"priority %d, at which KAI evicts no group: pods of a higher priority may evict it", o.Priority))
 	}
 	return strings.Join(unkept, "; ")
 }

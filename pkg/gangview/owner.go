@@ -216,8 +216,8 @@ func endedLabelOf(pod *v1.Pod) string {
 	return ""
 }
 
-// Annotations of other projects with the minimum of a gang that nothing else declares. They are on a controller's object
-// or on its pods.
+// Annotations of other projects with the minimum of a gang that nothing else declares. They are on an object or on its
+// pods.
 const (
 	volcanoMinMember = "scheduling.volcano.sh/group-min-member"
 	kaiMinMember     = "kai.scheduler/batch-min-member"
