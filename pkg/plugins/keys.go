@@ -58,17 +58,6 @@ func Unread(pod *v1.Pod, profile *config.Plugins) []UnreadKey {
 	return unread
 }
 
-// PodsOnly returns those annotations of another object that are read from pods alone.
-func PodsOnly(annotations map[string]string) []string {
-	var keys []string
-	for _, k := range podKeys {
-		if _, ok := annotations[k.key]; ok {
-			keys = append(keys, k.key)
-		}
-	}
-	return keys
-}
-
 func enabled(plugin string, everywhere []config.PluginSet) bool {
 	for _, set := range everywhere {
 		if !slices.ContainsFunc(set.Enabled, func(p config.Plugin) bool { return p.Name == plugin }) {

@@ -14,9 +14,11 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/yamldoc"
 )
 
@@ -67,7 +69,7 @@ func (d *document) configuration() {
 		text := strings.TrimPrefix(oneLine(err.Error()), d.file+": ")
 		line := d.line(anyPath.FindString(text))
 		if m := unknownPlugin.FindStringSubmatch(text); m != nil {
-			line = d.valueLine(d.root, m[1])
+			line, text = d.valueLine(d.root, m[1]), text+instead(m[1])
 		}
 		d.findAt(Error, "start", line, text)
 		return
@@ -86,7 +88,8 @@ func (d *document) configurationFields() bool {
 	version := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupVersion()
 	obj, err := scheme.Scheme.New(version.WithKind(d.Kind))
 	if err != nil {
-		return true // the decoder says that there is no such version
+		d.noKind(version.WithKind(d.Kind))
+		return false
 	}
 	faults := yamldoc.Faults(d.root, d.json, reflect.TypeOf(obj), nil)
 	var given struct {
@@ -98,10 +101,15 @@ func (d *document) configurationFields() bool {
 		}
 	}
 	_ = json.Unmarshal(d.json, &given) // what cannot be read is among the faults
+	known, _ := allPlugins()           // building the profiles says what is wrong with them
 	for i := range given.Profiles {
 		for j, plugin := range given.Profiles[i].PluginConfig {
 			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
 			node, _ := d.at(path.String())
+			if known[plugin.Name] == nil {
+				d.find(Error, "plugin", strings.TrimSuffix(path.String(), "args")+"name", fmt.Sprintf(
+					"there is no plugin %q: nothing reads its args%s", plugin.Name, instead(plugin.Name)))
+			}
 			// Args of plugins that are not known are the decoder's business.
 			if obj, err := scheme.Scheme.New(version.WithKind(plugin.Name + "Args")); err == nil && node != nil {
 				faults = append(faults, yamldoc.Faults(node, plugin.Args, reflect.TypeOf(obj), path)...)
@@ -110,6 +118,26 @@ func (d *document) configurationFields() bool {
 	}
 	d.tell(faults)
 	return len(faults) == 0
+}
+
+// formerPlugins are plugins that Kubernetes had, by those that do their work now.
+var formerPlugins = map[string]string{
+	"SelectorSpread": names.PodTopologySpread, "NodeLabel": names.NodeAffinity, "ServiceAffinity": names.InterPodAffinity,
+	"NodeResourcesLeastAllocated": names.NodeResourcesFit, "NodeResourcesMostAllocated": names.NodeResourcesFit,
+	"RequestedToCapacityRatio": names.NodeResourcesFit, "EBSLimits": names.NodeVolumeLimits,
+	"GCEPDLimits": names.NodeVolumeLimits, "AzureDiskLimits": names.NodeVolumeLimits,
+}
+
+// instead says what was meant by the name of a plugin that there is not, as far as that can be told.
+func instead(plugin string) string {
+	if now := formerPlugins[plugin]; now != "" {
+		return "; Kubernetes has removed it, and " + now + " replaces it"
+	}
+	known, _ := allPlugins()
+	if like := spelling.Closest(plugin, known); like != "" {
+		return "; did you mean " + like + "?"
+	}
+	return ""
 }
 
 // badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -94,7 +96,14 @@ func (d *document) tell(faults []yamldoc.Fault) bool {
 	for _, f := range faults {
 		if f.Unknown {
 			d.misspelt = true
-			d.add(Error, "unknown-field", f.Line, f.Path, f.Message)
+			severity, message := Error, f.Message
+			if !d.owned() { // a newer server may know the field
+				severity = Warning
+				if d.Kind != types.KustomizationKind {
+					message = strings.Replace(f.Message, "unknown field", "unknown field"+inKubernetes, 1)
+				}
+			}
+			d.add(severity, "unknown-field", f.Line, f.Path, message)
 			continue
 		}
 		readable = false

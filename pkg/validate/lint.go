@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // Client-go's defaults, with which a scheduler binds some 16 pods a second, whatever its own speed.
@@ -48,6 +49,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
 		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
+		l.unreadArgs()
 		l.weights()
 		l.packing()
 		l.batching(len(c.Extenders) > 0)
@@ -105,6 +107,19 @@ func args[T any](l *profileLint, plugin string) (*T, string) {
 		}
 	}
 	return nil, ""
+}
+
+// unreadArgs looks for args of plugins that the profile does not enable.
+func (l *profileLint) unreadArgs() {
+	list, _ := l.at(l.path + ".pluginConfig")
+	for _, item := range yamldoc.Items(list) {
+		name := yamldoc.Child(item, "name")
+		if known, err := allPlugins(); err != nil || known[yamldoc.Text(name)] == nil ||
+			slices.Contains(l.profile.plugins.Names(), name.Value) {
+			continue
+		}
+		l.findOf(Warning, "plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
+	}
 }
 
 // packing looks for stock scores that spread where ours pack.

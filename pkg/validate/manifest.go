@@ -7,19 +7,14 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/api/types"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
@@ -30,7 +25,6 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/pkg/workview"
 	"berth.dev/berth/pkg/yamldoc"
@@ -66,19 +60,22 @@ func (d *document) manifest() {
 		d.findAt(Error, "kind", d.root.Line, "apiVersion and kind are required")
 		return
 	case !manifestScheme.Recognizes(gvk):
-		if manifestScheme.IsGroupRegistered(gvk.Group) {
-			d.findIn(Error, "kind", "kind", fmt.Sprintf("there is no kind %s in %s", d.Kind, d.APIVersion))
+		if d.noKind(gvk) {
 			return
 		}
 		d.find(Note, "not-checked", "kind", "not checked: the fields of this kind in "+d.APIVersion+" are not known here")
 		d.declares()
-		d.unknownKeys("metadata")
+		d.controller()
 		d.report.together.unread = append(d.report.together.unread, d)
 		return
 	}
 	obj, err := manifestScheme.New(gvk)
 	if err != nil {
 		d.find(Error, "kind", "kind", err.Error())
+		return
+	}
+	if removed(obj) {
+		d.noKind(gvk)
 		return
 	}
 	if !d.faults(obj) {
@@ -136,19 +133,10 @@ func (d *document) keys(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
 		d.pod(o, "metadata", 1)
-	case *batchv1.Job:
-		d.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), o.Name, &o.Spec.Template)
-	case *appsv1.Deployment:
-		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
-	case *appsv1.StatefulSet:
-		d.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), o.Name, &o.Spec.Template)
-	case *appsv1.ReplicaSet:
-		d.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), o.Name, &o.Spec.Template)
 	case *v1.Node:
 		d.node(o, "metadata")
 	case *schedulingv1.PriorityClass:
-		d.podsOnly(o.Annotations)
-		d.unknownKeys("metadata")
+		d.keysAt("metadata", wellknown.PriorityClasses)
 	case *schedulingv1alpha1.PodGroup:
 		_, specErr := gangview.Spec(o, 0)
 		_, topologyErr := gangview.TopologyOf(o, &v1.Pod{})
@@ -156,62 +144,19 @@ func (d *document) keys(obj runtime.Object) {
 		if _, bad := workview.GroupSaved(o); bad != nil {
 			d.bad("metadata", bad)
 		}
-		d.podsOnly(o.Annotations)
-		d.unknownKeys("metadata")
+		d.keysAt("metadata", wellknown.PodGroups)
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
-		d.unknownKeys("metadata")
+		d.keysAt("metadata", "")
 	case *networkv1alpha1.IPPool:
 		d.pool(o)
-		d.unknownKeys("metadata")
+		d.keysAt("metadata", "")
 	case *networkv1alpha1.IPReservation:
 		d.reservation(o)
-		d.unknownKeys("metadata")
+		d.keysAt("metadata", "")
 	default:
-		// Reads the labels that every object has, and nothing else.
-		if _, ok := obj.(*unstructured.Unstructured); !ok {
-			d.unknownKeys("metadata")
-		}
+		d.controller()
 	}
-}
-
-// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come
-// from its ReplicaSets. Obj is what stands in the document.
-func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
-	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
-	pod.Namespace = d.namespace
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
-	d.pod(pod, "spec.template.metadata", podsOf(obj))
-	m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
-	owner, owned := gangview.OwnerKindOf(m.Owner.Kind)
-	if err != nil || !owned || d.Kind != owner.Kind {
-		return
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return
-	}
-	if why := owner.States(&unstructured.Unstructured{Object: fields})[m.Owner.Part].Why; why != "" {
-		why = strings.TrimPrefix(why, d.Kind+" "+name+" ")
-		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", wellknown.GangKey), why)
-	}
-}
-
-// podsOf is how many pods the controller of an object makes.
-func podsOf(obj runtime.Object) int {
-	n, most := (*int32)(nil), (*int32)(nil)
-	switch o := obj.(type) {
-	case *batchv1.Job:
-		n, most = o.Spec.Parallelism, o.Spec.Completions
-	case *appsv1.Deployment:
-		n = o.Spec.Replicas
-	case *appsv1.StatefulSet:
-		n = o.Spec.Replicas
-	case *appsv1.ReplicaSet:
-		n = o.Spec.Replicas
-	}
-	pods := ptr.Deref(n, 1)
-	return int(min(pods, ptr.Deref(most, pods)))
 }
 
 // pod checks a pod, or a template of that many pods, once the names of GPUs are known.
@@ -258,7 +203,7 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	}
 	d.foreign(pod, at)
 	d.report.together.addPod(d, keys, pod, at, count)
-	d.unknownKeys(at)
+	d.keysAt(at, wellknown.Pods)
 }
 
 // badErrors reports what readers found; most errors are bad values.
@@ -286,40 +231,4 @@ func (d *document) bad(at string, bad *wellknown.BadValue) {
 		message = message[i+len(bad.Key)+1:]
 	}
 	d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
-}
-
-// keyLine finds an annotation or a label, whose keys have dots in them and so are no path.
-func (d *document) keyLine(at, key string) int {
-	meta, _ := d.at(at)
-	for _, kind := range []string{"annotations", "labels"} {
-		of := yamldoc.Child(meta, kind)
-		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
-			if of.Content[i].Value == key {
-				return of.Content[i].Line
-			}
-		}
-	}
-	return d.line(at)
-}
-
-// unknownKeys finds keys with our prefix that mean nothing: a misspelt one would be passed over in silence.
-func (d *document) unknownKeys(at string) {
-	meta, _ := d.at(at)
-	known := map[string]bool{}
-	for _, key := range wellknown.Own() {
-		known[key] = true
-	}
-	for _, kind := range []string{"annotations", "labels"} {
-		of := yamldoc.Child(meta, kind)
-		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
-			key := of.Content[i]
-			if wellknown.Misspelled(key.Value) {
-				message := "unknown key; known are " + strings.Join(wellknown.Own(), ", ")
-				if like := spelling.Closest(key.Value, known); like != "" {
-					message = "unknown key; did you mean " + like + "?"
-				}
-				d.add(Error, "unknown-key", key.Line, fmt.Sprintf("%s.%s[%s]", at, kind, key.Value), message)
-			}
-		}
-	}
 }

@@ -156,9 +156,15 @@ func (t *together) madeElsewhere(name string) bool {
 // configuration among the files: with these they never start.
 func (r *Report) windowsAndClasses() {
 	for _, ref := range r.together.pods {
-		profiles := r.argsOf(cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName))
-		ref.window(profiles)
+		name := cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName)
+		profiles := r.argsOf(name)
 		ref.class(profiles)
+		if len(profiles) == 0 && name == v1.DefaultSchedulerName {
+			for _, other := range r.profileNames() { // a policy may give the pod any of them
+				profiles = append(profiles, r.argsOf(other)...)
+			}
+		}
+		ref.window(profiles)
 	}
 }
 
@@ -206,8 +212,9 @@ func (r reference) window(profiles []profileArgs) {
 	if name == "" {
 		return
 	}
-	var names []string
+	var names, of []string
 	for _, p := range profiles {
+		of = append(of, p.name)
 		for i := range p.windows {
 			names = append(names, p.windows[i].Name)
 		}
@@ -215,13 +222,17 @@ func (r reference) window(profiles []profileArgs) {
 	if slices.Contains(names, name) || !slices.ContainsFunc(profiles, func(p profileArgs) bool { return p.readsWindows }) {
 		return
 	}
-	has := "none"
+	has, there := "none", ""
+	if name := cmp.Or(r.pod.Spec.SchedulerName, v1.DefaultSchedulerName); !slices.Contains(of, name) {
+		there = " there"
+	}
 	if len(names) > 0 {
 		slices.Sort(names)
 		has = strings.Join(slices.Compact(names), ", ")
 	}
 	r.d.findAt(Warning, "no-window", r.d.keyLine(r.at, wellknown.StartWindowKey), fmt.Sprintf(
-		"there is no window %q in the args of profile %s, which has %s: the pod never starts", name, profiles[0].name, has))
+		"there is no window %q in the args of profile %s, which has %s: the pod never starts%s", name,
+		strings.Join(slices.Compact(of), " or "), has, there))
 }
 
 // class warns of a class that the profile does not have, or not for pods of this priority class.

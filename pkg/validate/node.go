@@ -61,7 +61,7 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 		d.findAt(Warning, "unenforced-shares", d.keyLine(at, wellknown.GPUModeKey), why)
 	}
 	d.labelsOfGPUs(keys, node, read, bad, at)
-	d.unknownKeys(at)
+	d.keysAt(at, wellknown.Nodes)
 	d.report.together.addNode(node, read)
 }
 

@@ -34,14 +34,6 @@ func (d *document) uses(pod *v1.Pod, at string) {
 	d.report.uses = append(d.report.uses, u)
 }
 
-// podsOnly warns of annotations that mean nothing on the object, because they are read from pods.
-func (d *document) podsOnly(annotations map[string]string) {
-	for _, key := range plugins.PodsOnly(annotations) {
-		d.findAt(Warning, "no-effect", d.keyLine("metadata", key),
-			fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
-	}
-}
-
 // unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration
 // among the files nothing is known of that.
 func (r *Report) unread() {

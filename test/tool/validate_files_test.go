@@ -85,7 +85,7 @@ func TestFilesOfEveryForm(t *testing.T) {
 	for _, tt := range []fileCase{
 		{name: "Windows line ends", text: strings.ReplaceAll(podHead+"  contaners: []\n  restartPolicy: 5\n", "\n",
 			"\r\n"),
-			want: []string{`f.yaml:5: error: Pod p: spec.contaners: unknown field; did you mean containers? (unknown-field)`, `f.yaml:6: error: Pod p: spec.restartPolicy: Invalid value: 5: must be a string`}},
+			want: []string{`f.yaml:5: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean containers? (unknown-field)`, `f.yaml:6: error: Pod p: spec.restartPolicy: Invalid value: 5: must be a string`}},
 		{name: "a mark of the byte order", text: "\ufeff" + good},
 		{name: "JSON", text: `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},` + "\n" + `"spec": {"containers": [{"name": "c", "image": "i",` + "\n" + `"imagePullPolicy": []}]}}`,
 			want: []string{`f.yaml:3: error: Pod p: spec.containers[0].imagePullPolicy: Invalid value: a list: must be a string`}},
@@ -94,7 +94,7 @@ func TestFilesOfEveryForm(t *testing.T) {
 			"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"b\"}, \"dta\": {}} {\"apiVersion\": " +
 			"\"v1\",\n\"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"c\"},\n\"dta\": {}}\n---\napiVersion: v1\n" +
 			"kind: ConfigMap\nmetadata: {name: d}\ndta: {}\n",
-			want: []string{`f.yaml:4: error: ConfigMap b: dta: unknown`, `f.yaml:6: error: ConfigMap c: dta: unknown`, `f.yaml:11: error: ConfigMap d: dta: unknown`}},
+			want: []string{`f.yaml:4: warning: ConfigMap b: dta: unknown`, `f.yaml:6: warning: ConfigMap c: dta: unknown`, `f.yaml:11: warning: ConfigMap d: dta: unknown`}},
 		{name: "objects in JSON, of which the second is cut off", text: "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"apiVersion\": \"v1\",\n", want: []string{`f.yaml:2: error: did not find expected`}},
 		{name: "several documents, of which some are empty", text: "---\n---\n# nothing\n---\n" + good + "---\n" + good +
 			"---\n"},
@@ -109,7 +109,7 @@ func TestFilesOfEveryForm(t *testing.T) {
 		{name: "a list of objects", text: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n" +
 			"  metadata: {name: p}\n  spec: {contaners: []}\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n" +
 			"  dta: {}\n",
-			want: []string{`f.yaml:7: error: Pod p: spec.contaners: unknown field; did you mean containers? (unknown-field)`, `f.yaml:11: error: ConfigMap c: dta: unknown field; did you mean data? (unknown-field)`}},
+			want: []string{`f.yaml:7: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean containers? (unknown-field)`, `f.yaml:11: warning: ConfigMap c: dta: unknown field in Kubernetes 1.37; did you mean data? (unknown-field)`}},
 		{name: "a list of something else", text: "apiVersion: v1\nkind: List\nitems: [5]\n", want: []string{`f.yaml:3: error: this is not an object with apiVersion and kind (syntax)`}},
 		{name: "several keys twice", text: "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata:\n  name: a\n  name: b\n",
 			want: []string{

@@ -76,6 +76,21 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"an unknown plugin", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NodeName},\n    {name: NoSuch}]}}\n",
 			[][2]string{{"f.yaml:9: error: ", "start"}}},
+		{"a plugin that is almost one of ours", configHead +
+			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUaware}]}}\n",
+			[][2]string{{"f.yaml:8: error: initializing profiles: creating profile for scheduler name a: ", "start"}}},
+		{"args of a plugin that is misspelt", configHead + "profiles:\n- schedulerName: a\n" + quietArgs +
+			"  - name: GPUaware\n    args: {strategy: Pack}\n", [][2]string{
+			{`f.yaml:13: error: there is no plugin "GPUaware": nothing reads its args; did you mean GPUAware?`, "plugin"}}},
+		{"args of a plugin that was removed", configHead + "profiles:\n- schedulerName: a\n" + quietArgs +
+			"  - name: SelectorSpread\n", [][2]string{{`f.yaml:13: error: there is no plugin "SelectorSpread": nothing reads ` +
+			"its args; Kubernetes has removed it, and PodTopologySpread replaces it", "plugin"}}},
+		{"args of a plugin that the profile does not enable", configHead + "profiles:\n- schedulerName: a\n" + quietArgs +
+			"  - name: SLAAware\n    args: {}\n", [][2]string{
+			{"f.yaml:13: warning: profile a: the profile does not enable SLAAware: nothing reads its args", "plugin"}}},
+		{"args of a stock plugin that is disabled", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: " +
+			"{disabled: [{name: InterPodAffinity}]}}\n" + quietArgs + "  - name: InterPodAffinity\n    args: {}\n", [][2]string{
+			{"f.yaml:14: warning: profile a: the profile does not enable InterPodAffinity: nothing reads its args", "plugin"}}},
 		{"queue sorts that differ", configHead + "profiles:\n- schedulerName: a\n  plugins: {queueSort: {disabled: [{name: " +
 			"'*'}], enabled: [{name: Coscheduling}]}}\n- schedulerName: b\n",
 			[][2]string{{"f.yaml:9: error: profiles[1].plugins.queueSort: every profile needs the same queueSort plugin, " +
@@ -201,7 +216,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"KubeSchedulerConfiguration\n    text: \"with kind: KubeSchedulerConfiguration\"\n", nil},
 		{"a misspelt field in the second document", "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n---\n" +
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
-			[][2]string{{"f.yaml:9: error: Pod p: spec.contaners: unknown field; did you mean containers?", "unknown-field"}}},
+			[][2]string{{"f.yaml:9: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean containers?", "unknown-field"}}},
 		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
 			"    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{
@@ -330,7 +345,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{"f.yaml:2: note: Thing: not checked: the fields of this kind in example.com/v1 are not known here",
 				"not-checked"}}},
 		{"a kind that its group does not have", "apiVersion: v1\nkind: Thing\n",
-			[][2]string{{"f.yaml:2: error: Thing: kind: there is no kind Thing in v1", "kind"}}},
+			[][2]string{{"f.yaml:2: warning: Thing: kind: there is no kind Thing of v1 in Kubernetes 1.37", "kind"}}},
 		{"a misspelt field of a short form of nodes", "shapes:\n- name: a\n  cuont: 3\n",
 			[][2]string{{"f.yaml:3: error: shapes[0].cuont: unknown field; did you mean count?", "unknown-field"}}},
 	} {

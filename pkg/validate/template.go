@@ -1,0 +1,110 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// controller checks the templates of pods in an object of Kubernetes, or of a kind whose pods can be a gang. What other
+// kinds do with their templates is not known. An object without templates is a group, or has nothing that is read.
+func (d *document) controller() {
+	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
+	owner, owns := gangview.OwnerKindOf(d.Kind)
+	obj := &unstructured.Unstructured{}
+	if (manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group) && obj.UnmarshalJSON(d.json) == nil &&
+		len(d.templates(obj, obj.Object, "", nil)) > 0 {
+		return
+	}
+	of := ""
+	if _, group := gangview.GroupKindOf(gvk); group {
+		of = wellknown.PodGroups
+	}
+	d.keysAt("metadata", of)
+}
+
+// templates checks the templates below a value at a path of the object, and returns their paths. Within is the object
+// around the value.
+func (d *document) templates(obj *unstructured.Unstructured, value any, path string, within map[string]any) []string {
+	var paths []string
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			paths = append(paths, d.templates(obj, item, fmt.Sprintf("%s[%d]", path, i), within)...)
+		}
+	case map[string]any:
+		if spec, _ := v["spec"].(map[string]any); path != "" && spec["containers"] != nil {
+			d.template(obj, v, path, within)
+			return []string{path}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			paths = append(paths, d.templates(obj, v[key], strings.TrimPrefix(path+"."+key, "."), v)...)
+		}
+		if len(paths) > 0 {
+			d.keysAt(strings.TrimPrefix(path+".metadata", "."), controllers, paths...)
+		}
+	}
+	return paths
+}
+
+// template checks the pods that are made of a template.
+func (d *document) template(obj *unstructured.Unstructured, fields map[string]any, path string, within map[string]any) {
+	var t v1.PodTemplateSpec
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &t) != nil {
+		return // a fault of its own where the kind is known
+	}
+	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+	pod.Namespace = d.namespace
+	asked := pod.Annotations[wellknown.GangKey] == "true"
+	owner, owns := gangview.OwnerKindOf(d.Kind)
+	kind := obj.GroupVersionKind()
+	switch {
+	case d.Kind == "CronJob":
+		kind = batchv1.SchemeGroupVersion.WithKind("Job")
+	case d.Kind == "Deployment":
+		kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	case d.Kind == "DaemonSet": // makes a pod for each node
+		d.report.together.unread = append(d.report.together.unread, d)
+	}
+	if manifestScheme.Recognizes(kind) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: d.name}, kind)}
+	} else if asked {
+		delete(pod.Annotations, wellknown.GangKey) // its pods name their gang in labels that the controller sets
+	}
+	d.pod(pod, path+".metadata", podsOf(within))
+	if !asked || !owns {
+		return
+	}
+	states := owner.States(obj)
+	for _, s := range states {
+		if s.Why == "" {
+			return
+		}
+	}
+	d.findAt(Error, "gang", d.keyLine(path+".metadata", wellknown.GangKey),
+		strings.TrimPrefix(states[""].Why, d.Kind+" "+d.name+" "))
+}
+
+// podsOf is how many pods an object makes of its template at a time.
+func podsOf(within map[string]any) int {
+	number := func(key string, otherwise int64) int64 {
+		if n, given := within[key].(int64); given {
+			return n
+		}
+		return otherwise
+	}
+	pods := number("parallelism", number("replicas", 1))
+	return int(min(pods, number("completions", pods)))
+}
