@@ -28,6 +28,8 @@ profiles:
     args: {windows: [{name: night, from: "22:00", to: "06:00"}]}
 - schedulerName: plain
   plugins:
+    multiPoint: {enabled: [{name: Coscheduling}]}
+    postFilter: {enabled: [{name: Coscheduling}]}
     queueSort: {disabled: [{name: "*"}], enabled: [{name: Coscheduling}]}
   pluginConfig:
   - {name: PodTopologySpread, args: {defaultingType: List}}

@@ -156,8 +156,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			quietArgs, [][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
 		{"gangs after preemption and without their order", configHead + "profiles:\n- schedulerName: a\n  plugins: " +
 			"{multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs,
-			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling comes after", "gang-preemption"},
-				{"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"}}},
+			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, filter, reserve, permit, preBind " +
+				"but not at queueSort", "start"}}},
 
 		{"objectives without figures", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs,
@@ -194,8 +194,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"{postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: " +
 			"{disabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args:\n      sla: {ageing: {priorityPerHour: 1}}\n",
-			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling is enabled but", "gang-order"},
-				{"f.yaml:16: warning: profile a: the classes do not order the queue", "no-order"}}},
+			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, filter, reserve, permit, preBind " +
+				"but not at queueSort", "start"}}},
 
 		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n" +
 			"    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profilez: []\n",

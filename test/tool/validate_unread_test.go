@@ -88,7 +88,7 @@ spec:
 				"address of the pool", "annotation berth.dev/spot has no effect, because CostOptimized is not enabled: the pod " +
 				"may run on spot capacity and elsewhere alike"}},
 		"a profile with half of it": {text: profile + half + pod("half", pool),
-			want: []string{"profile half: annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled"}},
+			want: []string{"profile half: plugin IPReservation is enabled at preFilter, filter, reserve but not at preBind"}},
 		"another profile with it": {text: profile + with + without + pod("without", pool),
 			want: []string{"profile without: annotation berth.dev/ip-pool"}},
 		"the manifest first": {text: pod("without", pool) + "---\n" + profile + without,
