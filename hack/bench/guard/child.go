@@ -15,7 +15,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/hack/bench/live"
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -125,7 +125,7 @@ func (c contender) inWorld(nodes int, measure func(w *world) (float64, error)) (
 // inWorldOf is inWorld where each node has this number of GPUs.
 func (c contender) inWorldOf(nodes, gpus int, measure func(w *world) (float64, error)) (s sample, err error) {
 	if c == berth {
-		if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(live.InstalledGates, ",")); err != nil {
+		if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(rig.InstalledGates, ",")); err != nil {
 			return s, fmt.Errorf("setting the feature gates: %w", err)
 		}
 	}

@@ -7,9 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
@@ -39,9 +40,27 @@ func clusterOf(nodes, gpus int, jobs []trace.Job) replay.Input {
 	return replay.NewInput("cluster", fleet, jobs)
 }
 
+// pendingPod is a pod of one container for the scheduler's profile. It is pending, as each pod of an API server: without
+// a phase the informers of pods that have ended would be told of it.
+func pendingPod(namespace, name, profile string, requests v1.ResourceList) *v1.Pod {
+	limits := v1.ResourceList{}
+	for resourceName, q := range requests {
+		if resourceName != v1.ResourceCPU && resourceName != v1.ResourceMemory {
+			limits[resourceName] = q
+		}
+	}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: v1.PodSpec{SchedulerName: profile, AutomountServiceAccountToken: ptr.To(false), Containers: []v1.Container{
+			{Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
+		}},
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+}
+
 // gpuPod is a pending pod that requests GPUs.
 func gpuPod(profile, name string, gpus int64) *v1.Pod {
-	pod := live.Pod(namespace, name, profile, v1.ResourceList{
+	pod := pendingPod(namespace, name, profile, v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(gpus, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(gpus<<32, resource.BinarySI),
 		"nvidia.com/gpu":  *resource.NewQuantity(gpus, resource.DecimalSI),
@@ -52,7 +71,7 @@ func gpuPod(profile, name string, gpus int64) *v1.Pod {
 
 // plainPod is a pending pod that requests no GPU, as those of upstream's SchedulingBasic.
 func plainPod(profile, name string) *v1.Pod {
-	return live.Pod(namespace, name, profile, v1.ResourceList{
+	return pendingPod(namespace, name, profile, v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(500<<20, resource.BinarySI),
 	})

@@ -13,7 +13,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/hack/bench/live"
+	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/manifests"
 )
 
 // contender is a scheduler that is measured.
@@ -121,7 +122,7 @@ func (c *perfCase) file(of contender, config string) ([]byte, error) {
 				gates[gate] = on
 			}
 		}
-		for _, gate := range live.InstalledGates {
+		for _, gate := range rig.InstalledGates {
 			name, value, _ := strings.Cut(gate, "=")
 			gates[name] = value == "true"
 		}
@@ -137,9 +138,12 @@ func (c *perfCase) file(of contender, config string) ([]byte, error) {
 // berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that
 // upstream's pods have.
 func berthConfig() ([]byte, error) {
-	text := live.Installed(string(berth), shippedProfile).Config
+	installed, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the installed configuration: %w", err)
+	}
 	document := map[string]any{}
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	if err := yaml.Unmarshal(installed, &document); err != nil {
 		return nil, fmt.Errorf("parsing the installed configuration: %w", err)
 	}
 	profiles, _ := document["profiles"].([]any)

@@ -3,7 +3,7 @@
 //
 // Upstream's harness is made for "go test", and needs modules that nothing else here does, so this is a module of its
 // own: the project's tests, its linter and its go.mod do not know of it. The harness runs API server and scheduler in
-// one process, and etcd in another. What the scheduler alone uses is measured by hack/bench/throughput.
+// one process, and etcd in another. What the scheduler alone uses is measured by hack/bench/guard.
 package main
 
 import (

@@ -1,19 +1,10 @@
 package rig
 
-import "fmt"
-
 // failure is what ends a benchmark.
 type failure struct{ error }
 
-// Check ends the benchmark if there is an error, as Fatal ends a test: a program has a line for each thing that it does
-// and none for what can go wrong with it. doing says what failed.
-func Check(err error, doing string, args ...any) {
-	if err != nil {
-		panic(failure{fmt.Errorf(doing+": %w", append(args, err)...)})
-	}
-}
-
-// Fail ends the benchmark if there is an error, which says itself what failed.
+// Fail ends the benchmark if there is an error, as Fatal ends a test: a program has a line for each thing that it does
+// and none for what can go wrong with it. The error says itself what failed.
 func Fail(err error) {
 	if err != nil {
 		panic(failure{err})

@@ -1,31 +1,19 @@
 package rig
 
 import (
-	"os"
 	"testing"
+	"time"
 )
 
-func TestThisProcessIsPartOfTheMachine(t *testing.T) {
+func TestTheMachineUsesTime(t *testing.T) {
 	t.Parallel()
-	own, err := ProcessCPU(os.Getpid())
+	before, err := MachineCPU()
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := MachineCPU()
-	if err != nil {
-		t.Fatal(err)
+	for began := time.Now(); time.Since(began) < 50*time.Millisecond; { // the kernel counts in hundredths of a second
 	}
-	if own > machine {
-		t.Errorf("this process has used %v of CPU time, more than the machine's %v", own, machine)
-	}
-	resident, peak, err := ResidentBytes(os.Getpid())
-	if err != nil || resident < 1<<20 {
-		t.Errorf("this process has %d bytes resident, error %v; want at least 1 MiB", resident, err)
-	}
-	if peak < resident {
-		t.Errorf("the peak of this process is %d bytes, less than the %d that it has", peak, resident)
-	}
-	if _, err := ProcessCPU(1 << 30); err == nil {
-		t.Error("a process that does not exist has used CPU time, want an error")
+	if after, err := MachineCPU(); err != nil || after <= before {
+		t.Errorf("the machine has used %v of CPU time and then %v, error %v; want more", before, after, err)
 	}
 }
