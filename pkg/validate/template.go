@@ -80,9 +80,13 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	}
 	if manifestScheme.Recognizes(kind) {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: d.name}, kind)}
-	} else if asked {
-		delete(pod.Annotations, wellknown.GangKey) // its pods name their gang in labels that the controller sets
+	} else {
+		// Its pods name their gang in labels that the controller sets.
+		maps.DeleteFunc(pod.Annotations, func(key, value string) bool {
+			return key == wellknown.GangKey && value == "true" || gangview.MinMemberKey(map[string]string{key: value}) != ""
+		})
 	}
+	d.foreignMinimum(obj.GetAnnotations(), pod, asked)
 	d.pod(pod, path+".metadata", podsOf(within))
 	if !asked || !owns {
 		return

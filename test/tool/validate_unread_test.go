@@ -50,6 +50,10 @@ spec:
 	group := "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n  annotations:\n" +
 		"    berth.dev/spot: tolerate\n    berth.dev/ip-pool: racks\nspec: {minMember: 2}\n"
 	const pool, spot = "berth.dev/ip-pool: racks", "berth.dev/spot: tolerate"
+	const deployment = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n" +
+		"  {name: d, annotations: {scheduling.volcano.sh/group-min-member: \"2\"}}\n" +
+		"spec: {replicas: 3, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, " +
+		"spec: {schedulerName: gang-scheduler, containers: [{name: c, image: i}]}}}\n"
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -75,6 +79,12 @@ spec:
 			"spec: {schedulingPolicy: {gang: {minGroupCount: 1}}, priorityClassName: high, " +
 			"workloadRef: {workloadName: w, templateName: t}}\n",
 			want: []string{"CompositePodGroup job: not followed: priorityClassName high: the priority of the pods counts"}},
+		"a minimum of Volcano on a Deployment alone": {text: deployment,
+			want: []string{"f.yaml:5: warning: Deployment d: annotation scheduling.volcano.sh/group-min-member alone makes no " +
+				"gang of the pods: put it on the pod template"}},
+		"one beside the annotation of a gang": {
+			text: strings.Replace(deployment, "{a: b}}, spec", "{a: b}, annotations: {berth.dev/gang: \"true\"}}, spec", 1)},
+		"one for Volcano":                {text: strings.Replace(deployment, "gang-scheduler", "volcano", 1)},
 		"a group of Volcano for Volcano": {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
 		"a group of KAI that cannot be read": {
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
