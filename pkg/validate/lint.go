@@ -177,9 +177,6 @@ func (l *profileLint) classes() {
 	if a == nil || a.SLA == nil {
 		return
 	}
-	if !enables(l.profile.plugins.QueueSort, coscheduling.Name) {
-		l.warn("no-order", path+".sla", "the classes do not order the queue, which Coscheduling does not sort")
-	}
 	for i, c := range a.SLA.Classes {
 		orders := c.DeadlineSeconds != nil || c.EarliestOwnDeadlineSeconds != nil || c.AgeFromPriority != nil
 		if !orders && c.TimeoutSeconds == nil {
@@ -216,11 +213,6 @@ func (l *profileLint) gangs() {
 		l.warn("gang-preemption", "plugins.postFilter",
 			"Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that "+
 				"cannot start even then; enable it in postFilter itself, which puts it first")
-	}
-	if enables(l.profile.plugins.PreFilter, coscheduling.Name) &&
-		!enables(l.profile.plugins.QueueSort, coscheduling.Name) {
-		l.warn("gang-order", "plugins.queueSort",
-			"Coscheduling is enabled but does not sort the queue: the members of a gang are not kept together")
 	}
 }
 

@@ -53,8 +53,8 @@ type NetworkDistance struct {
 	Microseconds int64 `json:"microseconds"`
 }
 
-// DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology or of GPU
-// feature discovery. The distances are typical hardware, to be replaced by what is measured:
+// DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology, of GPU
+// feature discovery, of EKS, GKE or OKE. The distances are typical hardware, to be replaced by what is measured:
 //
 //   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few microseconds
 //     through an NVLink switch;
@@ -74,13 +74,17 @@ func DefaultNetworkLevels() []NetworkLevel {
 		}},
 		{Name: "leaf", NetworkDistance: NetworkDistance{Microseconds: 25}, Labels: []string{
 			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block",
-			"topology.kubernetes.io/rack",
+			"topology.kubernetes.io/rack", "topology.k8s.aws/network-node-layer-4", "topology.k8s.aws/network-node-layer-3",
+			"cloud.google.com/gce-topology-subblock", "oci.oraclecloud.com/rdma.local_block_id",
 		}},
 		{Name: "spine", NetworkDistance: NetworkDistance{Microseconds: 45}, Labels: []string{
 			"fabric.topograph.run/tier-1", "network.topology.nvidia.com/spine",
+			"topology.k8s.aws/network-node-layer-2", "cloud.google.com/gce-topology-block",
+			"oci.oraclecloud.com/rdma.network_block_id",
 		}},
 		{Name: "core", NetworkDistance: NetworkDistance{Microseconds: 70}, Labels: []string{
 			"fabric.topograph.run/tier-2", "network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter",
+			"topology.k8s.aws/network-node-layer-1", "oci.oraclecloud.com/rdma.hpc_island_id",
 		}},
 		{Name: "zone", NetworkDistance: NetworkDistance{Microseconds: 150}, Labels: []string{"topology.kubernetes.io/zone"}},
 		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200},
