@@ -153,7 +153,8 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 	return most
 }
 
-// causes gives each node the first cause that it has: a rule, a label, a resource of the empty node, one of what is free.
+// causes gives each node the first cause that it has: a rule, a label, a resource of the empty node, or one of what is
+// free.
 func (r *naiveRoom) causes(pod *v1.Pod, keys []string) []gangplan.NodeCause {
 	if len(r.nodes) == 0 {
 		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}

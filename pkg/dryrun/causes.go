@@ -139,7 +139,7 @@ func (t *Class) cause(status *fwk.Status, i int) gangplan.NodeCause {
 			if t.asks == nil {
 				t.asks = podview.Amounts(podview.Requests(t.Pod))
 			}
-			most = podview.Amount(name, t.run.Nodes[i].Node().Status.Allocatable[name])
+			most = podview.AllocatableOf(t.run.Nodes[i].Node())[name]
 			switch {
 			case most == 0:
 				c.Most = "0"

@@ -60,7 +60,8 @@ func TestShortfall(t *testing.T) {
 		{"with what keeps them off nodes", one, []Shortage{{"b", 1, 0}}, 0, "",
 			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3},
 				says("node(s) were unschedulable", 1), says("Too many pods", 1)},
-			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (claims are missing, 3 nodes with too little free gpu, 2 nodes " +
+			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (claims are missing, 3 nodes with too little free " +
+				"gpu, 2 nodes " +
 				"without room, 1 node was unschedulable, 1 node: Too many pods)",
 			"gang does not fit: claims are missing"},
 		{"nodes that would be too small without pods, too", one, []Shortage{{"a", 1, 0}}, 0, "",

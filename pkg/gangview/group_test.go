@@ -104,11 +104,14 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			"level rack as an alias: Topology objects are not read, the key of a node label counts; " +
 				"stalenessGracePeriod 30s: a group that has lost members is not evicted; " +
 				"priority 100, at which KAI evicts no group: pods of a higher priority may evict it"},
-		{"levels without a topology mean nothing", kai + "{minMember: 4, preemptibility: preemptible, topologyConstraint: {requiredTopologyLevel: zone}}",
+		{"levels without a topology mean nothing", kai + "{minMember: 4, preemptibility: preemptible, " +
+			"topologyConstraint: {requiredTopologyLevel: zone}}",
 			gang.Minimum{Total: 4}, "", "", ""},
-		{"a group of KAI without a gang", kai + "{minMember: 0, preemptibility: preemptible}", gang.Minimum{Total: 1}, "", "", ""},
+		{"a group of KAI without a gang", kai + "{minMember: 0, preemptibility: preemptible}",
+			gang.Minimum{Total: 1}, "", "", ""},
 		{"sub-groups of KAI", kai +
-			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
+			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, " +
+			"minMember: 1}]}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
@@ -182,7 +185,8 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			`sub-group "b" is in no group: its parent "b" does not exist, or the parents form a circle`},
 		{"parents in a circle", "{subGroups: [{name: a, parent: c}, {name: b, parent: a}, {name: c, parent: b}, {name: d}]}",
 			`sub-group "a" is in no group: its parent "c" does not exist, or the parents form a circle`},
-		{"a sub-group within such a circle", "{subGroups: [{name: x, parent: a}, {name: a, parent: b}, {name: b, parent: a}]}",
+		{"a sub-group within such a circle", "{subGroups: [{name: x, parent: a}, {name: a, parent: b}, {name: b, " +
+			"parent: a}]}",
 			`sub-group "x" is in no group: its parent "a" does not exist, or the parents form a circle`},
 		{"two of one name", "{subGroups: [{name: a, minMember: 2}, {name: a, minMember: 1}]}", `two sub-groups are called "a"`},
 		{"one of which is within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},

@@ -265,7 +265,8 @@ func TestPodsThatCarryTheMinimumOfTheirObject(t *testing.T) {
 	}{
 		{"fewer than the object has", Owner{Kind: "Job", Name: "j", Minimum: 2, MinimumKey: kaiMinMember},
 			OwnerState{Minimum: 6}, ""},
-		{"as many as it has", Owner{Kind: "Job", Name: "j", Minimum: 6, MinimumKey: kaiMinMember}, OwnerState{Minimum: 6}, ""},
+		{"as many as it has", Owner{Kind: "Job", Name: "j", Minimum: 6, MinimumKey: kaiMinMember},
+			OwnerState{Minimum: 6}, ""},
 		{"more than it has", Owner{Kind: "Job", Name: "j", Minimum: 7, MinimumKey: kaiMinMember}, OwnerState{Minimum: 6},
 			"Job j has 6 pods and asks for 7 (kai.scheduler/batch-min-member): a gang of 7 can never be complete; " +
 				"lower kai.scheduler/batch-min-member"},
@@ -273,7 +274,8 @@ func TestPodsThatCarryTheMinimumOfTheirObject(t *testing.T) {
 			OwnerState{Minimum: 4, Why: inOrder}, inOrder},
 		{"the first of them", Owner{Kind: "StatefulSet", Minimum: 1, MinimumKey: volcanoMinMember},
 			OwnerState{Minimum: 4, Why: inOrder}, ""},
-		{"a group of a LeaderWorkerSet of another size", Owner{Kind: leaderWorkerSet, Minimum: 8}, OwnerState{Minimum: 4}, ""},
+		{"a group of a LeaderWorkerSet of another size", Owner{Kind: leaderWorkerSet, Minimum: 8},
+			OwnerState{Minimum: 4}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

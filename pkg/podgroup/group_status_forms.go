@@ -39,8 +39,8 @@ func (p *progress) fillInitially(status map[string]any, condition string) {
 	}
 }
 
-// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano: a
-// group runs when its minimum has nodes, and is completed when all members with a node have succeeded.
+// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano:
+// a group runs when its minimum has nodes, and is completed when all members with a node have succeeded.
 func fillVolcano(status map[string]any, p *progress) {
 	switch {
 	case p.step == scheduled, p.step == running:

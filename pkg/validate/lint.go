@@ -82,10 +82,10 @@ type profileLint struct {
 	profile *Profile
 }
 
-// findOf names the profile as the object of the finding.
-func (l *profileLint) findOf(severity Severity, rule string, line int, message string) {
+// findOf is a warning that names the profile as its object.
+func (l *profileLint) findOf(rule string, line int, message string) {
 	l.report.add(Finding{
-		File: l.file, Line: line + l.offset, Severity: severity, Rule: rule,
+		File: l.file, Line: line + l.offset, Severity: Warning, Rule: rule,
 		Object: "profile " + l.profile.Name, Message: oneLine(message),
 	})
 }
@@ -96,7 +96,7 @@ func (l *profileLint) warn(rule, path, message string) {
 	} else {
 		path = l.path
 	}
-	l.findOf(Warning, rule, l.line(path), message)
+	l.findOf(rule, l.line(path), message)
 }
 
 // args returns the args of a plugin and the path to them.
@@ -118,7 +118,7 @@ func (l *profileLint) unreadArgs() {
 			slices.Contains(l.profile.plugins.Names(), name.Value) {
 			continue
 		}
-		l.findOf(Warning, "plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
+		l.findOf("plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
 	}
 }
 
@@ -251,7 +251,7 @@ func (l *profileLint) sample(global *int32) {
 	}
 	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
-			l.findOf(Warning, "sampling", l.line(path), fmt.Sprintf(
+			l.findOf("sampling", l.line(path), fmt.Sprintf(
 				"percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
 			return
 		}

@@ -70,12 +70,12 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	asked := pod.Annotations[wellknown.GangKey] == "true"
 	owner, owns := gangview.OwnerKindOf(d.Kind)
 	kind := obj.GroupVersionKind()
-	switch {
-	case d.Kind == "CronJob":
+	switch d.Kind {
+	case "CronJob":
 		kind = batchv1.SchemeGroupVersion.WithKind("Job")
-	case d.Kind == "Deployment":
+	case "Deployment":
 		kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
-	case d.Kind == "DaemonSet": // makes a pod for each node
+	case "DaemonSet": // makes a pod for each node
 		d.report.together.unread = append(d.report.together.unread, d)
 	}
 	if manifestScheme.Recognizes(kind) {

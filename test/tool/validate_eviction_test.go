@@ -40,7 +40,8 @@ func TestAJobThatEndsWhenItsGangIsEvictedIsFound(t *testing.T) {
 			"podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]}"), default6},
 		{"the Job of a CronJob", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: train}\nspec:\n" +
 			"  schedule: '@daily'\n  jobTemplate:\n    spec:\n      parallelism: 8\n      completions: 8\n      template:\n" +
-			"        metadata: {" + gang + "}\n        spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n", default6},
+			"        metadata: {" + gang + "}\n        spec: {restartPolicy: Never, containers: [{name: c, image: " +
+			"i}]}\n", default6},
 		{"a Deployment", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: train}\nspec:\n  replicas: 8\n" +
 			"  selector: {matchLabels: {a: b}}\n  template:\n    metadata:\n      labels: {a: b}\n      " + gang +
 			"\n    spec: {containers: [{name: c, image: i}]}\n", ""},

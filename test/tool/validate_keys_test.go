@@ -20,7 +20,8 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 		gang     = "annotations: {berth.dev/gang: \"true\"}"
 	)
 	effect := func(kind, what, instead string) []string {
-		return []string{"f.yaml:5: warning: " + kind + " x: " + what + " has no effect on a " + kind + ": " + instead + " (no-effect)"}
+		return []string{"f.yaml:5: warning: " + kind + " x: " + what + " has no effect on a " + kind + ": " +
+			instead + " (no-effect)"}
 	}
 	const note = ": not checked: the fields of this kind"
 	for _, tt := range []fileCase{
@@ -29,14 +30,19 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 		{name: "a gang on a Job and on its template", text: object("batch/v1", "Job", gang,
 			strings.Replace(template, "labels: {a: b}", gang, 1))},
 		{name: "a gang on a CronJob", text: object("batch/v1", "CronJob", gang, cron),
-			want: effect("CronJob", "annotation berth.dev/gang", "set it in spec.jobTemplate.spec.template.metadata.annotations")},
+			want: effect("CronJob", "annotation berth.dev/gang", "set it in "+
+				"spec.jobTemplate.spec.template.metadata.annotations")},
 		{name: "a gang on the template of Jobs", text: object("batch/v1", "CronJob", "labels: {}",
 			strings.Replace(cron, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{
-			"f.yaml:8: warning: CronJob x: annotation berth.dev/gang has no effect on a CronJob: set it in spec.jobTemplate.spec"}},
-		{name: "models on a Deployment", text: object("apps/v1", "Deployment", "annotations: {berth.dev/gpu-models: Tesla-T4}",
-			template), want: effect("Deployment", "annotation berth.dev/gpu-models", "set it in spec.template.metadata.annotations")},
+			"f.yaml:8: warning: CronJob x: annotation berth.dev/gang has no effect on a CronJob: set it in " +
+				"spec.jobTemplate.spec"}},
+		{name: "models on a Deployment", text: object("apps/v1", "Deployment", "annotations: {berth.dev/gpu-models: "+
+			"Tesla-T4}",
+			template), want: effect("Deployment", "annotation berth.dev/gpu-models", "set it in "+
+			"spec.template.metadata.annotations")},
 		{name: "sharing on a DaemonSet", text: object("apps/v1", "DaemonSet", "annotations: {berth.dev/gpu-sharing: shared}",
-			template), want: effect("DaemonSet", "annotation berth.dev/gpu-sharing", "set it in spec.template.metadata.annotations")},
+			template), want: effect("DaemonSet", "annotation berth.dev/gpu-sharing", "set it in "+
+			"spec.template.metadata.annotations")},
 		{name: "the label of a PodGroup on a StatefulSet", text: object("apps/v1", "StatefulSet",
 			"labels: {scheduling.x-k8s.io/pod-group: g}", template), want: effect("StatefulSet",
 			"label scheduling.x-k8s.io/pod-group", "set it in spec.template.metadata.labels")},
@@ -49,7 +55,8 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 				"f.yaml:5: warning: LeaderWorkerSet x: annotation berth.dev/gang has no effect on a LeaderWorkerSet: set it in " +
 					"spec.leaderWorkerTemplate.workerTemplate.metadata.annotations (no-effect)"}},
 		{name: "a gang on the template of a JobSet", text: object("jobset.x-k8s.io/v1alpha2", "JobSet", "labels: {}",
-			strings.Replace(jobSet, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{"f.yaml:2: note: JobSet x" + note}},
+			strings.Replace(jobSet, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{"f.yaml:2: note: " +
+			"JobSet x" + note}},
 		{name: "a bad value in the template of a JobSet", text: object("jobset.x-k8s.io/v1alpha2", "JobSet", "labels: {}",
 			strings.Replace(jobSet, "metadata: {}", "metadata: {annotations: {berth.dev/spot: maybe}}", 1)),
 			want: []string{"f.yaml:2: note: JobSet x" + note, "f.yaml:9: error: JobSet x: spec.replicatedJobs[0].template.spec." +
@@ -58,8 +65,10 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			"annotations: {berth.dev/spot: tolerate}", "spec: {template: {"+pod+"}}"),
 			want: []string{"f.yaml:2: note: Notebook x" + note}},
 		{name: "a gang in a CronJob, said wrongly", text: object("batch/v1", "CronJob", "labels: {}", strings.Replace(cron,
-			"metadata: {}\n        spec", "metadata: {annotations: {berth.dev/gang: \"yes\"}}\n        spec", 1)), want: []string{
-			`f.yaml:11: error: CronJob x: spec.jobTemplate.spec.template.metadata.annotations[berth.dev/gang]: "yes" is not "true"`}},
+			"metadata: {}\n        spec", "metadata: {annotations: {berth.dev/gang: \"yes\"}}\n        spec", 1)),
+			want: []string{
+				`f.yaml:11: error: CronJob x: spec.jobTemplate.spec.template.metadata.annotations[berth.dev/gang]: "yes" is not ` +
+					`"true"`}},
 
 		{name: "an annotation of pods as a label", text: object("v1", "Pod", "labels: {berth.dev/spot: tolerate}", pod),
 			want: effect("Pod", "label berth.dev/spot", "it is read from annotations")},
@@ -74,13 +83,15 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			want: effect("PodGroup", "annotation berth.dev/gpu-models", "set it on the pods")},
 		{name: "models on a group of Volcano", text: object("scheduling.volcano.sh/v1beta1", "PodGroup",
 			"annotations: {berth.dev/gpu-models: Tesla-T4}", "spec: {minMember: 1}"), want: append([]string{
-			"f.yaml:2: note: PodGroup x" + note}, effect("PodGroup", "annotation berth.dev/gpu-models", "set it on the pods")...)},
+			"f.yaml:2: note: PodGroup x" + note}, effect("PodGroup", "annotation berth.dev/gpu-models", "set it on "+
+			"the pods")...)},
 		{name: "a price of a node as a label", text: object("v1", "Node", "labels: {berth.dev/price-per-hour: \"3\"}", ""),
 			want: effect("Node", "label berth.dev/price-per-hour", "it is read from annotations")},
 		{name: "what Berth wrote", text: object("v1", "Pod", "annotations: {berth.dev/ip-address: 10.0.0.1}", pod)},
 
 		{name: "the model of a pod", text: object("v1", "Pod", "annotations: {berth.dev/gpu-model: x}", pod), want: []string{
-			"f.yaml:5: error: Pod x: metadata.annotations[berth.dev/gpu-model]: unknown key; did you mean berth.dev/gpu-models?"}},
+			"f.yaml:5: error: Pod x: metadata.annotations[berth.dev/gpu-model]: unknown key; did you mean " +
+				"berth.dev/gpu-models?"}},
 		{name: "the modes of a node", text: object("v1", "Node", "labels: {berth.dev/gpu-modes: shared}", ""), want: []string{
 			"f.yaml:5: error: Node x: metadata.labels[berth.dev/gpu-modes]: unknown key; did you mean berth.dev/gpu-mode?"}},
 		{name: "the label of a PodGroup without its hyphen", text: object("v1", "Pod",
@@ -91,12 +102,15 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			"scheduling.x-k8s.io/podGroup is not read; did you mean the label scheduling.x-k8s.io/pod-group? (unknown-key)"}},
 		{name: "the label of a PodGroup in the first releases", text: object("v1", "Pod",
 			"labels: {pod-group.scheduling.sigs.k8s.io: g}", pod), want: []string{"f.yaml:5: warning: Pod x: label " +
-			"pod-group.scheduling.sigs.k8s.io is not read; did you mean the label scheduling.x-k8s.io/pod-group? (unknown-key)"}},
+			"pod-group.scheduling.sigs.k8s.io is not read; did you mean the label scheduling.x-k8s.io/pod-group? " +
+			"(unknown-key)"}},
 		{name: "a minimum that is misspelt", text: object("v1", "Pod", "labels: {pod-group.scheduling.sigs.k8s.io/name: g, "+
-			"pod-group.scheduling.sigs.k8s.io/min-available: \"1\", pod-group.scheduling.sigs.k8s.io/min-avaliable: \"1\"}", pod),
+			"pod-group.scheduling.sigs.k8s.io/min-available: \"1\", pod-group.scheduling.sigs.k8s.io/min-avaliable: "+
+			"\"1\"}", pod),
 			want: []string{"f.yaml:5: warning: Pod x: label pod-group.scheduling.sigs.k8s.io/min-avaliable is not read; did " +
 				"you mean the label pod-group.scheduling.sigs.k8s.io/min-available? (unknown-key)"}},
-		{name: "labels of other projects", text: object("v1", "Pod", "labels: {kueue.x-k8s.io/queue-name: q, podgroup: g}", pod)},
+		{name: "labels of other projects", text: object("v1", "Pod", "labels: {kueue.x-k8s.io/queue-name: q, "+
+			"podgroup: g}", pod)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,17 +124,20 @@ func TestVersionsThatThereAreNot(t *testing.T) {
 	for _, tt := range []struct{ apiVersion, kind, want string }{
 		{"batch/v1beta1", "CronJob", "error: CronJob: kind: there is no kind CronJob of batch/v1beta1 in Kubernetes 1.37; " +
 			"write apiVersion: batch/v1 (kind)"},
-		{"extensions/v1beta1", "Deployment", "error: Deployment: kind: there is no kind Deployment of extensions/v1beta1 in " +
+		{"extensions/v1beta1", "Deployment", "error: Deployment: kind: there is no kind Deployment of " +
+			"extensions/v1beta1 in " +
 			"Kubernetes 1.37; write apiVersion: apps/v1 (kind)"},
 		{"v1", "Deployment", "error: Deployment: kind: there is no kind Deployment of v1 in Kubernetes 1.37; write " +
 			"apiVersion: apps/v1 (kind)"},
-		{"apps/v1", "Deploymet", "error: Deploymet: kind: there is no kind Deploymet of apps/v1 in Kubernetes 1.37; did you " +
+		{"apps/v1", "Deploymet", "error: Deploymet: kind: there is no kind Deploymet of apps/v1 in Kubernetes 1.37; " +
+			"did you " +
 			"mean Deployment? (kind)"},
 		{"policy/v1beta1", "PodDisruptionBudget", "error: PodDisruptionBudget: kind: there is no kind PodDisruptionBudget " +
 			"of policy/v1beta1 in Kubernetes 1.37; write apiVersion: policy/v1 (kind)"},
 		{"scheduling.k8s.io/v1alpha2", "PodGroup", "error: PodGroup: kind: there is no kind PodGroup of " +
 			"scheduling.k8s.io/v1alpha2 in Kubernetes 1.37; write apiVersion: scheduling.k8s.io/v1beta1 (kind)"},
-		{"scheduling.k8s.io/v1", "PodGroup", "warning: PodGroup: kind: there is no kind PodGroup of scheduling.k8s.io/v1 in " +
+		{"scheduling.k8s.io/v1", "PodGroup", "warning: PodGroup: kind: there is no kind PodGroup of " +
+			"scheduling.k8s.io/v1 in " +
 			"Kubernetes 1.37; write apiVersion: scheduling.k8s.io/v1beta1 (kind)"},
 		{"scheduling.x-k8s.io/v1beta1", "PodGroup", "error: PodGroup: kind: there is no kind PodGroup of " +
 			"scheduling.x-k8s.io/v1beta1; write apiVersion: scheduling.x-k8s.io/v1alpha1 (kind)"},

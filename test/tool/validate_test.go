@@ -156,7 +156,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			quietArgs, [][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
 		{"gangs after preemption and without their order", configHead + "profiles:\n- schedulerName: a\n  plugins: " +
 			"{multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs,
-			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, filter, reserve, permit, preBind " +
+			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, " +
+				"filter, reserve, permit, preBind " +
 				"but not at queueSort", "start"}}},
 
 		{"objectives without figures", configHead +
@@ -194,7 +195,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"{postFilter: {enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: " +
 			"{disabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args:\n      sla: {ageing: {priorityPerHour: 1}}\n",
-			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, filter, reserve, permit, preBind " +
+			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, " +
+				"filter, reserve, permit, preBind " +
 				"but not at queueSort", "start"}}},
 
 		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n" +
@@ -216,7 +218,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"KubeSchedulerConfiguration\n    text: \"with kind: KubeSchedulerConfiguration\"\n", nil},
 		{"a misspelt field in the second document", "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n---\n" +
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
-			[][2]string{{"f.yaml:9: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean containers?", "unknown-field"}}},
+			[][2]string{{"f.yaml:9: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean " +
+				"containers?", "unknown-field"}}},
 		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
 			"    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{

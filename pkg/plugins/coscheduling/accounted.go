@@ -25,8 +25,8 @@ func Follow(profiles map[string]framework.Framework, cache internalcache.Cache,
 	return cache
 }
 
-// begin runs the loop once all handlers have been told of what there is. A gang that fits would be ruled out before, and
-// a pod that comes after it would be tried first.
+// begin runs the loop once all handlers have been told of what there is. Before, a gang that fits would be ruled out,
+// and a pod that comes after it would be tried first.
 func (c *coordinator) begin(synced func(context.Context) error) {
 	ctx := c.feed.pods.ctx
 	if toolscache.WaitFor(ctx, "", c.feed.told...) && synced(ctx) == nil {

@@ -26,7 +26,6 @@ func (r rootOf) RootOf(_, podGroup string) string { return r(podGroup) }
 
 func (rootOf) Basic(string, string) (basic, known bool) { return false, true }
 
-
 // The tree of a native group becomes known while a pod of it is looked at, or after that. The pod is in one gang then,
 // that of the tree, and so is one that is told of later; a pod of another group stays where it is.
 func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
