@@ -13,10 +13,10 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// Index is a rough count of the free capacity of every node, fed by informers. For each live shape of pods it knows how
-// many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this index, but not the
-// other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does not fit by
-// this index need not be tried.
+// Index is a rough count of the free capacity of every node, fed by the scheduler's cache. For each live shape of pods
+// it knows how many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this index,
+// but not the other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does
+// not fit by this index need not be tried.
 //
 // An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at
 // once. Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
