@@ -137,6 +137,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/dryrun": {
 		"Planner.tables": "8 choices of levels (maxPathTables)", "causeCounts.lasting": oneCycle,
+		"causeCounts.most": oneCycle, "traits.asks": oneCycle, "search.leftBy": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"membership.classNames": oneCycle,
