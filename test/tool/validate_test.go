@@ -66,6 +66,11 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"[{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n      strateggy: Pack\n",
 			[][2]string{{"f.yaml:12: error: profiles[0].pluginConfig[0].args.strateggy: unknown field; did you mean strategy?",
 				"unknown-field"}}},
+		{"an argument of scheduler-plugins", configHead + "profiles:\n- schedulerName: a\n  plugins: {queueSort: " +
+			"{disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}, multiPoint: {enabled: [{name: Coscheduling}]}}\n" +
+			"  pluginConfig:\n  - name: Coscheduling\n    args:\n      permitWaitingTimeSeconds: 60\n",
+			[][2]string{{"f.yaml:12: error: profiles[0].pluginConfig[0].args.permitWaitingTimeSeconds: unknown field; " +
+				"Coscheduling has scheduleTimeoutSeconds", "unknown-field"}}},
 		{"a value that our args do not take", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: " +
 			"{enabled: [{name: GPUAware, weight: 20}]}}\n  pluginConfig:\n  - name: GPUAware\n    args:\n" +
 			"      strategy: Sideways\n",
