@@ -47,7 +47,8 @@ func (t *Class) score(fit []int) error {
 		infos[i] = t.run.node(n)
 	}
 	t.scoring = t.State
-	if len(fit) == 1 && t.run.many {
+	if len(fit) == 1 && t.run.many && t.left == 1 {
+		// Nothing is compared with it, now or when it is placed.
 		t.candidates = []candidate{{node: fit[0], rank: t.run.rank(fit[0]), fresh: true}}
 		return nil
 	}

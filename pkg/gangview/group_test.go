@@ -189,7 +189,7 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			"parent: a}]}",
 			`sub-group "x" is in no group: its parent "a" does not exist, or the parents form a circle`},
 		{"two of one name", "{subGroups: [{name: a, minMember: 2}, {name: a, minMember: 1}]}", `two sub-groups are called "a"`},
-		{"one of which is within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},
+		{"one within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},
 		{"more sub-groups than there are", "{minSubGroup: 3, subGroups: [{name: a, minMember: 2}, {name: b, minMember: 1}]}",
 			"minSubGroup is 3, and there are 2 sub-groups without a parent"},
 		{"more sub-groups than none", "{minSubGroup: 1}", "minSubGroup is 1, and there are 0 sub-groups without a parent"},

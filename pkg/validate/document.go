@@ -108,7 +108,7 @@ func (d *document) tell(faults []yamldoc.Fault) bool {
 			if !d.owned() { // a newer server may know the field
 				severity = Warning
 				if d.Kind != types.KustomizationKind {
-					message = strings.Replace(f.Message, "unknown field", "unknown field"+inKubernetes, 1)
+					message = strings.Replace(message, "unknown field", "unknown field"+inKubernetes, 1)
 				}
 			}
 			d.add(severity, "unknown-field", f.Line, f.Path, message)

@@ -61,7 +61,6 @@ func (a *accounted) RemovePod(logger klog.Logger, pod *v1.Pod) error {
 	a.feed.pods.losePod(pod)
 	err := a.Cache.RemovePod(logger, pod)
 	a.feed.c.headroom.Feed.DropPod(pod.UID)
-	a.feed.c.backlog.Gone(pod.UID)
 	a.feed.c.loop.Inbox.Look()
 	return err //nolint:wrapcheck // the cache's own
 }

@@ -330,6 +330,7 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.backlog.Gone(pod.UID)
 	f.ending.Lock()
 	defer f.ending.Unlock()
+	defer f.c.loop.Inbox.Look()
 	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.
 		f.seeMember(ended)

@@ -78,7 +78,7 @@ func (f *groupFeed) refile(from gang.ID, podGroup string) {
 	if from.Name == "" {
 		for _, pod := range f.c.pods() {
 			if pod.Namespace == from.Namespace && gangview.NativeName(pod) == podGroup {
-				f.pods.seePod(pod)
+				f.pods.refile(pod)
 			}
 		}
 	}
@@ -88,9 +88,16 @@ func (f *groupFeed) refile(from gang.ID, podGroup string) {
 		case f.c.members.Pod(ref) == nil:
 			f.pods.seeMember(pod)
 		default:
-			f.pods.seePod(pod)
-			f.pods.account(pod)
+			f.pods.refile(pod)
 		}
+	}
+}
+
+// refile tells of a pod that is in another gang, which the account of free capacity notes of those with a node.
+func (f *podFeed) refile(pod *v1.Pod) {
+	f.seePod(pod)
+	if pod.Spec.NodeName != "" {
+		f.account(pod)
 	}
 }
 
