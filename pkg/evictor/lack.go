@@ -6,17 +6,16 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
 // What the gang's own members hold counts as free.
 func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 	pg := p.evictor.Members.Group(id)
-	if len(waitlist.MinResources(pg)) == 0 {
+	if len(minResources(pg)) == 0 {
 		return nil
 	}
-	if m := waitlist.Lack(p.framework, id, pg, p.own(id, nodes), nodes); len(m.Short) > 0 {
+	if m := missing(p.framework, id, pg, p.own(id, nodes), nodes); len(m.Short) > 0 {
 		return m
 	}
 	return nil
@@ -27,7 +26,7 @@ func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 func (p *Profile) lacksAfter(id gang.ID, found *proposal) bool {
 	pg := p.evictor.Members.Group(id)
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
-	if err != nil || len(waitlist.MinResources(pg)) == 0 {
+	if err != nil || len(minResources(pg)) == 0 {
 		return false
 	}
 	own := p.own(id, nodes)
@@ -36,7 +35,7 @@ func (p *Profile) lacksAfter(id gang.ID, found *proposal) bool {
 			own = append(own, info)
 		}
 	}
-	return len(waitlist.Lack(p.framework, id, pg, own, nodes).Short) > 0
+	return len(missing(p.framework, id, pg, own, nodes).Short) > 0
 }
 
 // own returns the members of the gang that the nodes hold already.

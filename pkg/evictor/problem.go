@@ -19,7 +19,6 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -272,7 +271,7 @@ func (b *problemBuilder) addKept() {
 		}
 		b.kept = true
 		for i, name := range b.cluster.Resources {
-			b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(o.Info, name)
+			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)
 		}
 	}
 }
@@ -288,7 +287,7 @@ func (b *problemBuilder) addNominated() {
 				continue
 			}
 			for i, name := range b.cluster.Resources {
-				b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(info, name)
+				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
 		}
 	}

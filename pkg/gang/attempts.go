@@ -50,8 +50,6 @@ type attempts struct {
 	failed  int
 	retryAt time.Time
 	pause   time.Duration
-	// pausedAt is when the leader last let others plan first, zero if it does not wait for that.
-	pausedAt time.Time
 	// declined counts leaders that declined since the last attempt.
 	declined int
 	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier
@@ -91,13 +89,13 @@ func (a *attempts) fail(backoff Backoff, now time.Time) {
 
 // planned ends the attempts that a plan was made of.
 func (a *attempts) planned() {
-	a.block, a.invited, a.declined, a.pausedAt = nil, false, 0, time.Time{}
+	a.block, a.invited, a.declined = nil, false, 0
 }
 
 // ruleOut takes note of why the group need not be tried, and reports whether that is news.
 func (a *attempts) ruleOut(reason obstacle.Reason, now time.Time) bool {
 	a.forgive(now)
-	a.invited, a.resumes, a.pausedAt = false, false, time.Time{}
+	a.invited, a.resumes = false, false
 	if a.block != nil && !a.block.cycle && a.block.reason.String() == reason.String() {
 		a.block.touched = false
 		return false
@@ -124,7 +122,7 @@ func (b *block) helped(known *member, m *Member) bool {
 // block ends the group's plan and attempt. cycle is set if a cycle of the leader tells the reason.
 func (g *group) block(reason obstacle.Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
 	g.attempts.fail(backoff, now)
-	g.attempts.declined, g.attempts.pausedAt = 0, time.Time{}
+	g.attempts.declined = 0
 	g.attempts.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
 	for _, class := range short {
 		g.attempts.block.short[class] = true

@@ -39,19 +39,6 @@ func (c *Cycles) Block(id ID, reason obstacle.Reason, short []string, backoff Ba
 	})
 }
 
-// Pause records that the gang lets others plan first.
-func (c *Cycles) Pause(uid UID, now time.Time) Effects {
-	return ofMember(c.book, uid, func(m *member) Effects {
-		a := &m.group.attempts
-		m.move(isDenied)
-		a.invited, a.pausedAt, a.declined = false, now, 0
-		if a.block != nil {
-			a.block.touched = true
-		}
-		return m.group.settle(now)
-	})
-}
-
 // Refusal is a node that did not take a member of a class although it was planned.
 type Refusal struct{ Class, Node string }
 

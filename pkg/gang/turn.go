@@ -32,8 +32,6 @@ type Turn struct {
 	Need, Of Minimum
 	// Held is the number of members that are bound, finished or assigned already, for a Lead.
 	Held int
-	// Reopened is set for a Lead that plans for what a plan has lost while others hold what it gave them.
-	Reopened bool
 	// Members are the members that can be placed, oldest first, for a Lead.
 	Members []Member
 }
@@ -41,7 +39,7 @@ type Turn struct {
 // lead fills in what the leader of the group has to plan for.
 func (t *Turn) lead(g *group) {
 	roles := map[string]int{}
-	t.Of, t.Held, t.Reopened = g.spec().Minimum, g.census.settled(), reopened(g)
+	t.Of, t.Held = g.spec().Minimum, g.census.settled()
 	for _, m := range g.members {
 		switch {
 		case m.mayLead():
@@ -120,10 +118,6 @@ func (m *member) freeze() {
 	g := m.group
 	m.key = placeOf(g, m)
 	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
-	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
-		// All pods that came before it was put off go before it.
-		m.key.Time = g.attempts.pausedAt
-	}
 	m.keyed = true
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"berth.dev/berth/pkg/backlog"
+	"berth.dev/berth/pkg/gang/waiting"
 )
 
 // HeldPods is the scheduling queue without the members that their gangs hold back. kube-scheduler's queue looks at each
@@ -27,7 +27,7 @@ type HeldPods struct {
 	// holds reports whether the pod's gang holds it back.
 	holds func(*v1.Pod) bool
 	// backlog are pods in no gang that are in the queue and that its events must not wake.
-	backlog *backlog.Backlog
+	backlog *waiting.Backlog
 	freed   capacityFreed
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
@@ -39,7 +39,7 @@ type HeldPods struct {
 
 // NewHeldPods returns a queue that holds no pod yet. holds reports whether the pod's gang holds it back; events do not
 // wake the pods of the backlog.
-func NewHeldPods(holds func(*v1.Pod) bool, backlog *backlog.Backlog) *HeldPods {
+func NewHeldPods(holds func(*v1.Pod) bool, backlog *waiting.Backlog) *HeldPods {
 	return &HeldPods{holds: holds, backlog: backlog, pods: map[apitypes.UID]*v1.Pod{}}
 }
 

@@ -6,14 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/gang/waiting"
 )
 
 // News is what has happened since the loop last looked.
 type News struct {
 	// Changed are the gangs that may look different, as the ledger has said.
 	Changed    map[gang.ID]bool
-	happenings map[waitlist.Happening]bool
+	happenings map[waiting.Happening]bool
 	// arrived are the pods that came to a node, if a gang waits to which such pods matter.
 	arrived []*v1.Pod
 	// activations are pods to try again, and found the gangs for which pods to evict were looked for, or evicted:
@@ -42,7 +42,7 @@ func NewInbox() *Inbox {
 }
 
 func (*Inbox) empty() News {
-	return News{Changed: map[gang.ID]bool{}, happenings: map[waitlist.Happening]bool{}}
+	return News{Changed: map[gang.ID]bool{}, happenings: map[waiting.Happening]bool{}}
 }
 
 // Look has the loop look at what has changed elsewhere.
@@ -80,7 +80,7 @@ func (i *Inbox) note(id gang.ID) {
 }
 
 // Happened notes that something happened that may help gangs.
-func (i *Inbox) Happened(h waitlist.Happening) { i.add(func(n *News) { n.happenings[h] = true }) }
+func (i *Inbox) Happened(h waiting.Happening) { i.add(func(n *News) { n.happenings[h] = true }) }
 
 // Activate has the pods tried again.
 func (i *Inbox) Activate(pods []gang.Ref) {

@@ -2,7 +2,6 @@ package gangloop
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -10,9 +9,8 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/retry"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 const (
@@ -26,28 +24,25 @@ const (
 // in rounds that leave none out. A gang that does not fit by the account of free capacity is not tried at all, only
 // told why.
 //
-// Each turn takes the news, brings the waitlist up to date, asks retry.Queue and retry.Pace who is next, and carries
-// out what the ledger answers.
+// Each turn takes the news, brings the list of gangs that wait up to date, asks waiting.Queue and waiting.Pace who is
+// next, and carries out what the ledger answers.
 type Loop struct {
+	Rooms
 	Inbox        *Inbox
-	List         *waitlist.List
+	List         *waiting.List
 	Reservations *reservation.Reservations
 	// Opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried:
 	// it could take the place that a member lacks whose siblings have theirs.
-	Opened    opening
-	ledger    *gang.Ledger
-	effects   *Executor
-	holds     *reservation.Holds
-	evictor   *evictor.Evictor
-	tries     *tries
-	activator *activator
-	// forgotten is told of gangs that the ledger has forgotten.
-	forgotten func(gang.ID)
-	due       dueTimes
+	Opened opening
+	queue  *waiting.Queue
+	coming coming
+	due    dueTimes
+	// described is the state of the account for which all reasons are.
+	described uint64
 }
 
-// dueTimes are when the loop does something next.
-type dueTimes struct{ look, anyway time.Time }
+// dueTimes are when the loop does something next; described is when reasons were last brought up to date.
+type dueTimes struct{ look, anyway, preemptors, described time.Time }
 
 // Rooms are the owners of state that the loop asks and tells.
 type Rooms struct {
@@ -56,21 +51,17 @@ type Rooms struct {
 	Holds   *reservation.Holds
 	Evictor *evictor.Evictor
 	Held    *HeldPods
-	Pace    *retry.Pace
+	Pace    *waiting.Pace
 	Backoff gang.Backoff
 	// Forgotten is told of gangs that the ledger has forgotten.
 	Forgotten func(gang.ID)
 }
 
-// New returns a loop over the rooms, and has the waitlist ask it what a gang may not use of what is free.
-func New(r Rooms, inbox *Inbox, list *waitlist.List, reservations *reservation.Reservations) *Loop {
-	l := &Loop{Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening), ledger: r.Ledger,
-		effects: r.Effects, holds: r.Holds, evictor: r.Evictor, forgotten: r.Forgotten,
-		tries: &tries{backoff: r.Backoff, ledger: r.Ledger, list: list, queue: retry.NewQueue(), pace: r.Pace,
-			holds: r.Holds, reservations: reservations},
-		activator: &activator{ledger: r.Ledger, list: list, effects: r.Effects, held: r.Held,
-			preempting: &r.Evictor.Preempting}}
-	list.Kept = l.tries.kept
+// New returns a loop over the rooms, and has the list ask it what a gang may not use of what is free.
+func New(r Rooms, inbox *Inbox, list *waiting.List, reservations *reservation.Reservations) *Loop {
+	l := &Loop{Rooms: r, Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening),
+		queue: waiting.NewQueue()}
+	list.Kept = l.kept
 	return l
 }
 
@@ -85,7 +76,7 @@ func (o opening) Done() <-chan struct{} { return o }
 
 // Run looks at once at what there is, and then at what changes.
 func (l *Loop) Run(ctx context.Context) {
-	l.ledger.Agenda.TakeOver()
+	l.Ledger.Agenda.TakeOver()
 	due := time.Now().Add(l.turn(ctx, time.Now()))
 	close(l.Opened)
 	timer := time.NewTimer(time.Until(due))
@@ -118,86 +109,79 @@ func (l *Loop) Run(ctx context.Context) {
 // turn does what is due and returns after what time to look again.
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	news := l.Inbox.Take()
-	l.tries.foresee(now)
-	fresh := l.refresh(news.Changed, now)
+	l.foresee(now)
+	l.refresh(news.Changed, now)
 	l.tidy(now)
 	gained := l.spread(ctx, &news, now)
-	effects := l.tries.fresh(fresh, now)
-	pause := retry.NextLook(now).Sub(now)
+	pause := waiting.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {
 		if wait > 0 {
 			pause = min(pause, wait)
 		}
 	}
-	again, wait := l.tries.batch(now)
-	sooner(wait)
-	paced, wait := l.tries.paced(now)
+	effects, wait := l.next(now)
 	sooner(wait)
 	sooner(l.due.look.Sub(now))
-	if l.ledger.Agenda.Flowing() {
+	if l.Ledger.Agenda.Flowing() {
 		sooner(gang.Breath)
 	}
-	effects = slices.Concat(effects, again, paced, l.tries.resume(&news, now))
-	effects = append(effects, l.activator.singles(gained, now))
-	l.activator.preemptors(ctx, now)
-	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
+	effects = append(effects, l.resume(&news, now)...)
+	effects = append(effects, l.singles(gained, now))
+	l.preemptors(ctx, now)
+	l.Effects.Apply(ctx, append(effects, l.Ledger.Agenda.Expire(l.Backoff, now))...)
 	l.List.Priorities.Count(l.List.ByID)
 	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
-		l.tries.queue.Retry(id, now)
+		l.queue.Retry(id, now)
 	}
-	l.tries.describe(now)
+	l.describe(now)
 	return max(pause, settlePause)
 }
 
-// refresh brings the waitlist in line with the ledger, and returns the gangs that nothing has kept from starting yet.
-func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang {
+// refresh brings the list in line with the ledger.
+func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) {
 	l.due.look = time.Time{}
-	var fresh []*waitlist.Gang
 	for id := range changed {
 		known := l.List.ByID[id]
 		if known != nil && now.Before(known.RestUntil) {
 			l.lookLater(id, known.RestUntil)
 			continue
 		}
-		waits, ok := l.ledger.Agenda.Waiting(id)
+		waits, ok := l.Ledger.Agenda.Waiting(id)
 		if !ok {
 			l.see(id, known, now)
 			continue
 		}
 		g := l.List.Put(waits, now)
 		if g.Fresh && !g.RetryAt.After(now) {
-			fresh = append(fresh, g)
+			l.queue.Join(id, g.Key, now)
 			continue
 		}
-		l.tries.queue.Wait(id, g.Key, g.RetryAt, now)
+		l.queue.Wait(id, g.Key, g.RetryAt, now)
 		if g.Fresh || g.Touched {
-			l.tries.queue.Retry(id, now)
+			l.queue.Retry(id, now)
 		}
 	}
 	if len(changed) > 0 {
 		l.Inbox.wantArrivals(l.List.Selective())
 	}
-	slices.SortFunc(fresh, waitlist.FirstByKey)
-	return fresh
 }
 
 // see forgets what is kept for a gang that does not wait to be planned, because it is being planned, has started or is
 // gone.
-func (l *Loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
-	v, exists := l.ledger.View(id)
+func (l *Loop) see(id gang.ID, known *waiting.Gang, now time.Time) {
+	v, exists := l.Ledger.View(id)
 	if exists && v.Plans() {
 		return
 	}
-	l.tries.pace.Forget(id)
 	if known != nil {
 		l.List.Drop(known)
-		l.tries.queue.Drop(id)
-		l.holds.Gate.Away.ForgetGang(id)
+		l.queue.Drop(id)
+		l.Holds.Gate.Away.ForgetGang(id)
 		l.Reservations.Forget(id, exists && v.Started, now)
 	}
 	if !exists {
-		l.forgotten(id)
+		l.Forgotten(id)
 	}
 }
 
@@ -214,32 +198,32 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
-			l.tries.queue.RetryTwice(id, now)
+			l.queue.RetryTwice(id, now)
 		}
 	}
-	if g := l.List.EndBackoff(gained, l.tries.backoff.Initial, now); g != nil {
-		l.tries.queue.Wait(g.ID, g.Key, now, now)
+	if g := l.List.EndBackoff(gained, l.Backoff.Initial, now); g != nil {
+		l.queue.Wait(g.ID, g.Key, now, now)
 	}
 	if eased || len(gained) > 0 {
-		l.holds.Gate.Away.Retry(reservation.WakeSome)
-		l.activator.stragglers(ctx)
+		l.Holds.Gate.Away.Retry(reservation.WakeSome)
+		l.stragglers(ctx)
 	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
-		l.due.anyway = retry.LastMultiple(now, retryAnyway).Add(retryAnyway)
-		l.holds.Gate.Away.Retry(reservation.WakeAll)
-		l.activator.held.Review(klog.FromContext(ctx))
+		l.due.anyway = waiting.LastMultiple(now, retryAnyway).Add(retryAnyway)
+		l.Holds.Gate.Away.Retry(reservation.WakeAll)
+		l.Held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
 		return gained
 	}
 	for id, g := range l.List.ByID {
-		concerned := anyway || (eased && g.Needs&waitlist.NeedsPods != 0) || g.Near.Has(n.arrived)
+		concerned := anyway || (eased && g.Needs&waiting.NeedsPods != 0) || g.Near.Has(n.arrived)
 		for h := range n.happenings {
 			concerned = concerned || h.Concerns(g)
 		}
 		if concerned {
-			l.tries.queue.RetryTwice(id, now)
+			l.queue.RetryTwice(id, now)
 		}
 	}
 	return gained
@@ -247,18 +231,18 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 
 // tidy ends what was kept for gangs that have started or do not wait any more, and what was to be evicted for them.
 func (l *Loop) tidy(now time.Time) {
-	l.holds.Expire(now)
-	for _, id := range l.holds.Gangs() {
-		v, known := l.ledger.View(id)
-		l.holds.Drop(id, func(o reservation.Hold) bool {
+	l.Holds.Expire(now)
+	for _, id := range l.Holds.Gangs() {
+		v, known := l.Ledger.View(id)
+		l.Holds.Drop(id, func(o reservation.Hold) bool {
 			if o.Kind == reservation.ForReturn {
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()
 		})
 	}
-	l.evictor.Tidy(now, func(id gang.ID) bool {
-		v, known := l.ledger.View(id)
+	l.Evictor.Tidy(now, func(id gang.ID) bool {
+		v, known := l.Ledger.View(id)
 		return known && v.Quorum() && !v.Started
 	})
 }

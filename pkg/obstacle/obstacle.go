@@ -2,6 +2,7 @@ package obstacle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"berth.dev/berth/pkg/plural"
@@ -47,8 +48,6 @@ const (
 	LeftOut
 	// PlanWaits means that the member has planned and others of the plan go before it.
 	PlanWaits
-	// PlanPutOff means that the member is to plan, and lets others plan first.
-	PlanPutOff
 	// PlanChanged means that the group changed while it was planned.
 	PlanChanged
 	// Starting means that the members of the plan are being bound.
@@ -89,7 +88,6 @@ var kinds = [causes]string{
 	WaitsForTurn:   "gang: waiting for its turn in the plan that is being carried out",
 	LeftOut:        "gang: no node for this member in the plan that is being carried out",
 	PlanWaits:      "gang is planned, and other members go before this one",
-	PlanPutOff:     "gang is to be planned, and lets others plan first",
 	PlanChanged:    "gang changed while it was planned",
 	Starting:       "gang is starting",
 	GivingBack:     "gang is giving back assignments",
@@ -128,22 +126,8 @@ func (o Obstacle) String() string {
 			return fmt.Sprintf("gang %s has %s", o.Group, o.Says)
 		}
 		return fmt.Sprintf("gang %s has %d of the %s that it needs", o.Group, o.Have, plural.Of(o.Need, "member"))
-	case Uninvited:
-		return fmt.Sprintf("gang %s waits to be planned", o.Group)
 	case Represented:
 		return fmt.Sprintf("gang %s is represented by pod %s", o.Group, o.Pod)
-	case WaitsForTurn:
-		return fmt.Sprintf("gang %s: waiting for its turn in the plan that is being carried out", o.Group)
-	case LeftOut:
-		return fmt.Sprintf("gang %s: no node for this member in the plan that is being carried out", o.Group)
-	case PlanWaits:
-		return fmt.Sprintf("gang %s is planned, and other members go before this one", o.Group)
-	case PlanPutOff:
-		return fmt.Sprintf("gang %s is to be planned, and lets others plan first", o.Group)
-	case PlanChanged:
-		return fmt.Sprintf("gang %s changed while it was planned", o.Group)
-	case Starting:
-		return fmt.Sprintf("gang %s is starting", o.Group)
 	case GivingBack:
 		return fmt.Sprintf("gang %s is giving back %s", o.Group, plural.Of(o.Have, "assignment"))
 	case ReserveRefused:
@@ -165,13 +149,13 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("PodGroup %s was deleted", o.Group)
 	case LostMember:
 		return fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", o.Group, o.Says)
-	case LostMembers:
-		return fmt.Sprintf("gang %s lost the members that it needs", o.Group)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
-	case Evicted:
-		return fmt.Sprintf("gang %s is being evicted", o.Group)
-	default:
-		return o.Kind()
 	}
+	// Of the others at most the group is named.
+	kind := o.Kind()
+	if rest, ofGang := strings.CutPrefix(kind, "gang"); ofGang {
+		return fmt.Sprintf("gang %s%s", o.Group, rest)
+	}
+	return kind
 }

@@ -10,11 +10,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/runview"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // lookAnyway is how often it is looked at what to keep while nothing has changed but the time.
@@ -41,7 +40,7 @@ type Reservations struct {
 type current struct {
 	// of, state and until say how long kept is what to keep: it is the same until the gang or the account of free capacity
 	// changes, or until that time. Who may backfill is not in the account.
-	of    *waitlist.Gang
+	of    *waiting.Gang
 	state uint64
 	until time.Time
 	kept  reserve.Choice
@@ -61,7 +60,7 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	}
 	// Another scheduler may keep something: the one before this process, or the one that leads.
 	follows := r.lookAt.IsZero() || !r.Leader.Leading()
-	r.lookAt, r.Search.backfills = retry.NextLook(now), nil
+	r.lookAt, r.Search.backfills = waiting.NextLook(now), nil
 	id, since := r.Search.Turns.Current()
 	if follows && id != (gang.ID{}) && r.Search.keptBefore(id) == nil && r.Search.anyKeptBefore() {
 		r.Search.Turns.End(id)
@@ -207,7 +206,7 @@ func (r *Reservations) unreserve(id gang.ID) {
 }
 
 // hold makes what is kept to the gang for its turn that of the reservation.
-func (r *Reservations) hold(g *waitlist.Gang, reserved *reserve.Choice) bool {
+func (r *Reservations) hold(g *waiting.Gang, reserved *reserve.Choice) bool {
 	var kept []Hold
 	infos := make([]fwk.PodInfo, len(g.Pods))
 	for _, place := range reserved.Places {

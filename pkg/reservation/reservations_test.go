@@ -10,24 +10,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // reserving keeps what gangs may keep of the index.
 func reserving(x *capacity.Index) *Reservations {
-	list := waitlist.New()
-	list.Capacity, list.PodGroup = x, func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
+	list := waiting.NewList()
+	list.Capacity, list.Members = x, testMembers()
 	return &Reservations{Search: Search{Holders: Holders{inTurn: 100, byTime: 100}, List: list, Turns: reserve.NewTurns(0),
 		Holds: &Holds{Gate: Gate{Members: testMembers(), Limit: func(*v1.Pod) time.Duration { return 0 }}}}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
-func gangOfClasses(h *capacity.Index, classes, shapes int) *waitlist.Gang {
-	g := &waitlist.Gang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
+func gangOfClasses(h *capacity.Index, classes, shapes int) *waiting.Gang {
+	g := &waiting.Gang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
 	for i := range classes {
 		pod := st.MakePod().Namespace("ns").Name(fmt.Sprintf("m-%d", i)).
 			Req(map[v1.ResourceName]string{v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i%shapes)}).Obj()

@@ -14,12 +14,12 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/tree"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 const (
@@ -36,7 +36,7 @@ type Search struct {
 	// Holders says for whose gangs something is kept, after how long a gang has to have waited for that.
 	Holders Holders
 	After   time.Duration
-	List    *waitlist.List
+	List    *waiting.List
 	Holds   *Holds
 	Turns   *reserve.Turns
 	// Sets divides gangs into groups and segments.
@@ -48,8 +48,8 @@ type Search struct {
 
 // waiting returns the gangs that may have the next turn; with follows, only those for which another scheduler keeps
 // something, if there are any.
-func (s *Search) waiting(follows bool, now time.Time) []*waitlist.Gang {
-	var next, before []*waitlist.Gang
+func (s *Search) waiting(follows bool, now time.Time) []*waiting.Gang {
+	var next, before []*waiting.Gang
 	for id, g := range s.List.ByID {
 		if !s.Turns.MayBegin(id, now) || s.Holders.percent(id.Namespace, g.Key.Priority, true) == 0 {
 			continue
@@ -69,7 +69,7 @@ func (s *Search) waiting(follows bool, now time.Time) []*waitlist.Gang {
 
 // keptBefore returns the nodes that are kept for the gang by its status, nil if none are.
 func (s *Search) keptBefore(id gang.ID) map[string]bool {
-	pg := s.List.PodGroup(id)
+	pg := s.List.Members.Group(id)
 	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
 		return nil
 	}
@@ -92,9 +92,9 @@ func (s *Search) anyKeptBefore() bool {
 
 // begin returns what to keep for a gang whose turn begins. With follows, what another scheduler has kept for it stays,
 // and told is the start that it has told.
-func (s *Search) begin(g *waitlist.Gang, follows bool, now time.Time) (kept reserve.Choice, told time.Time, ok bool) {
+func (s *Search) begin(g *waiting.Gang, follows bool, now time.Time) (kept reserve.Choice, told time.Time, ok bool) {
 	if before := s.keptBefore(g.ID); follows && len(before) > 0 {
-		if start := s.List.PodGroup(g.ID).Status.EstimatedStart; start != nil && start.Time.After(now) {
+		if start := s.List.Members.Group(g.ID).Status.EstimatedStart; start != nil && start.Time.After(now) {
 			told = start.Time.Time
 		}
 		if kept, ok = s.choose(g, before, true, now); ok {
@@ -107,24 +107,24 @@ func (s *Search) begin(g *waitlist.Gang, follows bool, now time.Time) (kept rese
 
 // chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there
 // are very many, those behind them would never be looked at if the order of the queue alone counted.
-func (s *Search) chosen(next []*waitlist.Gang) []*waitlist.Gang {
-	slices.SortFunc(next, waitlist.FirstByKey)
+func (s *Search) chosen(next []*waiting.Gang) []*waiting.Gang {
+	slices.SortFunc(next, waiting.FirstByKey)
 	if len(next) <= reservePlans {
 		return next
 	}
-	since := func(g *waitlist.Gang) time.Time {
+	since := func(g *waiting.Gang) time.Time {
 		if rested := s.Turns.Rested(g.ID); rested.After(g.Since) {
 			return rested
 		}
 		return g.Since
 	}
 	others := next[reservePlans/2:]
-	slices.SortStableFunc(others, func(a, b *waitlist.Gang) int { return since(a).Compare(since(b)) })
+	slices.SortStableFunc(others, func(a, b *waiting.Gang) int { return since(a).Compare(since(b)) })
 	return next[:reservePlans]
 }
 
 // cost returns how many rooms it takes to find out what to keep for the gang.
-func (s *Search) cost(g *waitlist.Gang) int {
+func (s *Search) cost(g *waiting.Gang) int {
 	shapes := map[capacity.ShapeKey]bool{}
 	for _, need := range g.Shapes {
 		shapes[need.Shape] = true
@@ -135,7 +135,7 @@ func (s *Search) cost(g *waitlist.Gang) int {
 // choose returns what to keep for the gang on some nodes, on any if it is not said which: with byTime those on which it
 // starts the soonest by the ends that are known, if these are enough, else those that are the nearest to being free.
 // Pods that the gang may evict count as gone.
-func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now time.Time) (reserve.Choice, bool) {
+func (s *Search) choose(g *waiting.Gang, some map[string]bool, byTime bool, now time.Time) (reserve.Choice, bool) {
 	if slices.Contains(g.Pods, nil) || s.cost(g) > reserveRooms || !s.List.MayFit(g, true) {
 		return reserve.Choice{}, false
 	}
@@ -186,7 +186,7 @@ func (s *Search) choose(g *waitlist.Gang, some map[string]bool, byTime bool, now
 
 // outline poses which domains the groups or segments of the gang get. asks says what members of each shape ask for;
 // nil if there is one shape.
-func (s *Search) outline(g *waitlist.Gang, p *reserve.Problem, asks [][]int64) (*tree.Problem, error) {
+func (s *Search) outline(g *waiting.Gang, p *reserve.Problem, asks [][]int64) (*tree.Problem, error) {
 	shapes := map[string]int{}
 	for c, class := range g.Classes {
 		shapes[class.Class] = p.Classes[c].Shape
@@ -252,7 +252,7 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 
 // makesWay returns what reports whether a bound pod leaves as soon as the gang can start: the gang may evict it, or it
 // backfills.
-func (s *Search) makesWay(g *waitlist.Gang) func(*v1.Pod, int32) bool {
+func (s *Search) makesWay(g *waiting.Gang) func(*v1.Pod, int32) bool {
 	preempts, least := true, g.Key.Priority
 	if slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
 		preempts, least = false, math.MinInt32

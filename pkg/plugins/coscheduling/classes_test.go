@@ -27,7 +27,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: noon, UID: "g"}, noon)
 	var members []*framework.QueuedPodInfo
 	for i, class := range []string{"interactive", "batch"} {
-		e := waiting(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
+		e := waitingPod(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
@@ -53,8 +53,8 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
 	t.Parallel()
 	p := queueOf(sla.NewOrder([]sla.Class{{Name: "batch", Deadline: time.Hour}}, nil))
-	bad := waiting(t, "bad", 0, 0, "gold").GetPod()
-	good := waiting(t, "bad", 0, 0, "batch").GetPod()
+	bad := waitingPod(t, "bad", 0, 0, "gold").GetPod()
+	good := waitingPod(t, "bad", 0, 0, "batch").GetPod()
 	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
 	if got := p.shared.settings.classes.misstated(bad); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)

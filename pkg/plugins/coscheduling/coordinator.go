@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/backlog"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -24,13 +24,11 @@ import (
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/retry"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
-// informers; the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait,
-// retry.Queue's of who is tried next, the evictor's of evictions, the holds' of what is kept for whom, the
+// informers; the state is theirs: the ledger's of gangs, the headroom's of capacity, the list's of gangs that wait,
+// the queue's of who is tried next, the evictor's of evictions, the holds' of what is kept for whom, the
 // controller's of what was written.
 type coordinator struct {
 	settings settings
@@ -44,10 +42,10 @@ type coordinator struct {
 	evictor  *evictor.Evictor
 	loop     *gangloop.Loop
 	held     *gangloop.HeldPods
-	backlog  *backlog.Backlog
+	backlog  *waiting.Backlog
 	hardware hardware
 	// pace knows which gang plans next where plans take long.
-	pace retry.Pace
+	pace waiting.Pace
 	told told
 	feed *feed
 }
@@ -92,7 +90,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	}, c.traits)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Filters: c.profiles.Traits,
 		Limit: c.ownerLimit}}
-	c.backlog = backlog.New(c.headroom, backlog.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
+	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
@@ -118,9 +116,8 @@ func (c *coordinator) traits(pod *v1.Pod) *process.Traits {
 }
 
 func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
-	list := waitlist.New()
-	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
-		c.profiles, c.planner.Topology
+	list := waiting.NewList()
+	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn,
@@ -80,7 +80,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.told.messages.note(id, words, time.Now()) {
-		c.loop.Inbox.Happened(waitlist.Happening{Only: id})
+		c.loop.Inbox.Happened(waiting.Happening{Only: id})
 	}
 }
 

@@ -20,13 +20,13 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -78,7 +78,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return process.NetworkOf(factory, profile).Levels()
 	}
 	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
-	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }
+	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waiting.Happening{Only: id}) }
 	wide, err := process.BookOf(factory)
 	if err != nil {
 		return err
@@ -170,21 +170,21 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	storage, core, resource := factory.Storage().V1(), factory.Core().V1(), factory.Resource().V1()
 	type means struct {
-		kind     waitlist.Needs
+		kind     waiting.Needs
 		informer cache.SharedInformer
 	}
 	all := []means{
-		{waitlist.NeedsEvictions, factory.Policy().V1().PodDisruptionBudgets().Informer()},
-		{waitlist.NeedsVolumes, core.PersistentVolumes().Informer()},
-		{waitlist.NeedsVolumes, core.PersistentVolumeClaims().Informer()},
-		{waitlist.NeedsVolumes, storage.StorageClasses().Informer()},
-		{waitlist.NeedsVolumes, storage.CSINodes().Informer()},
-		{waitlist.NeedsVolumes, storage.CSIStorageCapacities().Informer()},
+		{waiting.NeedsEvictions, factory.Policy().V1().PodDisruptionBudgets().Informer()},
+		{waiting.NeedsVolumes, core.PersistentVolumes().Informer()},
+		{waiting.NeedsVolumes, core.PersistentVolumeClaims().Informer()},
+		{waiting.NeedsVolumes, storage.StorageClasses().Informer()},
+		{waiting.NeedsVolumes, storage.CSINodes().Informer()},
+		{waiting.NeedsVolumes, storage.CSIStorageCapacities().Informer()},
 	}
 	if profile.SharedDRAManager() != nil {
-		all = append(all, means{waitlist.NeedsDevices, resource.ResourceClaims().Informer()},
-			means{waitlist.NeedsDevices, resource.ResourceSlices().Informer()},
-			means{waitlist.NeedsDevices, resource.DeviceClasses().Informer()})
+		all = append(all, means{waiting.NeedsDevices, resource.ResourceClaims().Informer()},
+			means{waiting.NeedsDevices, resource.ResourceSlices().Informer()},
+			means{waiting.NeedsDevices, resource.DeviceClasses().Informer()})
 	}
 	for _, m := range all {
 		tell := func(obj metav1.Object) { f.touch(m.kind, obj) }
@@ -196,8 +196,8 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 }
 
 // touch tells the loop that something of the kind came, changed or went.
-func (f *feed) touch(kind waitlist.Needs, obj metav1.Object) {
-	what := waitlist.Happening{Kind: kind}
+func (f *feed) touch(kind waiting.Needs, obj metav1.Object) {
+	what := waiting.Happening{Kind: kind}
 	switch obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		what.Namespace = obj.GetNamespace() // it is of use to no other

@@ -35,14 +35,10 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 	if reason := l.p.evictor.Lack(l.id, nodes); reason != nil {
 		return l.fail(reason, nil)
 	}
-	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
-	if !l.turn.Reopened && !c.pace.Admit(l.id, time.Now()) {
-		return l.pass(obstacle.PlanPutOff, c.ledger.Cycles.Pause(gang.UID(l.pod.UID), time.Now()))
-	}
 	began := time.Now()
 	result, err := c.planner.Plan(l.ctx, l.id, l.turn, nodes)
 	took := time.Since(began)
-	c.pace.Ran(l.id, took, time.Now())
+	c.pace.Ran(l.id.Namespace, took, time.Now())
 	c.loop.Inbox.Look()
 	var bad *wellknown.BadValue
 	switch {
@@ -89,7 +85,7 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
 			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: l.id})
 	case !proceed:
-		return l.pass(obstacle.PlanWaits, gang.Effects{})
+		return l.pass()
 	}
 	for _, a := range result.Assignments {
 		if a.UID == uid {
@@ -108,11 +104,11 @@ func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterRe
 	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }
 
-// pass ends the cycle of a leader that lets others go first.
-func (l *leading) pass(cause obstacle.Cause, effects gang.Effects) (*fwk.PreFilterResult, *fwk.Status) {
+// pass ends the cycle of a leader that lets siblings go first.
+func (l *leading) pass() (*fwk.PreFilterResult, *fwk.Status) {
 	l.state.Write(passedKey, mark{})
-	l.p.shared.effects.Apply(l.ctx, effects)
-	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: cause, Group: l.id})
+	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
+		obstacle.Obstacle{Cause: obstacle.PlanWaits, Group: l.id})
 }
 
 // forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier

@@ -32,8 +32,8 @@ func queueOf(order *sla.Order) queue {
 	return queue{c}
 }
 
-// waiting is a pod of the queue, created at noon and as much later as given.
-func waiting(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration,
+// waitingPod is a pod of the queue, created at noon and as much later as given.
+func waitingPod(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration,
 	class string) *framework.QueuedPodInfo {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
 		CreationTimestamp: metav1.NewTime(noon.Add(after))},
@@ -96,7 +96,7 @@ func TestQueueOrder(t *testing.T) {
 			var want []string
 			for _, w := range tc.want {
 				want = append(want, w.name)
-				entities = append(entities, waiting(t, w.name, w.priority, w.after, w.class))
+				entities = append(entities, waitingPod(t, w.name, w.priority, w.after, w.class))
 			}
 			slices.Reverse(entities)
 			slices.SortFunc(entities, func(a, b *framework.QueuedPodInfo) int {
@@ -121,7 +121,7 @@ func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 	p := queueOf(sla.NewOrder([]sla.Class{{Name: "own", Deadline: time.Hour, EarliestOwn: time.Minute},
 		{Name: "plain", Deadline: time.Hour}}, nil))
 	due := func(name, class string, after, deadline time.Duration, run string) *framework.QueuedPodInfo {
-		e := waiting(t, name, 0, after, class)
+		e := waitingPod(t, name, 0, after, class)
 		e.GetPod().Annotations = map[string]string{wellknown.DeadlineKey: noon.Add(deadline).Format(time.RFC3339)}
 		if run != "" {
 			e.GetPod().Annotations[wellknown.RunTimeKey] = run
@@ -134,11 +134,11 @@ func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 	}{
 		{"the least slack comes first, not the first deadline", due("b", "own", time.Second, 5*time.Hour, "4h50m"),
 			due("a", "own", 0, 4*time.Hour, "3h")},
-		{"what is late already has no more than its class lets it have", waiting(t, "b", 0, -2*time.Hour, "plain"),
+		{"what is late already has no more than its class lets it have", waitingPod(t, "b", 0, -2*time.Hour, "plain"),
 			due("a", "own", 0, -time.Hour, "3h")},
 		{"one that says nothing of its run time has the deadline of its class", due("b", "own", 0, 70*time.Minute, "11m"),
 			due("a", "own", 0, time.Minute, "")},
-		{"a class that does not let them does not ask them", waiting(t, "b", 0, 0, "plain"),
+		{"a class that does not let them does not ask them", waitingPod(t, "b", 0, 0, "plain"),
 			due("a", "plain", time.Second, time.Minute, "1h")},
 	} {
 		if !p.Less(tc.first, tc.second) || p.Less(tc.second, tc.first) {
@@ -151,7 +151,7 @@ func TestAClassAgesFromAnotherPriority(t *testing.T) {
 	t.Parallel()
 	p := queueOf(sla.NewOrder([]sla.Class{{Name: "prompt", PriorityClasses: []string{"prompt"},
 		AgeFrom: ptr.To[int32](20)}}, &sla.Ageing{PerHour: 1, UpTo: 100}))
-	prompt, plain := waiting(t, "prompt", 0, 10*time.Hour-time.Second, "prompt"), waiting(t, "plain", 10, 0, "")
+	prompt, plain := waitingPod(t, "prompt", 0, 10*time.Hour-time.Second, "prompt"), waitingPod(t, "plain", 10, 0, "")
 	if p.Less(prompt, plain) {
 		t.Error("a pod took a class that is not open to its PriorityClass")
 	}
@@ -169,7 +169,7 @@ func TestNativeGroupsAgeFromTheirCreation(t *testing.T) {
 			Namespace: "ns", Name: "native", CreationTimestamp: metav1.NewTime(noon)}}},
 		QueueingParams: framework.QueueingParams{Timestamp: noon.Add(24 * time.Hour)},
 	}
-	if later := waiting(t, "later", 0, time.Hour, ""); !p.Less(native, later) || p.Less(later, native) {
+	if later := waitingPod(t, "later", 0, time.Hour, ""); !p.Less(native, later) || p.Less(later, native) {
 		t.Error("a native group that was tried a day after its creation comes after a pod that was created an hour after it")
 	}
 }
@@ -197,7 +197,7 @@ func drawnOrder(t *rapid.T) *sla.Order {
 }
 
 func drawnPod(t *rapid.T, name string) *framework.QueuedPodInfo {
-	e := waiting(t, name, int32(rapid.IntRange(-2, 3).Draw(t, "priority")),
+	e := waitingPod(t, name, int32(rapid.IntRange(-2, 3).Draw(t, "priority")),
 		time.Duration(rapid.IntRange(0, 4).Draw(t, "after"))*time.Hour,
 		rapid.SampledFrom([]string{"", "a", "b", "c", "unknown"}).Draw(t, "class"))
 	e.Timestamp = noon.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "queued")) * time.Hour)
@@ -290,17 +290,17 @@ func TestNothingThatAgesStarves(t *testing.T) {
 		p := queueOf(order)
 		class := rapid.SampledFrom([]string{"", "a", "b", "c"})
 		priority := rapid.Int32Range(-5, upTo)
-		victim := waiting(t, "victim", priority.Draw(t, "priority"), 0, class.Draw(t, "class"))
+		victim := waitingPod(t, "victim", priority.Draw(t, "priority"), 0, class.Draw(t, "class"))
 		kinds := make([]*framework.QueuedPodInfo, rapid.IntRange(1, 3).Draw(t, "kinds"))
 		most := 0
 		for i := range kinds {
-			kinds[i] = waiting(t, "kind", priority.Draw(t, "better priority"), 0, class.Draw(t, "better class"))
+			kinds[i] = waitingPod(t, "kind", priority.Draw(t, "better priority"), 0, class.Draw(t, "better class"))
 			ahead := p.key(victim).Wait - p.key(kinds[i]).Wait
 			most = max(most, int(ahead/time.Minute)+1)
 		}
 		stream := func(n int) *framework.QueuedPodInfo {
 			kind := kinds[n%len(kinds)].GetPod()
-			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute,
+			return waitingPod(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute,
 				kind.Labels[wellknown.SLAClassKey])
 		}
 		if before, ok := starve(p, victim, stream, most+1); !ok {
@@ -327,9 +327,9 @@ func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			victim := waiting(t, "victim", 0, 0, "")
+			victim := waitingPod(t, "victim", 0, 0, "")
 			before, passes := starve(queueOf(tc.order), victim, func(n int) *framework.QueuedPodInfo {
-				return waiting(t, fmt.Sprintf("better-%d", n), tc.priority, time.Duration(n)*time.Minute, "a")
+				return waitingPod(t, fmt.Sprintf("better-%d", n), tc.priority, time.Duration(n)*time.Minute, "a")
 			}, 1000)
 			if passes != tc.passes || before > tc.before {
 				t.Errorf("%d come before it, done %t; want at most %d, done %t", before, passes, tc.before, tc.passes)
@@ -346,7 +346,7 @@ func BenchmarkLess(b *testing.B) {
 	for name, order := range map[string]*sla.Order{"without classes": nil,
 		"with classes": sla.NewOrder(classes, &sla.Ageing{PerHour: 10, UpTo: 100})} {
 		b.Run(name, func(b *testing.B) {
-			p, x, y := queueOf(order), waiting(b, "x", 0, 0, "a"), waiting(b, "y", 0, time.Second, "d")
+			p, x, y := queueOf(order), waitingPod(b, "x", 0, 0, "a"), waitingPod(b, "y", 0, time.Second, "d")
 			b.ReportAllocs()
 			for b.Loop() {
 				p.Less(x, y)

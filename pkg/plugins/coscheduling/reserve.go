@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // Reserve records that the member holds its assignment.
@@ -82,7 +82,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		c.effects.Apply(ctx, c.ledger.Cycles.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
+	c.loop.Inbox.Happened(waiting.Happening{Kind: waiting.NeedsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.

@@ -1,4 +1,4 @@
-package backlog
+package waiting
 
 import (
 	"cmp"
@@ -88,8 +88,8 @@ type shape struct {
 	owned, trying int
 }
 
-// New returns a backlog without pods. current returns a pod as it is now, nil if it is gone.
-func New(index *capacity.Index, holds Holds, current func(gang.Ref) *v1.Pod) *Backlog {
+// NewBacklog returns a backlog without pods. current returns a pod as it is now, nil if it is gone.
+func NewBacklog(index *capacity.Index, holds Holds, current func(gang.Ref) *v1.Pod) *Backlog {
 	return &Backlog{capacity: index, current: current, known: map[apitypes.UID]state{},
 		pods: map[apitypes.UID]*waiting{}, shapes: map[capacity.ShapeKey]*shape{}, roomy: map[*shape]bool{},
 		preemptors: map[int32]int{}, atOnce: leastAtOnce, shut: shut{holds: holds}}

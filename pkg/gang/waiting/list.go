@@ -1,4 +1,4 @@
-package waitlist
+package waiting
 
 import (
 	"slices"
@@ -6,11 +6,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
@@ -57,10 +57,9 @@ type Backoff struct {
 // List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for Priorities.
 type List struct {
 	Capacity *capacity.Index
-	Pod      func(gang.Ref) *v1.Pod
-	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Members  *members.Directory
 	Profiles *process.Profiles
-	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
+	Planner  *dryrun.Planner
 	// Kept returns what the gang may not use of what is free, because it is kept for others.
 	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
 
@@ -72,8 +71,8 @@ type List struct {
 	Priorities Priorities
 }
 
-// New returns a list without gangs. Its exported fields have to be set.
-func New() *List {
+// NewList returns a list without gangs. Its exported fields have to be set.
+func NewList() *List {
 	l := &List{ByID: map[gang.ID]*Gang{}, ByShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
 	l.Priorities.Count(l.ByID)
 	return l
@@ -135,7 +134,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		g.Needs |= NeedsEvictions
 	}
 	for i, c := range waits.Classes {
-		pod := l.Pod(c.Example)
+		pod := l.Members.Pod(c.Example)
 		g.Pods = append(g.Pods, pod)
 		if pod == nil {
 			continue
@@ -143,7 +142,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.acquire(pod, i, known), Count: c.Count})
 		g.Needs |= needsOf(pod, l.Profiles.Traits(pod))
 		g.Near.add(pod)
-		levels, err := l.Topology(waits.ID, pod)
+		levels, err := l.Planner.Topology(waits.ID, pod)
 		if err != nil {
 			g.Misstated = obstacle.Told(err.Error())
 		}

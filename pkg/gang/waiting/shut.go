@@ -1,4 +1,4 @@
-package backlog
+package waiting
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/retry"
 )
 
 // Holds tell what is kept for gangs.
@@ -82,7 +81,7 @@ func (b *Backlog) letIn(gained bool, now time.Time) (next []*v1.Pod) {
 			return nil
 		}
 		s.left -= len(looked)
-		s.rests = now.Add(retry.LookEvery)
+		s.rests = now.Add(LookEvery)
 	}
 	stay := 0
 	for _, w := range looked {

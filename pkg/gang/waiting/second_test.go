@@ -1,4 +1,4 @@
-package retry
+package waiting
 
 import (
 	"fmt"
@@ -69,7 +69,8 @@ func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 			t.Errorf("tried %s after the event (-want +got):\n%s", s.after, diff)
 		}
 	}
-	q.Begin(a, start.Add(20*LookEvery))
+	q.Join(a, gang.Key{}, start.Add(20*LookEvery))
+	failing(start.Add(20 * LookEvery))
 	q.Wait(a, gang.Key{}, start, start.Add(20*LookEvery))
 	if diff := cmp.Diff([]string{"a"}, failing(start.Add(21*LookEvery))); diff != "" {
 		t.Errorf("tried after the first attempt (-want +got):\n%s", diff)

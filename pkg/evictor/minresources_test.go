@@ -1,4 +1,4 @@
-package waitlist
+package evictor
 
 import (
 	"math"
@@ -32,13 +32,13 @@ func TestMinResources(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := MinResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
+			got := minResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := MinResources(nil); got != nil {
+	if got := minResources(nil); got != nil {
 		t.Errorf("no PodGroup asks for %v", got)
 	}
 }

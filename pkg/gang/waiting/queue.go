@@ -1,4 +1,4 @@
-package retry
+package waiting
 
 import (
 	"slices"
@@ -65,11 +65,13 @@ type entry struct {
 // NewQueue returns a Queue without gangs.
 func NewQueue() *Queue { return &Queue{round: 1, gangs: map[gang.ID]*entry{}} }
 
-// Begin records that an attempt for the gang begins that Next did not ask for: its first one. A second one follows. A
-// Retry during the attempt counts once the attempt has failed. Wait or Drop ends the attempt.
-func (q *Queue) Begin(id gang.ID, now time.Time) {
+// Join takes in a gang that nothing has kept from starting yet. It is tried in the current round, and once more about a
+// second later.
+func (q *Queue) Join(id gang.ID, key gang.Key, now time.Time) {
 	e := q.entry(id)
-	q.begin(e)
+	q.remove(e)
+	e.key, e.retryAt, e.tried, e.trying, e.due = key, time.Time{}, 0, false, true
+	q.place(e, now)
 	q.second(e, now)
 }
 

@@ -1,4 +1,4 @@
-package waitlist
+package waiting
 
 import (
 	v1 "k8s.io/api/core/v1"

@@ -8,7 +8,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/gang/waiting"
 )
 
 // answerTime is how long others wait for the plan of a gang that was invited before them and may leave no room to them.
@@ -21,7 +21,7 @@ type coming struct {
 	// placed is what plans have given to members.
 	placed []placed
 	// invited are gangs that have not planned yet.
-	invited []*waitlist.Gang
+	invited []*waiting.Gang
 }
 
 // placed is what the plan of a gang has given to its members.
@@ -32,13 +32,13 @@ type placed struct {
 
 // foresee looks at what gangs are about to take. If one of them does not take it after all, those are tried again that
 // were kept from it.
-func (t *tries) foresee(now time.Time) {
-	before := t.coming.placed
-	t.coming = coming{}
+func (l *Loop) foresee(now time.Time) {
+	before := l.coming.placed
+	l.coming = coming{}
 	lands := map[gang.ID]bool{}
-	for _, c := range t.ledger.Agenda.Coming() {
-		if g := t.list.ByID[c.ID]; g != nil && now.Sub(c.InvitedAt) < answerTime {
-			t.coming.invited = append(t.coming.invited, g)
+	for _, c := range l.Ledger.Agenda.Coming() {
+		if g := l.List.ByID[c.ID]; g != nil && now.Sub(c.InvitedAt) < answerTime {
+			l.coming.invited = append(l.coming.invited, g)
 		}
 		if len(c.Members) == 0 {
 			continue
@@ -46,16 +46,16 @@ func (t *tries) foresee(now time.Time) {
 		lands[c.ID] = true
 		to, why := placed{to: c.ID}, dryrun.KeptFor(c.ID).Cause()
 		for _, m := range c.Members {
-			if pod := t.list.Pod(m.Ref); pod != nil {
+			if pod := l.List.Members.Pod(m.Ref); pod != nil {
 				to.kept = append(to.kept, &capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: why})
 			}
 		}
-		t.coming.placed = append(t.coming.placed, to)
+		l.coming.placed = append(l.coming.placed, to)
 	}
 	for _, was := range before {
-		if v, known := t.ledger.View(was.to); !lands[was.to] && (!known || !v.Met()) {
-			for _, id := range t.list.Excluded {
-				t.queue.Retry(id, now)
+		if v, known := l.Ledger.View(was.to); !lands[was.to] && (!known || !v.Met()) {
+			for _, id := range l.List.Excluded {
+				l.queue.Retry(id, now)
 			}
 			return
 		}
@@ -63,9 +63,9 @@ func (t *tries) foresee(now time.Time) {
 }
 
 // kept returns what the gang may not use of what is free: what is kept for others, and what they are about to take.
-func (t *tries) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
-	kept := t.holds.Gate.Against(id, pods)
-	for _, other := range t.coming.placed {
+func (l *Loop) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
+	kept := l.Holds.Gate.Against(id, pods)
+	for _, other := range l.coming.placed {
 		if other.to != id {
 			kept = append(kept, other.kept...)
 		}
@@ -73,17 +73,17 @@ func (t *tries) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// contested reports whether the gang may start, and what is free may not suffice both for it and for the gangs with its
+// contested reports whether what is free may not suffice both for the gang, which may start, and for the gangs with its
 // shapes that were invited before it. It is looked at again when they have planned.
-func (t *tries) contested(g *waitlist.Gang) bool {
-	if g == nil || len(t.coming.invited) == 0 || len(g.Levels.Required) > 0 || t.excludes(g) {
+func (l *Loop) contested(g *waiting.Gang) bool {
+	if len(l.coming.invited) == 0 || len(g.Levels.Required) > 0 {
 		return false
 	}
 	var both []capacity.Need
 	wanted := 0
 	for _, need := range g.Shapes {
 		all := need.Count
-		for _, other := range t.coming.invited {
+		for _, other := range l.coming.invited {
 			for _, their := range other.Shapes {
 				if other.ID != g.ID && their.Shape == need.Shape {
 					all += their.Count
@@ -95,5 +95,5 @@ func (t *tries) contested(g *waitlist.Gang) bool {
 			wanted += all
 		}
 	}
-	return wanted > 0 && t.list.Capacity.BestBeside(both, nil, nil, t.kept(g.ID, g.Pods)) < wanted
+	return wanted > 0 && l.List.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted
 }

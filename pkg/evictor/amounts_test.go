@@ -1,4 +1,4 @@
-package waitlist
+package evictor
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ func TestFreeOn(t *testing.T) {
 	want = map[v1.ResourceName]int64{"cpu": 3000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1}
 	got = map[v1.ResourceName]int64{}
 	for name := range want {
-		got[name] = RequestedBy(nodes[0].GetPods()[0], name)
+		got[name] = requestedBy(nodes[0].GetPods()[0], name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)

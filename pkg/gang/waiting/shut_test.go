@@ -1,4 +1,4 @@
-package backlog
+package waiting
 
 import (
 	"fmt"

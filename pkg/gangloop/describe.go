@@ -16,15 +16,15 @@ const (
 // describe looks again at the gangs that were ruled out, those first that were not looked at for the longest
 // time: what they lack changes with every pod that comes, which is nothing to try them for. Those for which the account
 // has not changed are looked at a few at a time, for what is not in the account.
-func (t *tries) describe(now time.Time) {
-	if now.Sub(t.describeAt) < describeEvery {
+func (l *Loop) describe(now time.Time) {
+	if now.Sub(l.due.described) < describeEvery {
 		return
 	}
-	state, began, list := t.list.Capacity.Looks.State(), time.Now(), t.list
-	if state == t.described && now.Sub(t.describeAt) < describeUnchanged {
+	state, began, list := l.List.Capacity.Looks.State(), time.Now(), l.List
+	if state == l.described && now.Sub(l.due.described) < describeUnchanged {
 		return
 	}
-	t.describeAt, t.described = now, 0
+	l.due.described, l.described = now, 0
 	for looked := range len(list.Excluded) {
 		id := list.Excluded[0]
 		g := list.ByID[id]
@@ -43,12 +43,12 @@ func (t *tries) describe(now time.Time) {
 			continue
 		}
 		g.DescribedAt = state
-		if t.excludes(g) {
-			t.ledger.Agenda.RuleOut(id, t.list.Why(g), now)
+		if l.excludes(g) {
+			l.Ledger.Agenda.RuleOut(id, l.List.Why(g), now)
 		} else {
-			t.queue.Retry(id, now)
+			l.queue.Retry(id, now)
 		}
 		list.Excluded = append(list.Excluded, id)
 	}
-	t.described = state
+	l.described = state
 }

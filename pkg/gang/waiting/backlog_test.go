@@ -1,4 +1,4 @@
-package backlog
+package waiting
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func newWorld() *world {
 		}
 		return slices.Collect(maps.Values(w.kept))
 	}}
-	w.Backlog = New(w.index, holds, func(r gang.Ref) *v1.Pod { return w.pending[r.Name] })
+	w.Backlog = NewBacklog(w.index, holds, func(r gang.Ref) *v1.Pod { return w.pending[r.Name] })
 	return w
 }
 

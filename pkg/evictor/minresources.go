@@ -1,4 +1,4 @@
-package waitlist
+package evictor
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// MinResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths
+// minResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths
 // of a CPU and in units of everything else.
-func MinResources(pg *schedulingv1alpha1.PodGroup) map[v1.ResourceName]int64 {
+func minResources(pg *schedulingv1alpha1.PodGroup) map[v1.ResourceName]int64 {
 	if pg == nil {
 		return nil
 	}
@@ -38,19 +38,19 @@ type Shortage struct {
 	Wanted, Free int64
 }
 
-// Lack returns the resources in the minResources of the gang's PodGroup that the nodes have too little of; Short is
+// missing returns the resources in the minResources of the gang's PodGroup that the nodes have too little of; Short is
 // empty if there is enough. What the gang's own members hold counts as free, and what a device class hands out is not
 // looked at.
-func Lack(profile framework.Framework, id gang.ID, pg *schedulingv1alpha1.PodGroup, own []fwk.PodInfo,
+func missing(profile framework.Framework, id gang.ID, pg *schedulingv1alpha1.PodGroup, own []fwk.PodInfo,
 	nodes []fwk.NodeInfo) Missing {
-	m, wanted := Missing{Of: id}, MinResources(pg)
+	m, wanted := Missing{Of: id}, minResources(pg)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if process.Claimed(profile, name) {
 			continue
 		}
 		free := freeOn(nodes, name)
 		for _, pod := range own {
-			free += RequestedBy(pod, name)
+			free += requestedBy(pod, name)
 		}
 		if free < wanted[name] {
 			m.Short = append(m.Short, Shortage{name, wanted[name], free})
@@ -90,8 +90,8 @@ func amountIn(r fwk.Resource, name v1.ResourceName) int64 {
 	}
 }
 
-// RequestedBy returns how much of a resource the pod counts for, in the units of MinResources.
-func RequestedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
+// requestedBy returns how much of a resource the pod counts for, in the units of minResources.
+func requestedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
 	if name == v1.ResourcePods {
 		return 1
 	}

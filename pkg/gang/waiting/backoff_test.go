@@ -1,4 +1,4 @@
-package waitlist
+package waiting
 
 import (
 	"testing"
@@ -8,11 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/retry"
 )
 
 const gpu = v1.ResourceName("nvidia.com/gpu")
@@ -49,10 +47,9 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list, queue := New(), retry.NewQueue()
+			list, queue := NewList(), NewQueue()
 			free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
 			list.Capacity, list.Profiles = free, &process.Profiles{}
-			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
 			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
 			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
 				v1.ResourcePods: "110"}).Obj())
