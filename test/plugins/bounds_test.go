@@ -81,14 +81,13 @@ var bounds = map[string]map[string]string{
 		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
 		"amounts.claimed": oneCycle,
 	},
-	"pkg/waitlist": {
-		"List.ByID": byGang, "List.ByShape": byGang,
+	"pkg/gang/waiting": {
+		"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
+		"Backlog.shapes": "16,384 shapes (mostShapes)", "List.ByID": byGang, "List.ByShape": byGang,
+		"Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
-	},
-	"pkg/retry": {
-		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang,
 	},
 	"pkg/workview": {
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
@@ -175,8 +174,6 @@ var bounds = map[string]map[string]string{
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},
-	"pkg/backlog": {"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
-		"Backlog.shapes": "16,384 shapes (mostShapes)"},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
