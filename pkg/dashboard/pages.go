@@ -27,9 +27,7 @@ type (
 
 // problem answers with a page that says what happened and what to do.
 func (s *Server) problem(w http.ResponseWriter, status int, happened, help string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	s.write(w, "problem", problemView{s.source.Name, happened, help})
+	s.write(w, status, "problem", problemView{s.source.Name, happened, help})
 }
 
 // node shows the pods of a node.
@@ -37,8 +35,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
 	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
 		if nodes[i].Name == name {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			s.write(w, "node", nodeView{Cluster: s.source.Name, Name: name,
+			s.write(w, http.StatusOK, "node", nodeView{Cluster: s.source.Name, Name: name,
 				Node: tableOf("Node", "", "", overview.NodeRows(nodes[i:i+1]), ""),
 				Pods: tableOf("Pods", "", "No pods.", podRows(s.source.PodsOn(name)), "")})
 			return
@@ -67,8 +64,7 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	queues := slices.DeleteFunc(slices.Clone(c.Queues), func(q overview.Queue) bool { return q.Namespace != name })
 	view.Jobs = tableOf("Workloads", sentences, "No workloads.", overview.JobRows(jobs), "")
 	view.Queues = tableOf("Queues", "", "", overview.KueueRows(queues, c.Jobs), "")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "namespace", view)
+	s.write(w, http.StatusOK, "namespace", view)
 }
 
 // explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
@@ -95,6 +91,5 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		view.Failed = err.Error()
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "explain", view)
+	s.write(w, http.StatusOK, "explain", view)
 }

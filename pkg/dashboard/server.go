@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -141,10 +142,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	known := false
-	for _, host := range s.hosts {
-		known = known || strings.EqualFold(r.Host, host)
-	}
+	known := slices.ContainsFunc(s.hosts, func(host string) bool { return strings.EqualFold(r.Host, host) })
 	token, rest, whole := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if !known || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
 		http.Error(w, "open the address that berth dashboard has printed, with its token", http.StatusForbidden)
@@ -177,11 +175,12 @@ func (s *Server) cluster() *overview.Cluster {
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "page", s.view(r.URL.Query()))
+	s.write(w, http.StatusOK, "page", s.view(r.URL.Query()))
 }
 
-func (s *Server) write(w http.ResponseWriter, name string, view any) {
+func (s *Server) write(w http.ResponseWriter, status int, name string, view any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
 	if err := templates.ExecuteTemplate(w, name, view); err != nil && !errors.Is(err, net.ErrClosed) {
 		// What was written already has a status; the browser shows a page that ends early.

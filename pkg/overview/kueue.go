@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,24 +172,14 @@ func read(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
 }
 
-func (w *kueueWorkload) condition(kind string) (metav1.Condition, bool) {
-	for _, c := range w.Status.Conditions {
-		if c.Type == kind {
-			return c, true
-		}
-	}
-	return metav1.Condition{}, false
-}
-
 func (w *kueueWorkload) is(kind string) bool {
-	c, ok := w.condition(kind)
-	return ok && c.Status == metav1.ConditionTrue
+	return meta.IsStatusConditionTrue(w.Status.Conditions, kind)
 }
 
 // since is from when the workload waits: its creation, or its last eviction.
 func (w *kueueWorkload) since() time.Time {
-	if c, ok := w.condition("Evicted"); ok && c.Status == metav1.ConditionTrue {
-		return c.LastTransitionTime.Time
+	if w.is("Evicted") {
+		return meta.FindStatusCondition(w.Status.Conditions, "Evicted").LastTransitionTime.Time
 	}
 	return w.CreationTimestamp.Time
 }
@@ -208,7 +199,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 			continue
 		}
 		for _, kind := range []string{"QuotaReserved", "Admitted"} {
-			if c, ok := w.condition(kind); ok && c.Status != metav1.ConditionTrue {
+			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil && !w.is(kind) {
 				p.Reason = cmp.Or(p.Reason, plainText(c.Message))
 			}
 		}

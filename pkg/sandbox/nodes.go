@@ -45,8 +45,12 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		var nodes []*corev1.Node
 		if data, err = readNodesFile(o.NodesFile); err == nil {
-			_, err = o.parseNodes(data)
+			nodes, err = ParseNodes(o.NodesFile, data)
+		}
+		if err == nil {
+			_, err = ScaleNodes(nodes, o.Scale)
 		}
 	}()
 	select {
@@ -55,14 +59,6 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-func (o *Options) parseNodes(data []byte) ([]*corev1.Node, error) {
-	nodes, err := ParseNodes(o.NodesFile, data)
-	if err != nil {
-		return nil, err
-	}
-	return ScaleNodes(nodes, o.Scale)
 }
 
 // ParseNodes is LoadNodes for a file that has been read. Path is what errors call it, with the line.

@@ -161,7 +161,6 @@ func (m *Model) press(key string) tea.Cmd {
 	if m.detail != nil {
 		return m.pressDetail(key)
 	}
-	page := max(1, m.rows()-1)
 	switch key {
 	case "q", "ctrl+c":
 		return tea.Quit
@@ -171,18 +170,6 @@ func (m *Model) press(key string) tea.Cmd {
 		m.turnTo((m.tab + 1) % tabs)
 	case "shift+tab", "left", "h":
 		m.turnTo((m.tab + tabs - 1) % tabs)
-	case "up", "k":
-		m.cursors[m.tab]--
-	case "down", "j":
-		m.cursors[m.tab]++
-	case "pgup":
-		m.cursors[m.tab] -= page
-	case "pgdown", "space":
-		m.cursors[m.tab] += page
-	case "home", "g":
-		m.cursors[m.tab] = 0
-	case "end", "G":
-		m.cursors[m.tab] = len(m.lines) - 1
 	case "/":
 		m.typing = true
 	case "esc":
@@ -195,8 +182,30 @@ func (m *Model) press(key string) tea.Cmd {
 		return m.open()
 	case "?":
 		m.detail = &detail{title: "Keys", lines: strings.Split(Keys, "\n")}
+	default:
+		m.cursors[m.tab] = m.moved(key, m.cursors[m.tab], len(m.lines))
 	}
 	return nil
+}
+
+// moved is where a key leads to from a line of some.
+func (m *Model) moved(key string, at, lines int) int {
+	page := max(1, m.rows()-1)
+	switch key {
+	case "up", "k":
+		return at - 1
+	case "down", "j":
+		return at + 1
+	case "pgup":
+		return at - page
+	case "pgdown", "space":
+		return at + page
+	case "home", "g":
+		return 0
+	case "end", "G":
+		return lines - 1
+	}
+	return at
 }
 
 // Keys is the help of the live view.
@@ -282,7 +291,6 @@ func (m *Model) podsOf(node string) *detail {
 
 func (m *Model) pressDetail(key string) tea.Cmd {
 	d := m.detail
-	page := max(1, m.rows()-1)
 	switch key {
 	case "q", "esc", "left", "h", "backspace":
 		m.detail = d.back
@@ -291,22 +299,12 @@ func (m *Model) pressDetail(key string) tea.Cmd {
 	case "1", "2", "3", "4", "5", "6", "7", "8", "tab", "shift+tab":
 		m.detail = nil
 		return m.press(key)
-	case "up", "k":
-		d.at--
-	case "down", "j":
-		d.at++
-	case "pgup":
-		d.at -= page
-	case "pgdown", "space":
-		d.at += page
-	case "home", "g":
-		d.at = 0
-	case "end", "G":
-		d.at = len(d.lines) - 1
 	case "enter", "e":
 		if d.at < len(d.pods) {
 			return m.explain("pod", d.pods[d.at].Namespace, d.pods[d.at].Name)
 		}
+	default:
+		d.at = m.moved(key, d.at, len(d.lines))
 	}
 	d.at = min(max(0, d.at), len(d.lines)-1)
 	return nil

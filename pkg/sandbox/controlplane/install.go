@@ -73,11 +73,7 @@ func waitEstablished(ctx context.Context, extensions apiextensions.Interface, na
 }
 
 // createNodes creates the nodes with their status, which survives creation, so that they are ready from the start.
-func createNodes(ctx context.Context, config *rest.Config, nodes []*corev1.Node) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
+func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var failure atomic.Pointer[error]

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -30,7 +30,7 @@ type process struct {
 	of *controlPlane
 	// lease is released before a scheduler is started again.
 	lease schedulerLease
-	admin *rest.Config
+	admin kubernetes.Interface
 
 	cancel context.CancelFunc
 	ended  chan struct{}

@@ -151,23 +151,29 @@ func (cp *controlPlane) start(ctx context.Context) error {
 		return fmt.Errorf("loading the kubeconfig: %w", err)
 	}
 	admin.QPS = -1
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
 	if err := cp.step("waiting for the API server"); err != nil {
 		return err
 	}
-	if err := cp.waitFor(ctx, "the API server", cp.logOfAPIServer(), apiReady(admin), nil); err != nil {
+	if err := cp.waitFor(ctx, "the API server", cp.logOfAPIServer(), func(ctx context.Context) (bool, error) {
+		return serves(ctx, client), nil
+	}, nil); err != nil {
 		return err
 	}
 	if err := cp.install(ctx, admin); err != nil {
 		return err
 	}
-	if err := cp.startControllers(ctx, admin); err != nil {
+	if err := cp.startControllers(ctx, client); err != nil {
 		return err
 	}
-	if err := cp.startNodes(ctx, admin); err != nil {
+	if err := cp.startNodes(ctx, client); err != nil {
 		return err
 	}
 	if !cp.opts.NoScheduler {
-		if err := cp.startScheduler(ctx, admin); err != nil {
+		if err := cp.startScheduler(ctx, admin, client); err != nil {
 			return err
 		}
 	}
@@ -175,7 +181,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 }
 
 // startControllers starts the controller manager and kwok, or with NoKubelet only the controllers that were named.
-func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config) error {
+func (cp *controlPlane) startControllers(ctx context.Context, client kubernetes.Interface) error {
 	if cp.opts.NoKubelet && len(cp.opts.Controllers) == 0 {
 		return nil
 	}
@@ -189,7 +195,11 @@ func (cp *controlPlane) startControllers(ctx context.Context, admin *rest.Config
 	if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
 		return err
 	}
-	return cp.waitFor(ctx, "the controller manager", componentControlPlane, defaultServiceAccountReady(admin), nil)
+	// Without this ServiceAccount, which the controller manager makes, the API server refuses pods.
+	return cp.waitFor(ctx, "the controller manager", componentControlPlane, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	}, nil)
 }
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
@@ -232,7 +242,7 @@ func (cp *controlPlane) logOfAPIServer() string {
 	return componentControlPlane
 }
 
-func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) error {
+func (cp *controlPlane) startNodes(ctx context.Context, client kubernetes.Interface) error {
 	if cp.opts.NodesFile == "" {
 		return nil
 	}
@@ -246,10 +256,11 @@ func (cp *controlPlane) startNodes(ctx context.Context, admin *rest.Config) erro
 	if err := cp.step("creating " + plural.Of(len(nodes), "node")); err != nil {
 		return err
 	}
-	return createNodes(ctx, admin, nodes)
+	return createNodes(ctx, client, nodes)
 }
 
-func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) error {
+func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config,
+	client kubernetes.Interface) error {
 	if err := cp.step("starting the scheduler"); err != nil {
 		return err
 	}
@@ -268,16 +279,26 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err := os.WriteFile(cp.layout.SchedulerConfig(), content, 0o600); err != nil {
 		return fmt.Errorf("writing the scheduler configuration: %w", err)
 	}
-	if err := lease.grant(ctx, admin); err != nil {
+	if err := lease.grant(ctx, client); err != nil {
 		return err
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
+	endpoint := rest.CopyConfig(admin)
+	endpoint.Host = cp.state.Scheduler
+	served, err := kubernetes.NewForConfig(endpoint)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
 	since := time.Now().Add(-time.Second)
-	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: admin,
+	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: client,
 		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.run(ctx, scheduler)
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler,
-		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, func(ctx context.Context) (bool, error) {
+		if !serves(ctx, served) {
+			return false, nil
+		}
+		return lease.heldSince(ctx, client, since)
+	}, scheduler.failure)
 }
 
 func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string) {
@@ -343,27 +364,9 @@ func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready fun
 	return err
 }
 
-func apiReady(admin *rest.Config) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		client, err := kubernetes.NewForConfig(admin)
-		if err != nil {
-			return false, fmt.Errorf("making a client: %w", err)
-		}
-		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
-	}
-}
-
-// defaultServiceAccountReady tells whether the controller manager has made the ServiceAccount without which the API
-// server refuses pods.
-func defaultServiceAccountReady(admin *rest.Config) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		client, err := kubernetes.NewForConfig(admin)
-		if err != nil {
-			return false, fmt.Errorf("making a client: %w", err)
-		}
-		_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, nil
-	}
+// serves tells whether the process that a client reaches is ready.
+func serves(ctx context.Context, client kubernetes.Interface) bool {
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
 // childArgs is the command line of a component of the control plane as its own process.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -46,13 +45,9 @@ func schedulerArgs(opts sandbox.Options, keys sandbox.Keys, port int, emulation 
 
 // grant lets the scheduler lead by the lease that its configuration names: the shipped rights are those of the shipped
 // name, and a configuration that is meant for a cluster's own scheduler names another.
-func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
+func (l schedulerLease) grant(ctx context.Context, admin kubernetes.Interface) error {
 	if !l.elect {
 		return nil
-	}
-	api, err := kubernetes.NewForConfig(admin)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
 	}
 	meta := metav1.ObjectMeta{Name: "berth-sandbox-lease", Namespace: l.namespace}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
@@ -67,10 +62,10 @@ func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler",
 			Namespace: metav1.NamespaceSystem}},
 	}
-	if _, err := api.RbacV1().Roles(l.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.RbacV1().Roles(l.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("granting the scheduler its lease %s/%s: %w", l.namespace, l.name, err)
 	}
-	if _, err := api.RbacV1().RoleBindings(l.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.RbacV1().RoleBindings(l.namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("granting the scheduler its lease %s/%s: %w", l.namespace, l.name, err)
 	}
 	return nil
@@ -78,46 +73,29 @@ func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
 
 // release deletes the lease of a scheduler that has died, so that the next one leads at once instead of waiting for the
 // 15 s that a dead leader's lease lasts.
-func (l schedulerLease) release(ctx context.Context, admin *rest.Config) {
+func (l schedulerLease) release(ctx context.Context, admin kubernetes.Interface) {
 	if !l.elect {
 		return
 	}
-	api, err := kubernetes.NewForConfig(admin)
-	if err == nil {
-		err = api.CoordinationV1().Leases(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{})
-	}
+	err := admin.CoordinationV1().Leases(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Error(err, "Releasing the lease of the scheduler that died failed", "lease",
 			klog.KRef(l.namespace, l.name))
 	}
 }
 
-// schedulerReady tells whether the scheduler serves, has its caches, and leads.
-func schedulerReady(lease schedulerLease, admin *rest.Config, port int,
-	since time.Time) func(ctx context.Context) (bool, error) {
-	endpoint := rest.CopyConfig(admin)
-	endpoint.Host = "https://" + loopbackAddress(port)
-	return func(ctx context.Context) (bool, error) {
-		client, err := kubernetes.NewForConfig(endpoint)
-		if err != nil {
-			return false, fmt.Errorf("making a client: %w", err)
-		}
-		serves := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
-		if !serves || !lease.elect {
-			return serves, nil
-		}
-		api, err := kubernetes.NewForConfig(admin)
-		if err != nil {
-			return false, fmt.Errorf("making a client: %w", err)
-		}
-		held, err := api.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("reading the scheduler's lease: %w", err)
-		}
-		return held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != "" &&
-			held.Spec.AcquireTime != nil && held.Spec.AcquireTime.After(since), nil
+// heldSince tells whether a scheduler took the lease after a moment, or needs none.
+func (l schedulerLease) heldSince(ctx context.Context, admin kubernetes.Interface, since time.Time) (bool, error) {
+	if !l.elect {
+		return true, nil
 	}
+	held, err := admin.CoordinationV1().Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the scheduler's lease: %w", err)
+	}
+	return held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != "" &&
+		held.Spec.AcquireTime != nil && held.Spec.AcquireTime.After(since), nil
 }

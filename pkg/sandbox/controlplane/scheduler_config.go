@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -44,17 +45,13 @@ func schedulerConfig(data []byte, opts sandbox.Options) ([]byte, schedulerLease,
 		config["clientConnection"] = connection
 	}
 	connection["kubeconfig"] = sandbox.Layout(opts.Dir).SchedulerKubeconfig()
-	if election, ok := config["leaderElection"].(map[string]any); ok {
-		if elect, ok := election["leaderElect"].(bool); ok {
-			lease.elect = elect
-		}
-		if name, ok := election["resourceName"].(string); ok && name != "" {
-			lease.name = name
-		}
-		if namespace, ok := election["resourceNamespace"].(string); ok && namespace != "" {
-			lease.namespace = namespace
-		}
+	election, _ := config["leaderElection"].(map[string]any)
+	if elect, ok := election["leaderElect"].(bool); ok {
+		lease.elect = elect
 	}
+	name, _ := election["resourceName"].(string)
+	namespace, _ := election["resourceNamespace"].(string)
+	lease.name, lease.namespace = cmp.Or(name, lease.name), cmp.Or(namespace, lease.namespace)
 	out, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, lease, fmt.Errorf("encoding the scheduler configuration: %w", err)

@@ -56,8 +56,12 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 		}
 	}
 	nodesFile := filepath.Join(scratch, "nodes.yaml")
-	if err := copyShipped("nodes/demo.yaml", nodesFile); err != nil {
-		return nil, err
+	nodes, err := manifests.Files.ReadFile("nodes/demo.yaml")
+	if err == nil {
+		err = os.WriteFile(nodesFile, nodes, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copying the shipped nodes: %w", err)
 	}
 	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer,
 		StopWithParent: !opts.Keep}, say)
@@ -80,17 +84,6 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 		return outcome, fmt.Errorf("%d of %d checks failed", failed, len(outcome.Checks))
 	}
 	return outcome, nil
-}
-
-func copyShipped(from, to string) error {
-	data, err := manifests.Files.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("reading a shipped file: %w", err)
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		return fmt.Errorf("writing a shipped file: %w", err)
-	}
-	return nil
 }
 
 // runWorkloads creates the workloads and watches until every pod is where it should be or no longer changes.
