@@ -66,7 +66,8 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	config.QPS = -1 // the API server has limits of its own
-	// Whose configuration a tenant may not read is not worth a warning here: it only says which resources are GPUs.
+	// Whose configuration a tenant may not read is not worth a warning here: it only says which resources are GPUs and
+	// which labels are levels of the network.
 	configuration, err := f.cluster.running(ctx, io.Discard)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{})
+	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels(""))
 	for _, namespace := range namespaces {
 		if err := book.Read(ctx, config, namespace); err != nil {
 			return err

@@ -30,8 +30,8 @@ type watchFlags struct {
 func (f *watchFlags) addTo(cmd *cobra.Command) {
 	f.cluster.AddTo(cmd, false)
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
-		"KubeSchedulerConfiguration file with the prices and the names of GPUs (default: the one that the cluster's "+
-			"scheduler runs with, else the shipped profiles)")
+		"KubeSchedulerConfiguration file with the prices, the names of GPUs and the levels of the network (default: the "+
+			"one that the cluster's scheduler runs with, else the shipped profiles)")
 	if err := cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json"); err != nil {
 		panic(err)
 	}
@@ -55,7 +55,8 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 		return nil, nil, err
 	}
 	watcher, err := overview.NewWatcher(config,
-		overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}))
+		overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates},
+			configuration.NetworkLevels("")))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,10 +76,12 @@ func newTopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, queue, gangs and cost of a cluster in the terminal",
-		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by rack and model, what waits and why,
-gangs and what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of
+		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by domain and model, what waits and
+why, gangs and what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of
 Kueue. Enter shows the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is
 where it is. "?" shows all keys.
+
+The domain of a node is that of the narrowest level of NetworkTopology of which the node has a label: rack=r1.
 
 A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use
 the rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age

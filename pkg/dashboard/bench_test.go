@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // fleet is a cluster of 5,000 nodes of eight GPUs in racks of 20, with 300 workloads that wait. Every run of it has
@@ -20,7 +22,7 @@ func fleet(run int) *overview.Cluster {
 			used = (used + run) % 9
 		}
 		n := overview.Node{Name: fmt.Sprintf("node-%04d", i), Model: "NVIDIA-H100-80GB-HBM3",
-			Rack: fmt.Sprintf("rack-%03d", rack), State: overview.Ready,
+			Domain: podview.Domain{Level: wellknown.RackLabel, Value: fmt.Sprintf("rack-%03d", rack)}, State: overview.Ready,
 			AllocatedMilliGPU: int64(used) * 1000,
 			Use:               []overview.Use{{Workload: fmt.Sprint("team/job-", i%40), MilliGPU: int64(used) * 1000}}}
 		for g := range 8 {

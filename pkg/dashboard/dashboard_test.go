@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -34,9 +35,9 @@ func cluster() *overview.Cluster {
 			MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1, PendingPods: 1,
 			PendingGangs: 1},
 		Nodes: []overview.Node{
-			{Name: "a-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus,
+			{Name: "a-1", Model: "A100", Domain: rack("r1"), State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus,
 				AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: true, MicroDollarsPerHour: 5_000_000},
-			{Name: "t-1", Model: "T4", Rack: "r2", State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus,
+			{Name: "t-1", Model: "T4", Domain: rack("r2"), State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus,
 				AllocatedMilliGPU: 1500, StrandedMilliGPU: 2000},
 		},
 		Jobs: []overview.Job{{Namespace: "team", Kind: "Job", Name: evil, State: overview.JobPending, Pods: 1,
@@ -51,6 +52,8 @@ func cluster() *overview.Cluster {
 		LeftOut: []string{evil},
 	}
 }
+
+func rack(value string) podview.Domain { return podview.Domain{Level: "a/rack", Value: value} }
 
 // started serves a source, and returns the server and its address.
 func started(t *testing.T, change ...func(*Source)) (*Server, string) {
@@ -187,7 +190,8 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 	_, address := started(t)
 	_, body, _ := get(t, address)
 	for _, want := range []string{"38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price",
-		"0 gated, 1 gang", "r1  A100: 1.5 of 4 GPUs in 1 node",
+		"0 gated, 1 gang", "rack=r1  A100: 1.5 of 4 GPUs in 1 node", "<span>r1  A100</span>",
+		"GPUs by rack and model",
 		`aria-label="a-1, Ready: 1.5 of 4 GPUs allocated, 1 stranded"`, `href="explain?kind=pod&amp;name=q%26a&amp;namespace=team"`, `href="node?name=a-1"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not say %q", want)

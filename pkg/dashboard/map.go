@@ -24,10 +24,10 @@ const (
 	noColor = "other"
 )
 
-// group is a rack or a model on the map.
+// group is a domain or a model on the map.
 type group struct {
-	// Label is the title without the maker of the GPUs, so that the model is seen where there is little space. Said is
-	// how full it is, Short the same as figures.
+	// Label is the title without the maker of the GPUs and what the heading of the map says, so that the model is seen
+	// where there is little space. Said is how full it is, Short the same as figures.
 	Title, Label, Said, Short string
 	Nodes                     []onMap
 }
@@ -41,7 +41,7 @@ type onMap struct {
 // colored is a workload in the legend.
 type colored struct{ Class, Name, Said string }
 
-// palette gives colors to workloads.
+// palette gives colors to workloads; an empty one tells none apart.
 type palette map[string]string
 
 // newPalette colors the workloads with the most GPUs. A workload keeps its color while others come and go, as far as
@@ -159,9 +159,6 @@ func (p palette) squares(n *overview.Node) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // there are only numbers and names of classes in it
 }
 
-// byState is a palette that tells no workloads apart.
-func byState() palette { return palette{} }
-
 // said is a node in words, for those who do not see the map.
 func said(n *overview.Node) string {
 	words := fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State,
@@ -178,15 +175,17 @@ func said(n *overview.Node) string {
 	return words
 }
 
-// withoutMaker shortens the title of a group.
-func withoutMaker(title string) string { return strings.Replace(title, "NVIDIA-", "", 1) }
+// labelOf shortens the title of a group on a map that is divided by a level.
+func labelOf(title, level string) string {
+	return strings.TrimPrefix(strings.Replace(title, "NVIDIA-", "", 1), level+"=")
+}
 
 // groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are
 // allocated.
-func groups(nodes []overview.Node, each bool, colors palette) []group {
+func groups(nodes []overview.Node, level string, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Label: withoutMaker(g.Title), Said: g.Words(),
+		made := group{Title: g.Title, Label: labelOf(g.Title, level), Said: g.Words(),
 			Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/podview"
 )
 
 func TestWorkloadsKeepTheirColors(t *testing.T) {
@@ -53,5 +54,29 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 	v := s.view(url.Values{})
 	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
 		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)
+	}
+}
+
+func TestTheHeadingOfTheMapIsTrueOfEachNode(t *testing.T) {
+	t.Parallel()
+	for heading, domains := range map[string][2]podview.Domain{
+		"GPUs by zone and model<": {{Level: "a/zone", Value: "z1"}, {Level: "a/zone", Value: "z2"}},
+		"GPUs by model<":          {{Level: "a/zone", Value: "z1"}, {Level: "a/rack", Value: "r1"}},
+		">GPUs by model<":         {},
+	} {
+		c := cluster()
+		c.Nodes[0].Domain, c.Nodes[1].Domain = domains[0], domains[1]
+		server := New(Source{Cluster: func() *overview.Cluster { return c }})
+		parts, err := redrawn(map[string]string{}, server.view(url.Values{}))
+		if err != nil || !strings.Contains(parts["legend"], heading) {
+			t.Errorf("%v: no heading %q (%v) in %s", domains, heading, err, parts["legend"])
+		}
+		label := strings.TrimSpace(domains[1].Value + "  T4")
+		if heading == "GPUs by model<" {
+			label = "rack=r1  T4"
+		}
+		if !strings.Contains(parts["map"], "<span>"+label+"</span>") {
+			t.Errorf("%v: no label %q in %s", domains, label, parts["map"])
+		}
 	}
 }

@@ -36,7 +36,9 @@ type view struct {
 	LeftOut []string
 	Plots   []plot
 	Legend  []colored
-	Groups  []group
+	// Level is the level of the network by which the map is divided, empty if nodes have none or different ones.
+	Level  string
+	Groups []group
 	Jobs, Queue, Gangs, Namespaces,
 	Nodes, Warnings table
 }
@@ -76,12 +78,13 @@ func (s *Server) view(query url.Values) *view {
 	nodes := slices.Clone(c.Nodes)
 	if v.Filter != "" {
 		nodes = slices.DeleteFunc(nodes, func(n overview.Node) bool {
-			return !matches(v.Filter, n.Name, n.Model, n.Rack, n.Zone, string(n.State), string(n.Sharing))
+			return !matches(v.Filter, n.Name, n.Model, n.Domain.String(), n.Zone, string(n.State), string(n.Sharing))
 		})
 	}
 	colors, legend := newPalette(c.Nodes)
 	v.Legend = legend
-	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
+	v.Level = overview.LevelOf(nodes)
+	v.Groups = groups(nodes, v.Level, c.Totals.GPUs <= mostSquares, colors)
 	v.Query = template.URL(url.Values{"filter": {v.Filter}}.Encode()) //nolint:gosec // it is encoded
 	none := func(what string) string {
 		if v.Filter != "" {
@@ -130,7 +133,7 @@ func rowOf(columns []tables.Column, of *overview.Row) row {
 		c := cell{Class: classOf(columns[i]), Names: !named && !columns[i].Number}
 		named = named || c.Names
 		if node, ok := value.(*overview.Node); ok {
-			c.GPUs = byState().squares(node)
+			c.GPUs = palette{}.squares(node)
 		} else {
 			c.Text = fmt.Sprint(value)
 		}

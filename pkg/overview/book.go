@@ -38,6 +38,8 @@ type Book struct {
 	*deviceBook
 	notes
 	pricing Pricing
+	// levels are those of the network, of which the narrowest that a node has is shown.
+	levels podview.NetworkLevels
 }
 
 // feed notes objects as informers tell of them.
@@ -98,12 +100,13 @@ type kindCount struct {
 }
 
 // NewBook makes an empty book.
-func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
+func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
 	return &Book{
 		feed: feed{keys: keys, trees: gangview.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
-		deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing}
+		deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing,
+		levels: levels}
 }
 
 // SetNode notes a node as it is now.
@@ -302,7 +305,9 @@ func (b *Book) Cluster(now time.Time) *Cluster {
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
 		Namespaces: []Namespace{}, Warnings: b.warned(), LeftOut: b.leftOutNow()}
 	for name := range b.Count() {
-		b.forgetView(name)
+		if n := b.nodes[name]; n != nil {
+			n.view = nil
+		}
 	}
 	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}
@@ -315,7 +320,7 @@ func (b *Book) Cluster(now time.Time) *Cluster {
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {
-		return cmp.Or(cmp.Compare(x.Rack, y.Rack), cmp.Compare(x.Model, y.Model), compareNames(x.Name, y.Name))
+		return cmp.Or(x.Domain.Compare(y.Domain), cmp.Compare(x.Model, y.Model), compareNames(x.Name, y.Name))
 	})
 	b.addGangs(c, now)
 	b.addQueue(c, now)

@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // JobState says in a word how far a workload is.
@@ -50,9 +49,9 @@ type Job struct {
 	// MilliGPU is what all pods ask for, ScheduledMilliGPU what those with a node have.
 	MilliGPU          int64 `json:"milliGPU"`
 	ScheduledMilliGPU int64 `json:"scheduledMilliGPU"`
-	// Nodes on which its pods are, in order, and their racks as far as these are known.
-	Nodes []string `json:"nodes"`
-	Racks []string `json:"racks"`
+	// Nodes on which its pods are, in order, and their domains as far as these are known.
+	Nodes   []string         `json:"nodes"`
+	Domains []podview.Domain `json:"domains"`
 	// AgeSeconds is since the oldest of the pods exists, or the controller if it has none.
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
@@ -181,18 +180,16 @@ func (g *gangEntry) key(id gang.ID) jobKey {
 			return jobKey{id.Namespace, owner.Kind, owner.Name}
 		}
 	}
-	var shared *jobKey
+	var shared jobKey
+	own := jobKey{id.Namespace, "PodGroup", id.Name}
 	for _, m := range g.members {
 		key := controllerKey(m.pod)
-		if key.kind == "Pod" || shared != nil && *shared != key {
-			return jobKey{id.Namespace, "PodGroup", id.Name}
+		if key.kind == "Pod" || shared != (jobKey{}) && shared != key {
+			return own
 		}
-		shared = &key
+		shared = key
 	}
-	if shared == nil {
-		return jobKey{id.Namespace, "PodGroup", id.Name}
-	}
-	return *shared
+	return cmp.Or(shared, own)
 }
 
 // add counts a pod that has not ended.
@@ -239,14 +236,16 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	default:
 		j.State = JobRunning
 	}
-	j.Nodes, j.Racks = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []string{}
+	j.Nodes, j.Domains = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []podview.Domain{}
 	for _, name := range j.Nodes {
-		if n := b.nodes[name]; n != nil && n.node != nil && n.node.Labels[wellknown.RackLabel] != "" {
-			j.Racks = append(j.Racks, n.node.Labels[wellknown.RackLabel])
+		if n := b.nodes[name]; n != nil && n.node != nil {
+			if d := b.levels.Narrowest(n.node); d.Level != "" {
+				j.Domains = append(j.Domains, d)
+			}
 		}
 	}
-	slices.Sort(j.Racks)
-	j.Racks = slices.Compact(j.Racks)
+	slices.SortFunc(j.Domains, podview.Domain.Compare)
+	j.Domains = slices.Compact(j.Domains)
 	j.AgeSeconds = max(0, now.Sub(j.since).Seconds())
 	switch {
 	case j.State == JobStarting || j.State == JobRunning:
@@ -286,8 +285,8 @@ func (b *Book) JobList(now time.Time) *JobList {
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 
-// Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in
-// one.
+// Where says on which nodes the workload is: their names while they are few, else how many, and the domain if all are
+// in one.
 func (j *Job) Where() string {
 	var where string
 	switch n := len(j.Nodes); {
@@ -298,11 +297,11 @@ func (j *Job) Where() string {
 	default:
 		where = fmt.Sprintf("%d nodes", n)
 	}
-	switch n := len(j.Racks); {
+	switch n := len(j.Domains); {
 	case n == 1:
-		where += ", " + j.Racks[0]
+		where += ", " + j.Domains[0].String()
 	case n > 1:
-		where += fmt.Sprintf(", %d racks", n)
+		where += fmt.Sprintf(", %d ", n) + strings.TrimSpace(podview.CommonLevel(j.Domains)+" domains")
 	}
 	return where
 }

@@ -90,7 +90,7 @@ func TestJobs(t *testing.T) {
 			node("n1", "nvidia.com/gpu=8"), pod("a", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d4"),
 				labelled("pod-template-hash", "5d4"), running),
 			pod("b", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d5"), labelled("pod-template-hash", "5d5"), running),
-		}, []string{"Deployment/web | Running | 2 | n1, r1 | - | "}},
+		}, []string{"Deployment/web | Running | 2 | n1, rack=r1 | - | "}},
 		"a ReplicaSet of its own": {[]any{pod("a", "n1", "", ownedBy("ReplicaSet", "web"), running)},
 			[]string{"ReplicaSet/web | Running | 0 | n1 | - | "}},
 		"part of a Job": {[]any{

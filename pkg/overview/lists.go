@@ -1,7 +1,10 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,12 +65,7 @@ var explainedKinds = map[string]string{
 
 // Explained says whether a kind of row can be explained.
 func Explained(kind string) bool {
-	for _, known := range explainedKinds {
-		if known == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(explainedKinds)), kind)
 }
 
 // JobRows are workloads as a list.
@@ -128,16 +126,18 @@ func (c *Cluster) WarningRows() List {
 
 // NodeRows are nodes as a list; the second cell has the GPUs.
 func NodeRows(nodes []Node) List {
+	level := LevelOf(nodes)
 	return listOf([]tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true},
 		{Name: "Stranded", Number: true}, {Name: "Free cores", Number: true}, {Name: "Pods", Number: true, Extra: true},
 		{Name: "$/h", Number: true, Extra: true}, {Name: "Idle $/h", Number: true}, {Name: "Model", Extra: true},
-		{Name: "Rack", Extra: true}, {Name: "State"}}, nodes, func(n *Node) Row {
+		{Name: cmp.Or(level, "domain"), Extra: true}, {Name: "State"}}, nodes, func(n *Node) Row {
 		var cost, idle any = "-", "-"
 		if n.Priced {
 			cost, idle = dollars(n.MicroDollarsPerHour), dollars(n.IdleMicroDollarsPerHour)
 		}
 		return Row{Kind: NodeKind, Name: n.Name, Cells: []any{n.Name, n, gpus(n.AllocatedMilliGPU),
-			tenths(n.StrandedMilliGPU), cores(n.FreeCPUMilli), n.Pods, cost, idle, n.Model, n.Rack, n.State}}
+			tenths(n.StrandedMilliGPU), cores(n.FreeCPUMilli), n.Pods, cost, idle, n.Model,
+			strings.TrimPrefix(n.Domain.String(), level+"="), n.State}}
 	})
 }
 

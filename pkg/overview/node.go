@@ -16,7 +16,6 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 const bytesPerMiB = 1 << 20
@@ -114,7 +113,7 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	})
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(n.node)
-	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[wellknown.RackLabel],
+	view := &nodeView{shown: Node{Name: n.node.Name, Domain: b.levels.Narrowest(n.node),
 		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
 	shown := &view.shown
 	uses := map[string]int64{}
@@ -253,12 +252,6 @@ func sharingOf(mode gpu.Mode) Sharing {
 		return Claims
 	}
 	return DevicePlugin
-}
-
-func (o *objects) forgetView(name string) {
-	if n := o.nodes[name]; n != nil {
-		n.view = nil
-	}
 }
 
 // compareNames orders names so that node-10 comes behind node-9.

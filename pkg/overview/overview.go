@@ -3,6 +3,7 @@ package overview
 import (
 	"time"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -11,7 +12,7 @@ type Cluster struct {
 	// Taken is the moment.
 	Taken  time.Time `json:"taken"`
 	Totals Totals    `json:"totals"`
-	// Nodes are those with GPUs, by rack, model and name.
+	// Nodes are those with GPUs, by domain, model and name.
 	Nodes []Node `json:"nodes"`
 	// Namespaces are those with pods that ask for GPUs or wait, by name.
 	Namespaces []Namespace `json:"namespaces"`
@@ -79,11 +80,11 @@ const (
 // Node is a node with GPUs.
 type Node struct {
 	Name string `json:"name"`
-	// Model is empty where no label tells, as are Rack and Zone.
-	Model string    `json:"model,omitempty"`
-	Rack  string    `json:"rack,omitempty"`
-	Zone  string    `json:"zone,omitempty"`
-	State NodeState `json:"state"`
+	// Model is empty where no label tells, as are Domain, the narrowest of the network that the node is in, and Zone.
+	Model  string         `json:"model,omitempty"`
+	Domain podview.Domain `json:"domain,omitzero"`
+	Zone   string         `json:"zone,omitempty"`
+	State  NodeState      `json:"state"`
 	// Sharing says who gives out the GPUs.
 	Sharing Sharing `json:"sharing"`
 	// GPUs in the order of their indices where these are known. Else the sum is right, and not which is which.

@@ -21,12 +21,17 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// levels are some of the default ones, and a level of one node each.
+var levels = podview.NetworkLevels{{v1.LabelHostname}, {wellknown.RackLabel, "topology.k8s.aws/network-node-layer-3",
+	"cloud.google.com/gce-topology-subblock"}, {v1.LabelTopologyZone}}
 
 func newBook(objects ...any) *Book {
 	b := NewBook(gpuview.DefaultKeys(), Pricing{
@@ -35,7 +40,7 @@ func newBook(objects ...any) *Book {
 			return p, ok
 		},
 		Rates: price.Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 1_000_000},
-	})
+	}, levels)
 	for _, o := range objects {
 		set(b, o)
 	}

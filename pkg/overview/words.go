@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -125,7 +126,7 @@ func joined(words ...string) string {
 
 // Group is the nodes of the map that stand together.
 type Group struct {
-	// Title is the rack and the model, as far as they are known.
+	// Title is the domain and the model, as far as they are known.
 	Title string
 	Nodes []Node
 	// AllocatedMilliGPU of as many GPUs.
@@ -133,14 +134,14 @@ type Group struct {
 	GPUs              int
 }
 
-// Groups divides nodes that are in the order of a Cluster by rack and model.
+// Groups divides nodes that are in the order of a Cluster by domain and model.
 func Groups(nodes []Node) []Group {
 	var groups []Group
 	for i := range nodes {
 		n := &nodes[i]
 		title := cmp.Or(n.Model, "unknown model")
-		if n.Rack != "" {
-			title = n.Rack + "  " + title
+		if n.Domain.Level != "" {
+			title = n.Domain.String() + "  " + title
 		}
 		if len(groups) == 0 || groups[len(groups)-1].Title != title {
 			groups = append(groups, Group{Title: title})
@@ -151,6 +152,15 @@ func Groups(nodes []Node) []Group {
 		g.GPUs += len(n.GPUs)
 	}
 	return groups
+}
+
+// LevelOf is the name of the level of the network at which the nodes are shown, empty if that is not one for all.
+func LevelOf(nodes []Node) string {
+	domains := make([]podview.Domain, len(nodes))
+	for i := range nodes {
+		domains[i] = nodes[i].Domain
+	}
+	return podview.CommonLevel(domains)
 }
 
 // Words say how full the group is.

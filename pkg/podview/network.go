@@ -1,26 +1,80 @@
 package podview
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"cmp"
+	"path"
 
-// NetworkLevel is a kind of domain in a network, such as a rack or a zone.
-type NetworkLevel struct {
-	// Labels of a node that may name its domain; the first that it has counts.
-	Labels []string
+	v1 "k8s.io/api/core/v1"
+)
+
+// NetworkLevels are the keys of node labels that name the domain at each level of a network, the narrowest level first.
+// Of the keys of a level, the first that a node has counts.
+type NetworkLevels [][]string
+
+// Domain is the nodes with one value of a label.
+type Domain struct {
+	// Level is the key of the label.
+	Level string `json:"level"`
+	Value string `json:"value"`
 }
 
-// NetworkLevels are all levels of a network, the narrowest first.
-type NetworkLevels []NetworkLevel
+// at is the domain of the node at one level, the zero value where it lies in none.
+func (l NetworkLevels) at(level int, node *v1.Node) Domain {
+	for _, key := range l[level] {
+		if value := node.Labels[key]; value != "" {
+			return Domain{key, value}
+		}
+	}
+	return Domain{}
+}
 
 // Path returns the domain of the node at each level, the widest level first; empty where it lies in none.
 func (l NetworkLevels) Path(node *v1.Node) []string {
-	path := make([]string, len(l))
+	values := make([]string, len(l))
 	for i := range l {
-		for _, key := range l[i].Labels {
-			if value := node.Labels[key]; value != "" {
-				path[len(l)-1-i] = value
-				break
-			}
+		values[len(l)-1-i] = l.at(i, node).Value
+	}
+	return values
+}
+
+// Narrowest returns the domain of the narrowest level at which the node lies in one, the zero value if there is none. A
+// host name is that of the node itself, and no domain.
+func (l NetworkLevels) Narrowest(node *v1.Node) Domain {
+	for i := range l {
+		if d := l.at(i, node); d.Level != "" && d.Level != v1.LabelHostname {
+			return d
 		}
 	}
-	return path
+	return Domain{}
+}
+
+// name is the level without the prefix of its label.
+func (d Domain) name() string { return path.Base(d.Level) }
+
+// String names the domain by its level and its value: rack=r1. The zero value is empty.
+func (d Domain) String() string {
+	if d.Level == "" {
+		return ""
+	}
+	return d.name() + "=" + d.Value
+}
+
+// Compare orders domains by level, then by value.
+func (d Domain) Compare(other Domain) int {
+	return cmp.Or(cmp.Compare(d.Level, other.Level), cmp.Compare(d.Value, other.Value))
+}
+
+// CommonLevel is the name of the level that the domains are of, empty if they are of several levels, or of none.
+func CommonLevel(domains []Domain) string {
+	common := ""
+	for _, d := range domains {
+		switch {
+		case d.Level == "":
+		case common == "":
+			common = d.name()
+		case common != d.name():
+			return ""
+		}
+	}
+	return common
 }

@@ -16,7 +16,7 @@ func TestGangsArePlannedByTheLevelsOfTheirProfile(t *testing.T) {
 	if n.Levels() != nil {
 		t.Error("gangs are planned by levels before a plugin gives any")
 	}
-	n.Follow(podview.NetworkLevels{{Labels: []string{"zone"}}})
+	n.Follow(podview.NetworkLevels{{"zone"}})
 	if NetworkOf(factory, "a").Levels() == nil {
 		t.Error("gangs are not planned by the levels that a plugin of the profile gave")
 	}

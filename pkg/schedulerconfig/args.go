@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins/costoptimized"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
 )
@@ -61,6 +62,19 @@ func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDolla
 		config.SetDefaultsCostOptimizedArgs(args)
 	}
 	return costoptimized.GivenPrices(args, of)
+}
+
+// NetworkLevels are those of NetworkTopology's args for a profile, or the default ones if no profile has any.
+func (c *Configuration) NetworkLevels(profile string) podview.NetworkLevels {
+	args, of := argsOf[*config.NetworkTopologyArgs](c, profile)
+	if of == "" {
+		args = &config.NetworkTopologyArgs{Levels: config.DefaultNetworkLevels()}
+	}
+	var levels podview.NetworkLevels
+	for _, l := range args.Levels {
+		levels = append(levels, l.Labels)
+	}
+	return levels
 }
 
 // CapacityRules are those by which a profile, or where it has no CostOptimized another, knows how nodes were bought.

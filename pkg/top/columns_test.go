@@ -18,7 +18,7 @@ func large() *overview.Cluster {
 	long := strings.Repeat("long-name-", 5)
 	for i := range 300 {
 		n := c.Nodes[i%3]
-		n.Name, n.Rack = fmt.Sprintf("%s%d", long, i), fmt.Sprintf("rack-%d", i/30)
+		n.Name, n.Domain = fmt.Sprintf("%s%d", long, i), rack(fmt.Sprintf("rack-%d", i/30))
 		c.Nodes = append(c.Nodes, n)
 		c.Jobs = append(c.Jobs, overview.Job{
 			Namespace: fmt.Sprintf("team-%d", i%40), Kind: "Job", Name: fmt.Sprintf("%s%d", long, i), State: overview.JobPending,
@@ -127,7 +127,7 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		{80, []string{"5"}, "Gang  On nodes  Needs  Members  GPUs  Waiting  Reason  (+2 columns)"},
 		{60, []string{"6"}, "Last seen  Object  Reason  Message …"},
 		{70, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Idle $/h  State …"},
-		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  Rack  State"},
+		{140, []string{"2"}, "Node  GPUs  Used  Stranded  Free cores  Pods  $/h  Idle $/h  Model  rack  State"},
 		{40, []string{"4"}, "#  Name  Reason …"},
 		// Columns that are not shown are not sorted by.
 		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason  (+2 columns)"},

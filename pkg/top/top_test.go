@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/test/harness/leak"
 )
@@ -40,12 +41,12 @@ func cluster() *overview.Cluster {
 			IdleMilliGPU: 4600, StrandedMilliGPU: 2000, UnavailableGPUs: 1, PendingPods: 4, PendingGangs: 1,
 			MicroDollarsPerHour: 9_000_000, IdleMicroDollarsPerHour: 4_000_000},
 		Nodes: []overview.Node{
-			{Name: "a100-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin,
+			{Name: "a100-1", Model: "A100", Domain: rack("r1"), State: overview.Ready, Sharing: overview.DevicePlugin,
 				GPUs: squares("AAFS"), AllocatedMilliGPU: 2000, StrandedMilliGPU: 1000, FreeCPUMilli: 4000, Pods: 2, Priced: true,
 				MicroDollarsPerHour: 9_000_000},
-			{Name: "a100-2", Model: "A100", Rack: "r1", State: overview.Cordoned, Sharing: overview.DevicePlugin,
+			{Name: "a100-2", Model: "A100", Domain: rack("r1"), State: overview.Cordoned, Sharing: overview.DevicePlugin,
 				GPUs: squares("UFFF"), FreeCPUMilli: 16000},
-			{Name: "t4-1", Model: "T4", Rack: "r2", State: overview.Ready, Sharing: overview.Shared, GPUs: squares("PH"),
+			{Name: "t4-1", Model: "T4", Domain: rack("r2"), State: overview.Ready, Sharing: overview.Shared, GPUs: squares("PH"),
 				AllocatedMilliGPU: 1400, Pods: 3},
 		},
 		Queue: []overview.Waiting{
@@ -67,7 +68,7 @@ func cluster() *overview.Cluster {
 			{
 				Namespace: "team", Kind: "Deployment", Name: "web", State: overview.JobRunning, Pods: 2, Scheduled: 2, Running: 2,
 				MilliGPU: 2000,
-				Nodes:    []string{"a", "b", "c"}, Racks: []string{"r1"}, AgeSeconds: 60,
+				Nodes:    []string{"a", "b", "c"}, Domains: []podview.Domain{rack("r1")}, AgeSeconds: 60,
 			},
 		},
 		Queues: []overview.Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 1, UsedGPUs: 2, QuotaGPUs: 8}},
@@ -77,6 +78,8 @@ func cluster() *overview.Cluster {
 	}
 }
 
+func rack(value string) podview.Domain { return podview.Domain{Level: "a/rack", Value: value} }
+
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -85,9 +88,9 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `left out: events: forbidden
- Name   Kind        State    Pods  GPUs  Where        Age  Queue          Reason
- train  Job         Pending   0/3    12  -             2h  q, position 1  needs 3 nodes, fits 2
- web    Deployment  Running   2/2     2  3 nodes, r1   1m  -
+ Name   Kind        State    Pods  GPUs  Where             Age  Queue          Reason
+ train  Job         Pending   0/3    12  -                  2h  q, position 1  needs 3 nodes, fits 2
+ web    Deployment  Running   2/2     2  3 nodes, rack=r1   1m  -
 
 Queues of Kueue
  Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed  Waiting
@@ -137,9 +140,9 @@ func TestOnce(t *testing.T) {
 left out: events: forbidden
 
 █ allocated  ▁▂▃▄▅▆▇ partly used  · free  × stranded  ! unavailable
-r1  A100  2 of 8 GPUs in 2 nodes
+rack=r1  A100  2 of 8 GPUs in 2 nodes
 ██·× !···
-r2  T4  1.4 of 2 GPUs in 1 node
+rack=r2  T4  1.4 of 2 GPUs in 1 node
 ▄▇
 
 Queue
@@ -179,7 +182,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 func TestAnEmptyClusterIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}).Cluster(time.Now()), 0); err != nil {
+	if err := Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {

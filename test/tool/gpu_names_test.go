@@ -137,7 +137,7 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates})
+	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels(""))
 	b.SetNode(namedNode("a", "Big", "8"))
 	pod := namedPod("p", "a", "3")
 	pod.Status.Phase = v1.PodRunning

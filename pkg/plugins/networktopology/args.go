@@ -47,7 +47,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	step("node", *args.SameNodeMicroseconds)
 	for _, l := range args.Levels {
-		s.levels = append(s.levels, podview.NetworkLevel{Labels: l.Labels})
+		s.levels = append(s.levels, l.Labels)
 		step(l.Name, l.Microseconds)
 	}
 	step("apart", args.Apart.Microseconds)

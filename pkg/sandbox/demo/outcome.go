@@ -13,10 +13,10 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/tables"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // Node is what decides about a node, as the scheduler sees it.
@@ -24,7 +24,7 @@ type Node struct {
 	Name     string                 `json:"name"`
 	Model    string                 `json:"model"`
 	GPUs     int                    `json:"gpus"`
-	Rack     string                 `json:"rack"`
+	Domain   podview.Domain         `json:"domain,omitzero"`
 	Capacity priceview.CapacityType `json:"capacityType"`
 	// Price of the node per hour.
 	Price price.MicroDollars `json:"microDollarsPerHour"`
@@ -86,11 +86,13 @@ func (d *watch) outcome() *Outcome {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := &Outcome{Nodes: map[string]*Node{}}
+	c := d.configuration
+	keys, rules, levels := c.GPUKeys(""), c.CapacityRules(""), c.NetworkLevels("")
 	for i := range d.nodes {
 		node := &d.nodes[i]
-		n := &Node{Name: node.Name, Rack: node.Labels[wellknown.RackLabel], Capacity: d.rules.TypeOf(node)}
+		n := &Node{Name: node.Name, Domain: levels.Narrowest(node), Capacity: rules.TypeOf(node)}
 		n.Price, _, _ = priceview.StatedPrice(node)
-		if g, _ := d.gpuKeys.ReadGPUNode(node); g != nil {
+		if g, _ := keys.ReadGPUNode(node); g != nil {
 			n.Model, n.GPUs = g.Model(), g.GPUs()
 		}
 		o.Nodes[n.Name] = n
@@ -103,7 +105,7 @@ func (d *watch) outcome() *Outcome {
 			continue
 		}
 		if pod.Spec.NodeName != "" {
-			o.Placements = append(o.Placements, d.placement(w, pod, o.Nodes))
+			o.Placements = append(o.Placements, d.placement(w, pod, o.Nodes, keys))
 			continue
 		}
 		if pending[w.name] == nil {
@@ -120,13 +122,13 @@ func (d *watch) outcome() *Outcome {
 	return o
 }
 
-func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node) Placement {
+func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node, keys gpuview.Keys) Placement {
 	p := Placement{
 		Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
 		Devices: gpuview.AssignedDevices(pod), BoundAt: d.boundAt[pod.Name],
 	}
 	// A request that cannot be read would have kept the pod pending.
-	if request, err := d.gpuKeys.PodGPURequest(pod); err == nil {
+	if request, err := keys.PodGPURequest(pod); err == nil {
 		p.GPUs, p.Milli = request.Count, request.Milli
 	}
 	if node := nodes[p.Node]; node != nil {
@@ -184,7 +186,7 @@ func (o *Outcome) WriteTable(out io.Writer) error {
 	screen := tables.ScreenOf(out)
 	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
 		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
-		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true},
+		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "domain", Extra: true},
 		tables.Column{Name: "why there"})
 	for _, row := range o.rows() {
 		placed.Row(row...)
@@ -218,7 +220,8 @@ func (o *Outcome) rows() [][]any {
 		p, all := left[0], len(left)
 		left = slices.DeleteFunc(left, func(other Placement) bool { return same(p, other) })
 		node := o.Nodes[p.Node]
-		rows = append(rows, []any{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Rack, o.why(p)})
+		rows = append(rows, []any{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Domain,
+			o.why(p)})
 	}
 	return rows
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/tables"
 )
 
 func TestTheOutcomeFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	o := &Outcome{
-		Nodes: map[string]*Node{"a100-3": {Name: "a100-3", Model: "NVIDIA-A100-SXM4-80GB", GPUs: 8, Rack: "rack-2",
-			Milli: 4000}},
+		Nodes: map[string]*Node{"a100-3": {Name: "a100-3", Model: "NVIDIA-A100-SXM4-80GB", GPUs: 8,
+			Domain: podview.Domain{Level: "rack", Value: "rack-2"}, Milli: 4000}},
 		Placements: []Placement{{Workload: "gang-training", Profile: "gpu-aware-scheduler", Node: "a100-3", GPUs: 4,
 			Milli: 1000}},
 		Pending: []Pending{{Workload: "gang-too-large", Pods: 12,

@@ -12,9 +12,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -52,9 +51,8 @@ func workloadOf(pod *corev1.Pod) (workload, bool) {
 
 // watch follows the pods and knows when each was first seen bound.
 type watch struct {
-	nodes   []corev1.Node
-	rules   priceview.CapacityRules
-	gpuKeys gpuview.Keys
+	nodes         []corev1.Node
+	configuration *schedulerconfig.Configuration
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod
@@ -73,7 +71,7 @@ func newWatch(ctx context.Context, client kubernetes.Interface) (*watch, error) 
 		return nil, err
 	}
 	d := &watch{
-		nodes: nodes.Items, rules: configuration.CapacityRules(""), gpuKeys: configuration.GPUKeys(""),
+		nodes: nodes.Items, configuration: configuration,
 		pods: map[string]*corev1.Pod{}, boundAt: map[string]time.Time{}, changed: time.Now(),
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(corev1.NamespaceDefault))
@@ -123,10 +121,8 @@ func (d *watch) settled(w workload) int {
 
 // pendingReason is what the scheduler says of a pod that it has not placed.
 func pendingReason(pod *corev1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return condition.Message
-		}
+	if _, c := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return c.Message
 	}
 	return ""
 }
