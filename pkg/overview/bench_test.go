@@ -11,11 +11,11 @@ func large(nodes int) *Book {
 	b := newBook()
 	for i := range nodes {
 		name := fmt.Sprint("node-", i)
-		b.SetNode(node(name, "nvidia.com/gpu=8"))
+		b.Set(node(name, "nvidia.com/gpu=8"))
 		for j := range 10 {
-			b.SetPod(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("cpu=%dm nvidia.com/gpu=%d", 500+j, j%2)))
+			b.Set(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("cpu=%dm nvidia.com/gpu=%d", 500+j, j%2)))
 		}
-		b.SetPod(pod(fmt.Sprint("waits-", i), "", fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", 1+i%50, 1+i%8),
+		b.Set(pod(fmt.Sprint("waits-", i), "", fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", 1+i%50, 1+i%8),
 			refused("no node fits")))
 	}
 	return b
@@ -34,7 +34,7 @@ func BenchmarkCluster(b *testing.B) {
 			changed := pod("node-7-3", "node-7", "cpu=1 nvidia.com/gpu=1")
 			book.Cluster(now)
 			for b.Loop() {
-				book.SetPod(changed)
+				book.Set(changed)
 				book.Cluster(now)
 			}
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(11*nodes), "bytes/pod")

@@ -9,7 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -35,8 +38,6 @@ type Pricing struct {
 // not be changed any more.
 type Book struct {
 	feed
-	*deviceBook
-	notes
 	pricing Pricing
 	// levels are those of the network, of which the narrowest that a node has is shown.
 	levels podview.NetworkLevels
@@ -44,9 +45,11 @@ type Book struct {
 
 // feed notes objects as informers tell of them.
 type feed struct {
+	mu sync.Mutex
 	objects
+	*deviceBook
+	notes
 	keys gpuview.Keys
-	mu   sync.Mutex
 	// suspended are Jobs that may have no pods.
 	suspended map[types.UID]*batchv1.Job
 	queues    kueue
@@ -56,7 +59,6 @@ type feed struct {
 
 // notes are what was said by events, and what cannot be read.
 type notes struct {
-	mu       sync.Mutex
 	warnings []Warning
 	leftOut  map[string]string
 }
@@ -104,26 +106,71 @@ func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *
 	return &Book{
 		feed: feed{keys: keys, trees: gangview.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
-		deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing,
-		levels: levels}
+				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}},
+			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
+		pricing: pricing, levels: levels}
 }
 
-// SetNode notes a node as it is now.
-func (f *feed) SetNode(node *v1.Node) {
+// Set notes an object as it is now.
+func (f *feed) Set(obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := f.nodeNamed(node.Name)
-	n.node, n.view = node, nil
+	switch o := obj.(type) {
+	case *v1.Node:
+		n := f.nodeNamed(o.Name)
+		n.node, n.view = o, nil
+	case *v1.Pod:
+		f.setPod(o)
+	case *schedulingv1alpha1.PodGroup:
+		f.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
+	case *batchv1.Job:
+		// One that runs is known from its pods; one that is suspended may have none.
+		delete(f.suspended, o.UID)
+		if ptr.Deref(o.Spec.Suspend, false) {
+			f.suspended[o.UID] = o
+		}
+	case *unstructured.Unstructured:
+		f.setOther(o)
+	case *resourcev1.ResourceSlice:
+		f.slices[o.Name], f.stale = o, true
+	case *resourcev1.ResourceClaim:
+		f.deleteClaim(o.UID)
+		if o.Status.Allocation != nil {
+			f.claims[o.UID], f.stale = o, true
+		}
+	case *v1.Event:
+		f.addWarning(warningOf(o))
+	}
 }
 
-// DeleteNode notes that the node is gone.
-func (f *feed) DeleteNode(name string) {
+// Delete notes that an object is gone.
+func (f *feed) Delete(obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n := f.nodes[name]; n != nil {
-		n.node, n.view = nil, nil
-		f.forgetNode(name)
+	switch o := obj.(type) {
+	case *v1.Node:
+		if n := f.nodes[o.Name]; n != nil {
+			n.node, n.view = nil, nil
+			f.forgetNode(o.Name)
+		}
+	case *v1.Pod:
+		f.removePod(o.UID)
+	case *schedulingv1alpha1.PodGroup:
+		id := gang.ID{Namespace: o.Namespace, Name: o.Name}
+		if g := f.gangs[id]; g != nil {
+			g.group = nil
+			f.forgetGang(id)
+		}
+	case *batchv1.Job:
+		delete(f.suspended, o.UID)
+	case *unstructured.Unstructured:
+		f.refile(o.GetNamespace(), f.trees.Delete(o))
+		f.queues.forget(o)
+	case *resourcev1.ResourceSlice:
+		delete(f.slices, o.Name)
+		f.stale = true
+	case *resourcev1.ResourceClaim:
+		f.deleteClaim(o.UID)
 	}
 }
 
@@ -141,13 +188,7 @@ func (o *objects) forgetNode(name string) {
 	}
 }
 
-// SetPod notes a pod as it is now. One that has ended is forgotten but for its gang.
-func (f *feed) SetPod(pod *v1.Pod) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.setPod(pod)
-}
-
+// setPod notes a pod as it is now. One that has ended is forgotten but for its gang.
 func (f *feed) setPod(pod *v1.Pod) {
 	f.removePod(pod.UID)
 	p := &podEntry{pod: pod}
@@ -195,13 +236,6 @@ func (f *feed) readRequest(p *podEntry) {
 	f.kinds[p.kind].pods++
 }
 
-// DeletePod notes that the pod is gone.
-func (f *feed) DeletePod(uid types.UID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.removePod(uid)
-}
-
 func (o *objects) removePod(uid types.UID) {
 	p := o.pods[uid]
 	if p == nil {
@@ -238,29 +272,9 @@ func (o *objects) forgetGang(id gang.ID) {
 	}
 }
 
-// SetPodGroup notes a PodGroup as it is now.
-func (f *feed) SetPodGroup(pg *schedulingv1alpha1.PodGroup) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.gangNamed(gang.ID{Namespace: pg.Namespace, Name: pg.Name}).group = pg
-}
-
-// DeletePodGroup notes that the PodGroup is gone.
-func (f *feed) DeletePodGroup(namespace, name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id := gang.ID{Namespace: namespace, Name: name}
-	if g := f.gangs[id]; g != nil {
-		g.group = nil
-		f.forgetGang(id)
-	}
-}
-
-// AddWarning notes an event. One about the same object with the same reason takes the place of the one before.
-func (n *notes) AddWarning(w Warning) {
+// addWarning notes an event. One about the same object with the same reason takes the place of the one before.
+func (n *notes) addWarning(w Warning) {
 	w.Object, w.Reason, w.Message = plainText(w.Object), plainText(w.Reason), plainText(w.Message)
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.warnings = slices.DeleteFunc(n.warnings, func(o Warning) bool {
 		return o.Namespace == w.Namespace && o.Object == w.Object && o.Reason == w.Reason
 	})
@@ -270,20 +284,18 @@ func (n *notes) AddWarning(w Warning) {
 }
 
 // LeaveOut says why a kind cannot be read, or with an empty reason that it can be.
-func (n *notes) LeaveOut(kind, reason string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (f *feed) LeaveOut(kind, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if reason == "" {
-		delete(n.leftOut, kind)
+		delete(f.leftOut, kind)
 	} else {
-		n.leftOut[kind] = reason
+		f.leftOut[kind] = reason
 	}
 }
 
 // leftOutNow are the kinds that cannot be read, each with the reason.
 func (n *notes) leftOutNow() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	list := []string{}
 	for _, kind := range slices.Sorted(maps.Keys(n.leftOut)) {
 		list = append(list, kind+": "+n.leftOut[kind])
@@ -291,19 +303,12 @@ func (n *notes) leftOutNow() []string {
 	return list
 }
 
-// warned are the warnings, the latest first.
-func (n *notes) warned() []Warning {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return append([]Warning{}, n.warnings...)
-}
-
 // Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
 func (b *Book) Cluster(now time.Time) *Cluster {
-	b.feed.mu.Lock()
-	defer b.feed.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
-		Namespaces: []Namespace{}, Warnings: b.warned(), LeftOut: b.leftOutNow()}
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
 	for name := range b.Count() {
 		if n := b.nodes[name]; n != nil {
 			n.view = nil

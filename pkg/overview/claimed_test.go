@@ -33,9 +33,9 @@ status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, p
 		want map[string]string
 	}{
 		{"nothing is claimed", func() {}, map[string]string{"a": "FF"}},
-		{"a device is claimed", func() { b.SetClaim(claim) }, map[string]string{"a": "FA"}},
-		{"the claim is gone", func() { b.DeleteClaim("c") }, map[string]string{"a": "FF"}},
-		{"the slice is gone", func() { b.DeleteSlice("a-gpus") }, map[string]string{}},
+		{"a device is claimed", func() { b.Set(claim) }, map[string]string{"a": "FA"}},
+		{"the claim is gone", func() { b.Delete(claim) }, map[string]string{"a": "FF"}},
+		{"the slice is gone", func() { b.Delete(slice) }, map[string]string{}},
 	} {
 		step.do()
 		c := b.Cluster(now)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,15 +14,14 @@ import (
 	"berth.dev/berth/pkg/claimview"
 )
 
-// deviceBook holds ResourceSlices and ResourceClaims, which informers may tell of from any goroutine. It counts them
-// only when they have changed and the overview is read: a large cluster changes claims many times a second. Devices and
-// Allocated are those of the last Count, and of the caller who counts.
+// deviceBook holds ResourceSlices, and ResourceClaims with an allocation. It counts them only when they have changed
+// and the overview is read: a large cluster changes claims many times a second. Devices and Allocated are those of the
+// last Count.
 type deviceBook struct {
 	Devices *claimview.Slices
 	// Allocated is what claims hold of them.
 	Allocated *structured.AllocatedState
 
-	mu     sync.Mutex
 	slices map[string]*resourcev1.ResourceSlice
 	claims map[types.UID]*resourcev1.ResourceClaim
 	stale  bool // they have changed since they were counted
@@ -34,39 +32,7 @@ func newDeviceBook(drivers []string) *deviceBook {
 		claims: map[types.UID]*resourcev1.ResourceClaim{}}
 }
 
-// SetSlice notes a ResourceSlice as it is now.
-func (b *deviceBook) SetSlice(s *resourcev1.ResourceSlice) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.slices[s.Name], b.stale = s, true
-}
-
-// DeleteSlice notes that the ResourceSlice is gone.
-func (b *deviceBook) DeleteSlice(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.slices, name)
-	b.stale = true
-}
-
-// SetClaim notes a ResourceClaim as it is now.
-func (b *deviceBook) SetClaim(claim *resourcev1.ResourceClaim) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.claims[claim.UID] != nil || claim.Status.Allocation != nil {
-		b.stale = true
-	}
-	if claim.Status.Allocation == nil {
-		delete(b.claims, claim.UID)
-		return
-	}
-	b.claims[claim.UID] = claim
-}
-
-// DeleteClaim notes that the ResourceClaim is gone.
-func (b *deviceBook) DeleteClaim(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *deviceBook) deleteClaim(uid types.UID) {
 	if b.claims[uid] != nil {
 		delete(b.claims, uid)
 		b.stale = true
@@ -75,8 +41,6 @@ func (b *deviceBook) DeleteClaim(uid types.UID) {
 
 // Count reads what has changed, and returns the nodes with such devices.
 func (b *deviceBook) Count() sets.Set[string] {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if !b.stale {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,24 +73,6 @@ type jobEntry struct {
 	nodes map[string]bool
 	gated int
 	pod   string // the first that waits, in the order of names
-}
-
-// SetJob notes a Job as it is now. One that runs is known from its pods; one that is suspended may have none.
-func (f *feed) SetJob(job *batchv1.Job) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		f.suspended[job.UID] = job
-	} else {
-		delete(f.suspended, job.UID)
-	}
-}
-
-// DeleteJob notes that the Job is gone.
-func (f *feed) DeleteJob(job *batchv1.Job) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.suspended, job.UID)
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.
@@ -278,8 +259,8 @@ type JobList struct {
 
 // JobList is what the book knows of workloads at this moment.
 func (b *Book) JobList(now time.Time) *JobList {
-	b.feed.mu.Lock()
-	defer b.feed.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	c := &Cluster{LeftOut: b.leftOutNow()}
 	b.addJobs(c, now)
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}

@@ -164,7 +164,7 @@ func TestQueuesOfKueue(t *testing.T) {
 	}
 	// Nor is what was deleted.
 	set(b, local)
-	b.DeleteOther(cluster)
+	b.Delete(cluster)
 	want[0].QuotaGPUs, want[0].BorrowedGPUs = -1, -1
 	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
 		t.Errorf("queues after the ClusterQueue was deleted (-want +got):\n%s", diff)

@@ -110,11 +110,9 @@ func newKueue() kueue {
 	}
 }
 
-// SetOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now. What cannot be read is taken
+// setOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now. What cannot be read is taken
 // for gone.
-func (f *feed) SetOther(object *unstructured.Unstructured) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *feed) setOther(object *unstructured.Unstructured) {
 	f.refile(object.GetNamespace(), f.trees.Set(object))
 	f.queues.forget(object)
 	var err error
@@ -135,14 +133,6 @@ func (f *feed) SetOther(object *unstructured.Unstructured) {
 			f.queues.clusterQueues[q.Name] = q
 		}
 	}
-}
-
-// DeleteOther notes that the object is gone.
-func (f *feed) DeleteOther(object *unstructured.Unstructured) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.refile(object.GetNamespace(), f.trees.Delete(object))
-	f.queues.forget(object)
 }
 
 // refile has the pods of native PodGroups be in the gangs that they are in now.

@@ -9,12 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -48,26 +45,11 @@ func newBook(objects ...any) *Book {
 }
 
 func set(b *Book, object any) {
-	switch o := object.(type) {
-	case *v1.Node:
-		b.SetNode(o)
-	case *v1.Pod:
-		b.SetPod(o)
-	case *schedulingv1alpha1.PodGroup:
-		b.SetPodGroup(o)
-	case *resourcev1.ResourceSlice:
-		b.SetSlice(o)
-	case *resourcev1.ResourceClaim:
-		b.SetClaim(o)
-	case *batchv1.Job:
-		b.SetJob(o)
-	case *unstructured.Unstructured:
-		b.SetOther(o)
-	case Warning:
-		b.AddWarning(o)
-	default:
-		panic(fmt.Sprintf("a book knows no %T", object))
+	if w, ok := object.(Warning); ok {
+		b.addWarning(w)
+		return
 	}
+	b.Set(object)
 }
 
 func amounts(text string) v1.ResourceList {
@@ -257,7 +239,7 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 		t.Errorf("gangs (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
-		b.SetPod(pod(name, "a", "cpu=1 nvidia.com/gpu=4", inGang("train")))
+		b.Set(pod(name, "a", "cpu=1 nvidia.com/gpu=4", inGang("train")))
 	}
 	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].
 		WaitSeconds, gangs[0].Reason, gangs[0].Reserved = 3, 3, 3, 12000, 1, true, 0, "", ""
@@ -265,18 +247,18 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 		t.Errorf("gangs that have started (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
-		b.SetPod(pod(name, "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
+		b.Set(pod(name, "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	}
 	// Members that come after the minimum has succeeded wait, whatever the PodGroup says.
-	b.SetPod(pod("train-12", "", "cpu=1", inGang("train")))
+	b.Set(pod("train-12", "", "cpu=1", inGang("train")))
 	if got := b.Cluster(now); got.Totals.PendingGangs != 1 || len(got.Gangs) != 1 || got.Gangs[0].Started {
 		t.Errorf("%d gangs pending, want 1: %+v", got.Totals.PendingGangs, got.Gangs)
 	}
-	b.SetPod(pod("train-12", "a", "cpu=1", inGang("train")))
+	b.Set(pod("train-12", "a", "cpu=1", inGang("train")))
 	if got := b.Cluster(now); got.Totals.PendingGangs != 0 || len(got.Gangs) != 1 || !got.Gangs[0].Started {
 		t.Errorf("%d gangs pending, want none: %+v", got.Totals.PendingGangs, got.Gangs)
 	}
-	b.SetPod(pod("train-12", "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
+	b.Set(pod("train-12", "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	if got := b.Cluster(now).Gangs; len(got) != 0 {
 		t.Errorf("a gang that has ended is shown: %+v", got)
 	}
@@ -286,12 +268,12 @@ func TestWarningsAreCountedOnceAndBounded(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	for i := range 3 * mostWarnings {
-		b.AddWarning(Warning{Time: now.Add(time.Duration(i) * time.Second), Object: fmt.Sprint("Pod/p-", i),
+		b.addWarning(Warning{Time: now.Add(time.Duration(i) * time.Second), Object: fmt.Sprint("Pod/p-", i),
 			Reason: "FailedScheduling", Message: "m", Count: 1})
 	}
 	last := Warning{Time: now.Add(time.Hour), Object: fmt.Sprint("Pod/p-", 3*mostWarnings-1), Reason: "FailedScheduling",
 		Message: "again\x1b[2J", Count: 2}
-	b.AddWarning(last)
+	b.addWarning(last)
 	got := b.Cluster(now).Warnings
 	last.Message = "again [2J"
 	if len(got) != mostWarnings || got[0] != last || got[1].Object != fmt.Sprint("Pod/p-", 3*mostWarnings-2) {
@@ -310,10 +292,10 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 			switch n := name.Draw(t, "name"); rapid.IntRange(0, 5).Draw(t, "event") {
 			case 0:
 				nodes[n] = node(n, fmt.Sprintf("nvidia.com/gpu=%d", rapid.IntRange(0, 4).Draw(t, "gpus")))
-				b.SetNode(nodes[n])
+				b.Set(nodes[n])
 			case 1:
 				delete(nodes, n)
-				b.DeleteNode(n)
+				b.Delete(node(n, ""))
 			case 2:
 				p := pod(n, rapid.SampledFrom([]string{"", "a", "b", "gone"}).Draw(t, "node"),
 					fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", rapid.IntRange(1, 16).Draw(t, "cpu"),
@@ -323,17 +305,17 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 				}
 				p.Status.Phase = rapid.SampledFrom([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded}).Draw(t, "phase")
 				pods[n] = p
-				b.SetPod(p)
+				b.Set(p)
 			case 3:
 				delete(pods, n)
-				b.DeletePod(types.UID(n))
+				b.Delete(pod(n, "", ""))
 			case 4:
 				groups[n] = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: n},
 					Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 2}}
-				b.SetPodGroup(groups[n])
+				b.Set(groups[n])
 			case 5:
 				delete(groups, n)
-				b.DeletePodGroup("team", n)
+				b.Delete(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: n}})
 			}
 			if rapid.Bool().Draw(t, "look") {
 				b.Cluster(now)

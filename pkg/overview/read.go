@@ -77,12 +77,10 @@ type kind struct {
 	// onWorkloads is set if the kind tells of workloads, and not of nodes alone.
 	onWorkloads bool
 	transform   cache.TransformFunc
-	set         func(obj any)
-	gone        func(obj any)
 }
 
 // readKinds are all that the server has, in a namespace or in all with "". What others refer to comes first.
-func (b *Book) readKinds(config *rest.Config, client kubernetes.Interface, namespace string) ([]kind, error) {
+func readKinds(config *rest.Config, client kubernetes.Interface, namespace string) ([]kind, error) {
 	groups, err := informers.NewCustomClient(config, podGroups)
 	if err != nil {
 		return nil, err
@@ -106,8 +104,6 @@ func (b *Book) readKinds(config *rest.Config, client kubernetes.Interface, names
 				},
 				WatchFuncWithContext: client.Watch,
 			},
-			set:  func(obj any) { b.SetOther(obj.(*unstructured.Unstructured)) },
-			gone: func(obj any) { b.DeleteOther(obj.(*unstructured.Unstructured)) },
 		})
 	}
 	list := func(client cache.Getter, resource, namespace string) *cache.ListWatch {
@@ -115,34 +111,19 @@ func (b *Book) readKinds(config *rest.Config, client kubernetes.Interface, names
 	}
 	core, devices := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
 	return append(kinds, []kind{
-		{name: "nodes", object: &v1.Node{}, source: list(core, "nodes", ""), onWorkloads: true, transform: trimNode,
-			set:  func(obj any) { b.SetNode(obj.(*v1.Node)) },
-			gone: func(obj any) { b.DeleteNode(obj.(*v1.Node).Name) }},
-		{name: "pods", object: &v1.Pod{}, source: list(core, "pods", namespace), onWorkloads: true, transform: trimPod,
-			set:  func(obj any) { b.SetPod(obj.(*v1.Pod)) },
-			gone: func(obj any) { b.DeletePod(obj.(*v1.Pod).UID) }},
+		{name: "nodes", object: &v1.Node{}, source: list(core, "nodes", ""), onWorkloads: true, transform: trimNode},
+		{name: "pods", object: &v1.Pod{}, source: list(core, "pods", namespace), onWorkloads: true, transform: trimPod},
 		{name: "podgroups", object: &schedulingv1alpha1.PodGroup{}, source: list(groups, "podgroups", namespace),
-			onWorkloads: true, transform: trim,
-			set: func(obj any) { b.SetPodGroup(obj.(*schedulingv1alpha1.PodGroup)) },
-			gone: func(obj any) {
-				b.DeletePodGroup(obj.(*schedulingv1alpha1.PodGroup).Namespace, obj.(*schedulingv1alpha1.PodGroup).Name)
-			}},
+			onWorkloads: true, transform: trim},
 		{name: "jobs", object: &batchv1.Job{}, source: list(client.BatchV1().RESTClient(), "jobs", namespace),
-			onWorkloads: true, transform: trim,
-			set:  func(obj any) { b.SetJob(obj.(*batchv1.Job)) },
-			gone: func(obj any) { b.DeleteJob(obj.(*batchv1.Job)) }},
+			onWorkloads: true, transform: trim},
 		{name: "resourceslices", object: &resourcev1.ResourceSlice{}, source: list(devices, "resourceslices", ""),
-			transform: trim,
-			set:       func(obj any) { b.SetSlice(obj.(*resourcev1.ResourceSlice)) },
-			gone:      func(obj any) { b.DeleteSlice(obj.(*resourcev1.ResourceSlice).Name) }},
+			transform: trim},
 		{name: "resourceclaims", object: &resourcev1.ResourceClaim{}, source: list(devices, "resourceclaims", namespace),
-			transform: trim,
-			set:       func(obj any) { b.SetClaim(obj.(*resourcev1.ResourceClaim)) },
-			gone:      func(obj any) { b.DeleteClaim(obj.(*resourcev1.ResourceClaim).UID) }},
+			transform: trim},
 		{name: "events", object: &v1.Event{}, transform: trimEvent,
 			source: cache.NewListWatchFromClient(core, "events", namespace,
-				fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
-			set: func(obj any) { b.AddWarning(warningOf(obj.(*v1.Event))) }, gone: func(any) {}},
+				fields.OneTermEqualSelector("type", v1.EventTypeWarning))},
 	}...), nil
 }
 
@@ -176,7 +157,7 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 	if err != nil {
 		return fmt.Errorf("making the API client: %w", err)
 	}
-	kinds, err := b.readKinds(config, client, namespace)
+	kinds, err := readKinds(config, client, namespace)
 	if err != nil {
 		return err
 	}
@@ -186,7 +167,7 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 			continue
 		}
 		err := pager.New(k.source.ListWithContext).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-			k.set(obj)
+			b.Set(obj)
 			return nil
 		})
 		if _, err := b.skipped(k.name, k.name == "pods", err); err != nil {

@@ -61,7 +61,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 		informer cache.Controller
 	}
 	var readers []reader
-	kinds, err := w.readKinds(w.config, w.client, metav1.NamespaceAll)
+	kinds, err := readKinds(w.config, w.client, metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 			continue
 		}
 		store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(k), Transform: k.transform,
+			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(), Transform: k.transform,
 		})
 		go informer.RunWithContext(ctx)
 		readers = append(readers, reader{k.name, store, informer})
@@ -92,9 +92,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-func (w *Watcher) handler(k *kind) cache.ResourceEventHandler {
+func (w *Watcher) handler() cache.ResourceEventHandler {
 	set := func(obj any) {
-		k.set(obj)
+		w.Set(obj)
 		w.poke()
 	}
 	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, obj any) { set(obj) },
@@ -102,7 +102,7 @@ func (w *Watcher) handler(k *kind) cache.ResourceEventHandler {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			k.gone(obj)
+			w.Delete(obj)
 			w.poke()
 		}}
 }

@@ -183,8 +183,8 @@ type PodOn struct {
 
 // PodsOn returns the pods on a node, those with the most GPUs first.
 func (b *Book) PodsOn(node string, now time.Time) []PodOn {
-	b.feed.mu.Lock()
-	defer b.feed.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	list := []PodOn{}
 	n := b.nodes[node]
 	if n == nil {

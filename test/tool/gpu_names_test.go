@@ -138,10 +138,10 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels(""))
-	b.SetNode(namedNode("a", "Big", "8"))
+	b.Set(namedNode("a", "Big", "8"))
 	pod := namedPod("p", "a", "3")
 	pod.Status.Phase = v1.PodRunning
-	b.SetPod(pod)
+	b.Set(pod)
 	if got := b.Cluster(time.Now()).Totals; got.GPUs != 8 || got.AllocatedMilliGPU != 3000 ||
 		got.MicroDollarsPerHour != 40_000_000 {
 		t.Errorf("totals: %+v", got)
