@@ -26,8 +26,8 @@ const (
 
 // group is a domain or a model on the map.
 type group struct {
-	// Label is the title without the maker of the GPUs and what the heading of the map says, so that the model is seen
-	// where there is little space. Said is how full it is, Short the same as figures.
+	// Label is the title without the level of the domain and the maker of the GPUs, so that the model is seen where there
+	// is little space. Said is how full it is, Short the same as figures.
 	Title, Label, Said, Short string
 	Nodes                     []onMap
 }
@@ -175,17 +175,17 @@ func said(n *overview.Node) string {
 	return words
 }
 
-// labelOf shortens the title of a group on a map that is divided by a level.
-func labelOf(title, level string) string {
-	return strings.TrimPrefix(strings.Replace(title, "NVIDIA-", "", 1), level+"=")
+// labelOf shortens the title of a group.
+func labelOf(g *overview.Group) string {
+	return strings.Replace(strings.TrimPrefix(g.Title, overview.LevelOf(g.Nodes)+"="), "NVIDIA-", "", 1)
 }
 
 // groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are
 // allocated.
-func groups(nodes []overview.Node, level string, each bool, colors palette) []group {
+func groups(nodes []overview.Node, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Label: labelOf(g.Title, level), Said: g.Words(),
+		made := group{Title: g.Title, Label: labelOf(&g), Said: g.Words(),
 			Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]

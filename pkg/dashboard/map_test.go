@@ -59,24 +59,21 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 
 func TestTheHeadingOfTheMapIsTrueOfEachNode(t *testing.T) {
 	t.Parallel()
-	for heading, domains := range map[string][2]podview.Domain{
-		"GPUs by zone and model<": {{Level: "a/zone", Value: "z1"}, {Level: "a/zone", Value: "z2"}},
-		"GPUs by model<":          {{Level: "a/zone", Value: "z1"}, {Level: "a/rack", Value: "r1"}},
-		">GPUs by model<":         {},
+	rackOf, zoneOf := rack("1"), podview.Domain{Level: "a/zone", Value: "1"}
+	for name, tc := range map[string]struct {
+		domains        [2]podview.Domain
+		heading, label string
+	}{
+		"one level":  {[2]podview.Domain{zoneOf, zoneOf}, "GPUs by zone and model", "<span>1  T4</span>"},
+		"two levels": {[2]podview.Domain{rackOf, zoneOf}, "GPUs by domain and model", "<span>1  T4</span>"},
+		"none":       {[2]podview.Domain{}, "GPUs by domain and model", "<span>T4</span>"},
 	} {
 		c := cluster()
-		c.Nodes[0].Domain, c.Nodes[1].Domain = domains[0], domains[1]
+		c.Nodes[0].Domain, c.Nodes[1].Domain = tc.domains[0], tc.domains[1]
 		server := New(Source{Cluster: func() *overview.Cluster { return c }})
 		parts, err := redrawn(map[string]string{}, server.view(url.Values{}))
-		if err != nil || !strings.Contains(parts["legend"], heading) {
-			t.Errorf("%v: no heading %q (%v) in %s", domains, heading, err, parts["legend"])
-		}
-		label := strings.TrimSpace(domains[1].Value + "  T4")
-		if heading == "GPUs by model<" {
-			label = "rack=r1  T4"
-		}
-		if !strings.Contains(parts["map"], "<span>"+label+"</span>") {
-			t.Errorf("%v: no label %q in %s", domains, label, parts["map"])
+		if err != nil || !strings.Contains(parts["legend"], tc.heading) || !strings.Contains(parts["map"], tc.label) {
+			t.Errorf("%s: no %q or no %q (%v) in %s%s", name, tc.heading, tc.label, err, parts["legend"], parts["map"])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	_ "embed" // for the templates
 	"fmt"
 	"html/template"
@@ -36,7 +37,7 @@ type view struct {
 	LeftOut []string
 	Plots   []plot
 	Legend  []colored
-	// Level is the level of the network by which the map is divided, empty if nodes have none or different ones.
+	// Level is the one by whose domains the map is divided, if that is one for all nodes.
 	Level  string
 	Groups []group
 	Jobs, Queue, Gangs, Namespaces,
@@ -83,8 +84,8 @@ func (s *Server) view(query url.Values) *view {
 	}
 	colors, legend := newPalette(c.Nodes)
 	v.Legend = legend
-	v.Level = overview.LevelOf(nodes)
-	v.Groups = groups(nodes, v.Level, c.Totals.GPUs <= mostSquares, colors)
+	v.Level = cmp.Or(overview.LevelOf(nodes), "domain")
+	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
 	v.Query = template.URL(url.Values{"filter": {v.Filter}}.Encode()) //nolint:gosec // it is encoded
 	none := func(what string) string {
 		if v.Filter != "" {

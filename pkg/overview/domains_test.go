@@ -27,7 +27,7 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 		cells, titles []string
 		where         string
 	}{
-		"none": {[]string{"", ""}, "domain", []string{"", ""}, []string{"Tesla-T4"}, "n1, n2"},
+		"none": {[]string{"", ""}, "Domain", []string{"", ""}, []string{"Tesla-T4"}, "n1, n2"},
 		"EKS": {[]string{v1.LabelTopologyZone + "=a " + layer3 + "=nn-1 " + layer1 + "=nn-0", layer3 + "=nn-2"},
 			"network-node-layer-3", []string{"nn-1", "nn-2"},
 			[]string{"network-node-layer-3=nn-1  Tesla-T4", "network-node-layer-3=nn-2  Tesla-T4"},
@@ -38,11 +38,11 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 			[]string{"zone=a  Tesla-T4", "zone=b  Tesla-T4"}, "n1, n2, 2 zone domains"},
 		"a node without any among racks": {[]string{wellknown.RackLabel + "=r1", ""}, "rack", []string{"", "r1"},
 			[]string{"Tesla-T4", "rack=r1  Tesla-T4"}, "n1, n2, rack=r1"},
-		"several clouds": {[]string{layer3 + "=nn-1", subblock + "=s", wellknown.RackLabel + "=r1"}, "domain",
+		"several clouds": {[]string{layer3 + "=nn-1", subblock + "=s", wellknown.RackLabel + "=r1"}, "Domain",
 			[]string{"gce-topology-subblock=s", "network-node-layer-3=nn-1", "rack=r1"},
 			[]string{"gce-topology-subblock=s  Tesla-T4", "network-node-layer-3=nn-1  Tesla-T4", "rack=r1  Tesla-T4"},
 			"3 nodes, 3 domains"},
-		"the host name is the node": {[]string{v1.LabelHostname + "=n1"}, "domain", []string{""}, []string{"Tesla-T4"}, "n1"},
+		"the host name is the node": {[]string{v1.LabelHostname + "=n1"}, "Domain", []string{""}, []string{"Tesla-T4"}, "n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -130,7 +130,7 @@ func NodeRows(nodes []Node) List {
 	return listOf([]tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true},
 		{Name: "Stranded", Number: true}, {Name: "Free cores", Number: true}, {Name: "Pods", Number: true, Extra: true},
 		{Name: "$/h", Number: true, Extra: true}, {Name: "Idle $/h", Number: true}, {Name: "Model", Extra: true},
-		{Name: cmp.Or(level, "domain"), Extra: true}, {Name: "State"}}, nodes, func(n *Node) Row {
+		{Name: cmp.Or(level, "Domain"), Extra: true}, {Name: "State"}}, nodes, func(n *Node) Row {
 		var cost, idle any = "-", "-"
 		if n.Priced {
 			cost, idle = dollars(n.MicroDollarsPerHour), dollars(n.IdleMicroDollarsPerHour)
