@@ -111,7 +111,7 @@ func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *
 		pricing: pricing, levels: levels}
 }
 
-// Set notes an object as it is now.
+// Set notes an object as it is now, of one of the kinds that a Watcher reads.
 func (f *feed) Set(obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -37,7 +37,7 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 		"zones": {[]string{v1.LabelTopologyZone + "=b", v1.LabelTopologyZone + "=a"}, "zone", []string{"a", "b"},
 			[]string{"zone=a  Tesla-T4", "zone=b  Tesla-T4"}, "n1, n2, 2 zone domains"},
 		"a node without any among racks": {[]string{wellknown.RackLabel + "=r1", ""}, "rack", []string{"", "r1"},
-			[]string{"Tesla-T4", "rack=r1  Tesla-T4"}, "n1, n2, rack=r1"},
+			[]string{"Tesla-T4", "rack=r1  Tesla-T4"}, "n1, n2"},
 		"several clouds": {[]string{layer3 + "=nn-1", subblock + "=s", wellknown.RackLabel + "=r1"}, "Domain",
 			[]string{"gce-topology-subblock=s", "network-node-layer-3=nn-1", "rack=r1"},
 			[]string{"gce-topology-subblock=s  Tesla-T4", "network-node-layer-3=nn-1  Tesla-T4", "rack=r1  Tesla-T4"},

@@ -48,9 +48,10 @@ type Job struct {
 	// MilliGPU is what all pods ask for, ScheduledMilliGPU what those with a node have.
 	MilliGPU          int64 `json:"milliGPU"`
 	ScheduledMilliGPU int64 `json:"scheduledMilliGPU"`
-	// Nodes on which its pods are, in order, and their domains as far as these are known.
-	Nodes   []string         `json:"nodes"`
-	Domains []podview.Domain `json:"domains"`
+	// Nodes on which its pods are, in order, and the domains of those that are in one that is known.
+	Nodes              []string         `json:"nodes"`
+	Domains            []podview.Domain `json:"domains"`
+	NodesWithoutDomain int              `json:"nodesWithoutDomain"`
 	// AgeSeconds is since the oldest of the pods exists, or the controller if it has none.
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
@@ -219,10 +220,14 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	}
 	j.Nodes, j.Domains = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []podview.Domain{}
 	for _, name := range j.Nodes {
+		var d podview.Domain
 		if n := b.nodes[name]; n != nil && n.node != nil {
-			if d := b.levels.Narrowest(n.node); d.Level != "" {
-				j.Domains = append(j.Domains, d)
-			}
+			d = b.levels.Narrowest(n.node)
+		}
+		if d.Level == "" {
+			j.NodesWithoutDomain++
+		} else {
+			j.Domains = append(j.Domains, d)
 		}
 	}
 	slices.SortFunc(j.Domains, podview.Domain.Compare)
@@ -266,8 +271,8 @@ func (b *Book) JobList(now time.Time) *JobList {
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 
-// Where says on which nodes the workload is: their names while they are few, else how many, and the domain if all are
-// in one.
+// Where says on which nodes the workload is: their names while they are few, else how many, and in which domain or how
+// many of them, if that is known of all.
 func (j *Job) Where() string {
 	var where string
 	switch n := len(j.Nodes); {
@@ -279,6 +284,7 @@ func (j *Job) Where() string {
 		where = fmt.Sprintf("%d nodes", n)
 	}
 	switch n := len(j.Domains); {
+	case j.NodesWithoutDomain > 0:
 	case n == 1:
 		where += ", " + j.Domains[0].String()
 	case n > 1:
