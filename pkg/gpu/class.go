@@ -5,8 +5,8 @@ import "encoding/binary"
 // AppendClass appends to the key all that the inventory says: two inventories with equal keys are equal to any request.
 func (inv *Inventory) AppendClass(key []byte) []byte {
 	key = append(key, byte(inv.Mode),
-		bit(inv.SharedResource)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2|bit(inv.InUse)<<3|
-			bit(inv.Agent)<<4|bit(inv.HoldsWhole)<<5|bit(inv.HoldsShares)<<6|bit(inv.Registered)<<7, bit(inv.Unlisted))
+		bit(inv.Unlisted)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2|bit(inv.InUse)<<3|
+			bit(inv.Agent)<<4|bit(inv.HoldsWhole)<<5|bit(inv.HoldsShares)<<6|bit(inv.Registered)<<7)
 	for _, s := range [...]string{inv.Resource, inv.Model, inv.Leaving} {
 		key = append(append(key, s...), 0)
 	}
@@ -40,7 +40,8 @@ func (inv *Inventory) AppendPrices(key []byte) []byte {
 	key = binary.AppendVarint(binary.AppendVarint(key, int64(inv.MemMiB)), int64(inv.Replicas))
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
-		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.TakenMilli()))
+		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.Replicas))
+		key = binary.AppendVarint(key, int64(s.TakenMilli(max(1, s.Replicas))))
 	}
 	for i := range inv.Devices {
 		if inv.unlike() {

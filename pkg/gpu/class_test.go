@@ -9,7 +9,7 @@ func TestInventoriesThatDifferHaveDifferentKeys(t *testing.T) {
 		"as it is":         func(*Inventory) {},
 		"mode":             func(inv *Inventory) { inv.Mode = ModeShared },
 		"resource":         func(inv *Inventory) { inv.Resource = "amd.com/gpu" },
-		"shared resource":  func(inv *Inventory) { inv.SharedResource = true },
+		"unlisted":         func(inv *Inventory) { inv.Unlisted = true },
 		"model":            func(inv *Inventory) { inv.Model = "H100" },
 		"generation":       func(inv *Inventory) { inv.Generation = 90 },
 		"memory":           func(inv *Inventory) { inv.MemMiB++ },

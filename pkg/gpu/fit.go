@@ -116,10 +116,7 @@ func (r Reason) Kind() string {
 	case NotWhole:
 		return "node(s) with slices of GPUs (exclusive ones were asked for)"
 	case Replicas:
-		if r.Detail != "" {
-			return "node(s) with slices of GPUs"
-		}
-		return "node(s) with time-sliced GPUs"
+		return r.parts() + " (several only with " + sharedAnnotation + ")"
 	case SlicesTaken:
 		return "node(s) with too few free " + r.Detail
 	case Unhealthy:
@@ -161,12 +158,23 @@ func (r Reason) String() string {
 	case NotLinked:
 		return "node(s) without " + need + " NVLink-connected free GPUs"
 	case Replicas:
-		return r.Kind() + " (need " + need + " physical GPUs)"
+		return r.parts() + " (need " + need + " physical GPUs, or " + sharedAnnotation + ")"
 	case SmallNode:
 		return r.Kind() + " (need " + need + " milli-cores)"
 	default:
 		return r.Kind()
 	}
+}
+
+// sharedAnnotation is what a pod says that takes parts of GPUs for several GPUs.
+const sharedAnnotation = "annotation berth.dev/gpu-sharing: shared"
+
+// parts words of what kind the parts of GPUs are that would have to stand in for GPUs.
+func (r Reason) parts() string {
+	if r.Detail != "" {
+		return "node(s) with slices of GPUs"
+	}
+	return "node(s) with time-sliced GPUs"
 }
 
 // Fit reports whether the node can serve the request now, and if not, the first cause. Causes that no eviction can
@@ -241,8 +249,6 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: NoSliceAgent}
 	case sliced && r.Sharing == SharingExclusive:
 		return Reason{Cause: NotWhole}
-	case sliced && r.Count > 1 && (r.Sharing != SharingAllowed || r.Interconnect == InterconnectRequired):
-		return Reason{Cause: Replicas, Need: r.Count, Detail: r.Resource}
 	case !sliced && r.Count > 0 && len(inv.Devices) == 0 && inv.Mode != ModeDRA,
 		r.Count > 0 && r.Resource != "" && r.Resource != inv.Resource && inv.Mode != ModeDRA:
 		return Reason{Cause: NoGPU, Detail: r.Resource}
@@ -253,14 +259,16 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
 		r.Sharing == SharingExclusive && inv.TimeSliced():
 		return Reason{Cause: NotExclusive}
-	case inv.TimeSliced() && !inv.SharedResource && r.Count > 1 && r.Sharing != SharingAllowed:
-		return Reason{Cause: Replicas, Need: r.Count}
 	case !r.AcceptsModel(inv.Model):
 		return Reason{Cause: WrongModel, Detail: inv.Model}
 	case r.MinMemMiB > 0 && inv.memoryFor(r) < r.MinMemMiB:
 		return Reason{Cause: GPUMemory, Need: r.MinMemMiB, Have: inv.memoryFor(r)}
-	case r.Count == 0 || sliced || inv.TimeSliced():
+	case r.Count == 0:
 		return Reason{}
+	case sliced:
+		return fitParts(r, inv.slice(r.Resource).Total, r.Resource)
+	case inv.TimeSliced():
+		return fitParts(r, inv.Healthy()*inv.Replicas, "")
 	case len(inv.Devices) < r.Count:
 		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: len(inv.Devices)}
 	case inv.Healthy() < r.Count:
@@ -268,6 +276,19 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	}
 	if _, ok := r.ShareOn(inv.MemMiB); !ok {
 		return Reason{Cause: GPUMemory, Need: r.ShareMemMiB, Have: inv.MemMiB}
+	}
+	return Reason{}
+}
+
+// fitParts tests so where what the node calls a GPU is a part of one, of which it has that many.
+func fitParts(r *Request, parts int, resource string) Reason {
+	switch {
+	case parts < r.Count:
+		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: parts}
+	case r.Count > 1 && r.Interconnect == InterconnectRequired:
+		return Reason{Cause: NotLinked, Need: r.Count}
+	case r.Count > 1 && r.Sharing != SharingAllowed:
+		return Reason{Cause: Replicas, Need: r.Count, Detail: resource}
 	}
 	return Reason{}
 }

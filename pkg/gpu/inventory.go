@@ -62,7 +62,7 @@ type SliceCount struct {
 	Resource string
 	// Count is free slices in an inventory, wanted slices in a request.
 	Count int
-	// Milli is the share of a physical GPU's compute that one slice is.
+	// Milli is the share of a physical GPU's compute that one slice is before it is cut into time slices.
 	Milli int
 	// Total is how many slices the node has, free or not; only in an inventory.
 	Total int
@@ -77,8 +77,6 @@ type Inventory struct {
 	Mode Mode
 	// Resource is the extended resource under which whole GPUs are advertised, such as nvidia.com/gpu.
 	Resource string
-	// SharedResource reports that Resource is one that promises time slices by its name (nvidia.com/gpu.shared).
-	SharedResource bool
 	// Model is the product name, without the suffixes that sharing adds; empty when unknown.
 	Model string
 	// Generation is the CUDA compute capability times ten (A100 = 80); 0 when unknown.
@@ -154,12 +152,12 @@ func (inv *Inventory) wanted(r *Request) []SliceCount {
 	return r.Slices
 }
 
-// SlicedMilli is the part of physical GPUs, in milli-GPU, that the slices serving the request take.
+// SlicedMilli is the part of physical GPUs, in milli-GPU, that the slices serving the request take, 1 at least.
 func (inv *Inventory) SlicedMilli(r *Request) int {
 	sum := 0
 	for _, w := range inv.wanted(r) {
 		if s := inv.slice(w.Resource); s != nil {
-			sum += w.Count * s.TakenMilli()
+			sum += max(1, s.TakenMilli(w.Count))
 		}
 	}
 	return sum
@@ -172,8 +170,8 @@ func (inv *Inventory) FreeSlicedMilli() int {
 	free, used := 0, 0
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
-		free += s.Count * s.TakenMilli()
-		used += (s.Total - s.Count) * s.TakenMilli()
+		free += s.TakenMilli(s.Count)
+		used += s.TakenMilli(s.Total - s.Count)
 	}
 	if inv.SlicedGPUs == 0 {
 		return free
@@ -184,12 +182,13 @@ func (inv *Inventory) FreeSlicedMilli() int {
 	return min(free, max(0, inv.SlicedGPUs*WholeMilli-used))
 }
 
-// TakenMilli is the part of a physical GPU, in milli-GPU, that one of the slices takes from others.
-func (s *SliceCount) TakenMilli() int {
-	if s.Profile == (Profile{}) {
-		return s.Milli
+// TakenMilli is the part of physical GPUs, in milli-GPU, that n of the slices take from others.
+func (s *SliceCount) TakenMilli(n int) int {
+	milli := s.Milli
+	if s.Profile != (Profile{}) {
+		milli = s.Profile.TakenMilli()
 	}
-	return s.Profile.TakenMilli() / max(1, s.Replicas)
+	return n * milli / max(1, s.Replicas)
 }
 
 // Clone returns a copy that shares nothing that Take or Give changes.

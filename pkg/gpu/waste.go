@@ -205,13 +205,11 @@ func capability(inv *Inventory) float64 {
 // they are.
 func (inv *Inventory) freeVector(buf []int) []int {
 	if inv.TimeSliced() {
-		slice := WholeMilli / inv.Replicas
-		full, rest := inv.FreeReplicas/inv.Replicas, inv.FreeReplicas%inv.Replicas
-		for range full {
+		for range min(inv.FreeReplicas/inv.Replicas, len(inv.Devices)) {
 			buf = append(buf, WholeMilli)
 		}
-		if rest > 0 {
-			buf = append(buf, rest*slice)
+		if rest := inv.FreeReplicas % inv.Replicas; rest > 0 {
+			buf = append(buf, rest*WholeMilli/inv.Replicas)
 		}
 		return buf
 	}
@@ -228,6 +226,12 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used int) {
 	if r.Count == 0 {
 		return free, 0
 	}
+	if inv.TimeSliced() {
+		before, after := sum(free), *inv
+		after.FreeReplicas -= min(r.Count, inv.FreeReplicas)
+		left = after.freeVector(free[:0])
+		return left, before - sum(left)
+	}
 	share, ok := r.ShareOn(inv.MemMiB)
 	if inv.unlike() {
 		_, share, ok = Choose(inv, r)
@@ -235,20 +239,13 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used int) {
 	if !ok {
 		return free, 0
 	}
-	milli := share.Milli
-	if inv.TimeSliced() {
-		milli = WholeMilli / inv.Replicas
-	}
 	for range min(r.Count, len(free)) {
-		i := tightest(free, milli)
+		i := tightest(free, share.Milli)
 		if i < 0 {
 			break
 		}
-		free[i] -= milli
-		used += milli
-		if !inv.TimeSliced() {
-			free[i] -= taken
-		}
+		free[i] -= share.Milli + taken
+		used += share.Milli
 	}
 	for i := range free {
 		if free[i] < 0 {

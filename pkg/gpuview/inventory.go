@@ -36,7 +36,7 @@ func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, exce
 	case inv.Mode == gpu.ModeShared:
 		k.countPods(g, inv, info, promised, except)
 	case inv.TimeSliced():
-		inv.FreeReplicas = int(max(0, min(g.allocatable-used, MaxGPUs)))
+		inv.FreeReplicas = int(max(0, g.allocatable-used))
 	default:
 		inv.OccupyWhole(int(min(used, MaxGPUs)))
 	}

@@ -32,17 +32,6 @@ const nvidia = "nvidia.com"
 // domains are those of each maker's resources and labels.
 var domains = map[catalog.Maker]string{catalog.NVIDIA: nvidia, catalog.AMD: "amd.com", catalog.Intel: "gpu.intel.com"}
 
-// resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the
-// maker's domain, else the first of all.
-func (k *Keys) resourceOf(made catalog.Maker) string {
-	for _, resource := range k.Resources {
-		if maker(resource) == domains[made] {
-			return resource
-		}
-	}
-	return k.Resources[0]
-}
-
 // sharingStrategyLabel is set by NVIDIA's device plugin where it hands out replicas: none, mps or time-slicing.
 const sharingStrategyLabel = "nvidia.com/gpu.sharing-strategy"
 

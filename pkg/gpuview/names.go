@@ -9,8 +9,11 @@ import (
 func (k *Keys) ReadsResource(name string) bool { return k.isGPU(name) || isHAMi(name) }
 
 // MakesGPUs says whether a resource or label is in the domain of a maker of GPUs.
-func (k *Keys) MakesGPUs(key string) bool {
-	return slices.ContainsFunc(k.Resources, func(known string) bool { return maker(known) == maker(key) })
+func (k *Keys) MakesGPUs(key string) bool { return maker(OfMaker(k.Resources, key)) == maker(key) }
+
+// OfMaker is the first of the resources or labels that is in the same domain as the key, else the first of all.
+func OfMaker(names []string, key string) string {
+	return names[max(0, slices.IndexFunc(names, func(name string) bool { return maker(name) == maker(key) }))]
 }
 
 // PodResources are the extended resources by which pods ask for GPUs, or parts of them; slices have names without end.
@@ -29,6 +32,10 @@ func (k *Keys) DescribingLabels() []string {
 func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), key) }
 
 func (k *Keys) labels() []string {
-	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
+	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
 		k.InterconnectLabels)
+	if slices.Contains(k.GenerationLabels, computeMajorLabel) {
+		labels = append(labels, computeMinorLabel)
+	}
+	return labels
 }

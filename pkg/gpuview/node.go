@@ -1,6 +1,7 @@
 package gpuview
 
 import (
+	"math"
 	"reflect"
 	"slices"
 
@@ -12,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// maxReplicas is into how many time slices a GPU may be cut.
-const maxReplicas = 1024
+// maxUnits bounds how many units of a resource a node offers, and so into how many time slices a GPU is cut.
+const maxUnits = math.MaxInt32
 
 // Node is what a Node object says of its GPUs, before any pod is counted. It is immutable.
 type Node struct {
@@ -68,16 +69,12 @@ func (g *Node) Offered() bool {
 	})
 }
 
-// Unknown lists what neither labels nor tables tell of the node's GPUs, of what pods may ask for.
-func (g *Node) Unknown() []string {
-	var unknown []string
-	if g.GPUs() > 0 && g.Model() == "" {
-		unknown = append(unknown, "model")
-	}
-	if g.GPUs() > 0 && g.MemMiB() == 0 {
-		unknown = append(unknown, "memory")
-	}
-	return unknown
+// Unknown says what neither labels nor tables tell of the GPUs of the pool, of what pods may ask for.
+func (g *Node) Unknown() (model, memory bool) {
+	inv := &g.empty
+	unmeasured := func(s gpu.SliceCount) bool { return s.Profile.MemMiB == 0 }
+	return inv.Model == "" && len(inv.Devices)+inv.SlicedGPUs > 0,
+		inv.MemMiB == 0 && len(inv.Devices) > 0 || slices.ContainsFunc(inv.Slices, unmeasured)
 }
 
 // Empty is the inventory of the node without pods. It must not be changed.
@@ -134,7 +131,7 @@ func (b *nodeReader) pool(i int) *Node {
 	inv.Replicas = 1
 	inv.CPUMilli = b.node.Status.Allocatable.Cpu().MilliValue()
 	inv.Leaving = podview.LeavingTaint(b.node)
-	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
+	inv.Resource, g.allocatable = b.offer.resource, b.offer.units
 
 	var devices []registeredGPU
 	byAgent := false
@@ -153,7 +150,7 @@ func (b *nodeReader) pool(i int) *Node {
 	}
 	product := b.describe(inv, &provided)
 	if inv.Resource == "" && len(mig) == 0 {
-		inv.Resource = b.keys.resourceOf(product.Maker)
+		inv.Resource = OfMaker(b.keys.Resources, domains[product.Maker])
 	}
 	inv.Unlisted = byAgent && !inv.Registered
 	// Where an agent lists the GPUs, the units say nothing of them.
@@ -161,7 +158,7 @@ func (b *nodeReader) pool(i int) *Node {
 	if !byAgent {
 		partition = b.partition(&provided)
 		replicas = b.replicas(count, partition, &provided)
-		whole = int(min(g.allocatable/int64(replicas), MaxGPUs))
+		whole = min(ceil(g.allocatable, replicas), MaxGPUs)
 	}
 	if count == 0 {
 		count = provided.count
@@ -199,7 +196,7 @@ func (b *nodeReader) pool(i int) *Node {
 	}
 	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
 		inv.Replicas = replicas
-		inv.FreeReplicas = int(min(g.allocatable, MaxGPUs))
+		inv.FreeReplicas = int(g.allocatable)
 	}
 	// The links are among all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
 	b.links(inv, product, i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == "")
@@ -241,7 +238,7 @@ func (k *Keys) offers(node *v1.Node) []gpuOffer {
 	var offers []gpuOffer
 	for shared, names := range [][]string{k.Resources, k.SharedResources} {
 		for _, n := range names {
-			if q := quantity(node.Status.Allocatable, n); q > 0 {
+			if q := min(quantity(node.Status.Allocatable, n), maxUnits); q > 0 {
 				offers = append(offers, gpuOffer{n, q, shared == 1})
 			}
 		}

@@ -127,7 +127,7 @@ func (b *nodeReader) memory() int {
 }
 
 // parseMemoryMiB reads a number of MiB, of GiB, or with a unit. Decimal units are read as binary ones: makers label
-// a GPU of 192 GiB "192G".
+// a GPU of 192 GiB "192G", and one that has no memory of its own "0".
 func parseMemoryMiB(value string, inGiB bool) (int, bool) {
 	shift := 0
 	if inGiB {
@@ -142,7 +142,7 @@ func parseMemoryMiB(value string, inGiB bool) (int, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil || n == 0 || n<<shift > 1<<30 {
+	if err != nil || n<<shift > 1<<30 {
 		return 0, false
 	}
 	return int(n << shift), true
@@ -179,7 +179,7 @@ func (b *nodeReader) intelMemory(value string) (int, bool) {
 		count = int(min(max(b.offer.units, 1), MaxGPUs))
 	}
 	mib := total >> 20 / uint64(count)
-	return int(mib), err == nil && mib > 0 && mib <= 1<<30
+	return int(mib), err == nil && mib <= 1<<30
 }
 
 // intelCount is the number of Intel GPUs; the labeller gives a thousand millicores each; 0 when unknown.
@@ -203,21 +203,20 @@ func (b *nodeReader) replicas(count int, partition string, p *provided) int {
 		return 1 // time slices have a resource of their own here
 	}
 	strategy := b.node.Labels[sharingStrategyLabel]
-	replicas := b.number(b.keys.ReplicasLabels, maxReplicas)
-	if strategy == "" && replicas == 0 && partition == "" && p.count > 0 {
+	labelled := b.number(b.keys.ReplicasLabels, maxUnits)
+	if strategy == "" && labelled == 0 && partition == "" && p.count > 0 {
 		// More units than the machine has GPUs are parts of GPUs, and nothing says of what kind.
 		strategy, count = "parts", p.count
 	}
-	switch units := b.offer.units; {
+	replicas := max(labelled, p.replicas)
+	switch {
 	case strategy == "none":
 		return 1
-	case replicas > 1:
-		return replicas
-	case p.replicas > 1:
-		return p.replicas
-	case p.partition == "" && strategy != "" && count > 0 && units > int64(count):
-		return int(min((units+int64(count)-1)/int64(count), maxReplicas))
-	default:
-		return 1
+	case p.partition == "" && (strategy != "" || replicas > 1) && count > 0:
+		return max(replicas, ceil(b.offer.units, count)) // a label of the number that is out of date makes no GPUs
 	}
+	return replicas
 }
+
+// ceil is how many parts of that size the units are, the last of them perhaps smaller.
+func ceil(units int64, size int) int { return int((units + int64(size) - 1) / int64(size)) }

@@ -137,7 +137,7 @@ func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
 		"time slices of slices": {strs{"nvidia.com/gpu": "8"},
 			strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-3g.40gb-SHARED", "nvidia.com/gpu.count": "2",
 				"nvidia.com/gpu.memory": "40192", "nvidia.com/gpu.replicas": "4"},
-			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 107, Profile: profile(3, 4, 7, 8, 40192),
+			[]gpu.SliceCount{{Resource: "nvidia.com/gpu", Count: 8, Total: 8, Milli: 428, Profile: profile(3, 4, 7, 8, 40192),
 				Replicas: 4}}, 1, 0},
 		"an A30": {strs{"nvidia.com/mig-2g.12gb": "2"}, strs{"nvidia.com/gpu.product": "NVIDIA-A30"},
 			[]gpu.SliceCount{{Resource: "nvidia.com/mig-2g.12gb", Count: 2, Total: 2, Milli: 500,

@@ -1,8 +1,6 @@
 package gpuview
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -144,16 +142,8 @@ func (b *nodeReader) readLabeller(l *gpuLabeller, name string, p *provided) {
 // readGKE reads how GKE shares or cuts the GPUs of a node.
 func (b *nodeReader) readGKE(p *provided) {
 	p.partition = b.node.Labels[gkePartitionLabel]
-	value, ok := b.node.Labels[gkeClientsLabel]
-	if !ok {
-		return
-	}
-	clients, err := strconv.Atoi(value)
-	if err != nil || clients < 1 || clients > maxReplicas {
-		b.reject("label", gkeClientsLabel, value, fmt.Sprintf("a whole number from 1 to %d", maxReplicas))
-		return
-	}
-	if p.replicas = max(p.replicas, clients); p.count == 0 && p.partition == "" {
-		p.count = int(min((b.offer.units+int64(clients)-1)/int64(clients), MaxGPUs))
+	clients := b.number([]string{gkeClientsLabel}, maxUnits)
+	if p.replicas = max(p.replicas, clients); clients > 0 && p.count == 0 && p.partition == "" {
+		p.count = min(ceil(b.offer.units, clients), MaxGPUs)
 	}
 }

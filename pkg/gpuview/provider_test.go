@@ -219,7 +219,7 @@ func FuzzProviderLabels(f *testing.F) {
 					t.Fatalf("inventory out of range: %+v", inv)
 				}
 				for _, s := range inv.Slices {
-					if s.Count < 0 || s.Milli < 0 || s.TakenMilli() > gpu.WholeMilli {
+					if s.Count < 0 || s.Milli < 0 || s.TakenMilli(1) > gpu.WholeMilli {
 						t.Fatalf("slices out of range: %+v", s)
 					}
 				}

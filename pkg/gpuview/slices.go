@@ -22,7 +22,8 @@ func (b *nodeReader) migResources(i int) []gpu.SliceCount {
 		}
 		owner := slices.IndexFunc(b.offers, func(o gpuOffer) bool { return maker(o.resource) == maker(string(name)) })
 		if max(0, owner) == i {
-			found = append(found, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Total: clampCount(q)})
+			n := int(min(q.Value(), maxUnits))
+			found = append(found, gpu.SliceCount{Resource: string(name), Count: n, Total: n})
 		}
 	}
 	slices.SortFunc(found, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
@@ -43,10 +44,9 @@ func (b *nodeReader) partition(p *provided) string {
 // cutAll makes slices of what the node offers as GPUs. Feature discovery counts the slices there, providers the GPUs.
 func (b *nodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, count int, units int64) {
 	profile, ok := gpu.ParseProfile(partition, inv.Model, inv.MemMiB)
-	total := int(min(units, MaxGPUs))
-	s := gpu.SliceCount{Resource: inv.Resource, Count: total, Total: total, Replicas: replicas}
-	s.Milli = profile.Milli() / replicas
-	instances := (total + replicas - 1) / replicas
+	s := gpu.SliceCount{Resource: inv.Resource, Count: int(units), Total: int(units), Replicas: replicas,
+		Milli: profile.Milli()}
+	instances := ceil(units, replicas)
 	labelled := catalog.SliceProfile(b.first(b.keys.ProductLabels)) != ""
 	if labelled {
 		instances, count = max(instances, count), 0
@@ -59,7 +59,7 @@ func (b *nodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, coun
 		}
 		s.Profile = profile
 	}
-	inv.SlicedGPUs = min(maxSliced, max(count, (instances+perGPU-1)/perGPU))
+	inv.SlicedGPUs = min(maxSliced, max(count, ceil(int64(instances), perGPU)))
 	inv.Slices = []gpu.SliceCount{s}
 }
 
@@ -70,10 +70,10 @@ func (b *nodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, 
 	for i := range found {
 		s := &found[i]
 		base := strings.TrimSuffix(s.Resource, ".shared")
-		s.Replicas = max(1, b.number([]string{base + ".replicas"}, maxReplicas))
+		s.Replicas = max(1, b.number([]string{base + ".replicas"}, maxUnits))
 		profile, ok := gpu.ParseProfile(b.keys.profileIn(base), inv.Model, inv.MemMiB)
-		s.Milli = profile.Milli() / s.Replicas
-		instances := (s.Total + s.Replicas - 1) / s.Replicas
+		s.Milli = profile.Milli()
+		instances := ceil(int64(s.Total), s.Replicas)
 		if !ok {
 			filled[gpu.WholeMilli/profile.Milli()] += instances
 			continue
@@ -87,7 +87,7 @@ func (b *nodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, 
 	inv.Slices = found
 	least := 0
 	for perGPU, memorySlices := range filled {
-		least += (memorySlices + perGPU - 1) / perGPU
+		least += ceil(int64(memorySlices), perGPU)
 	}
 	inv.SlicedGPUs = min(maxSliced, max(count-whole, least))
 }

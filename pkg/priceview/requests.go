@@ -131,8 +131,8 @@ func (n *Node) Request(p *Pod) price.Capacity {
 		return c
 	}
 	c.MilliGPU = int64(p.gpu.TotalMilli(empty.MemoryServing(&p.gpu.Request)))
-	if empty.TimeSliced() {
-		c.MilliGPU /= int64(empty.Replicas)
+	if empty.TimeSliced() && c.MilliGPU > 0 {
+		c.MilliGPU = max(1, c.MilliGPU/int64(empty.Replicas))
 	}
 	return c
 }

@@ -43,15 +43,8 @@ func (d *document) node(node *v1.Node, at string) {
 // nodeOf checks what a node says of its GPUs and of its price.
 func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 	read, bad := keys.ReadGPUNode(node)
-	if unknown := read.Unknown(); len(unknown) > 0 {
-		set := ""
-		if len(keys.ProductLabels) > 0 {
-			set = ", or set the label " + keys.ProductLabels[0]
-		}
-		d.find(Warning, "gpu", at, fmt.Sprintf(
-			"the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
-				"by %s or %s keep off the node; run GPU feature discovery%s",
-			strings.Join(unknown, " and the "), wellknown.GPUModelsKey, wellknown.GPUMemoryMinKey, set))
+	for _, pool := range read.Pools() {
+		d.unknownGPUs(keys, pool, at)
 	}
 	_, _, badPrice := priceview.StatedPrice(node)
 	for _, b := range append(bad, badPrice...) {
@@ -63,6 +56,28 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 	d.labelsOfGPUs(keys, node, read, bad, at)
 	d.keysAt(at, wellknown.Nodes)
 	d.report.together.addNode(node, read)
+}
+
+// unknownGPUs warns of GPUs whose model or memory nothing tells, unless the configuration reads no labels for it. Feature
+// discovery leaves out the memory of GPUs that have none of their own.
+func (d *document) unknownGPUs(keys *gpuview.Keys, pool *gpuview.Node, at string) {
+	model, memory := pool.Unknown()
+	var unknown, annotations, labels []string
+	remedy := ""
+	if model && len(keys.ProductLabels) > 0 {
+		unknown, annotations = append(unknown, "model"), append(annotations, wellknown.GPUModelsKey)
+		labels = append(labels, gpuview.OfMaker(keys.ProductLabels, pool.Empty().Resource))
+		remedy = "run GPU feature discovery, or "
+	}
+	if memory && len(keys.MemoryLabels) > 0 {
+		unknown, annotations = append(unknown, "memory"), append(annotations, wellknown.GPUMemoryMinKey)
+		labels = append(labels, gpuview.OfMaker(keys.MemoryLabels, pool.Empty().Resource))
+	}
+	if len(unknown) > 0 {
+		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods with %s keep off "+
+			"them; %sset %s", strings.Join(unknown, " and the "), strings.Join(annotations, " or "), remedy,
+			strings.Join(labels, " and ")))
+	}
 }
 
 // mibLabel is the label in which GPU feature discovery writes the memory of a GPU as a number of MiB.
@@ -85,9 +100,9 @@ func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview
 				read.MemMiB()))
 		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
-				"neither %s among its allocatable resources nor the label %s",
-				key, keys.Resources[0], strings.Join(keys.CountLabels, " or ")))
-		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "" && !strings.HasSuffix(key, "/gpu.mode"):
+				"neither %s among its allocatable resources nor a label with their number",
+				key, gpuview.OfMaker(keys.Resources, key)))
+		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "":
 			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, spelling.Closest(key, known))
 			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
 		}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,8 +61,8 @@ func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 		t.models, t.offered = map[string]bool{}, map[string]bool{}
 	}
 	for _, pool := range read.Pools() {
-		if pool.GPUs() > 0 && pool.Model() != "" {
-			t.models[pool.Model()] = true
+		if pool.GPUs() > 0 && (pool.Model() != "" || pool.Offered()) {
+			t.models[cmp.Or(pool.Model(), "an unknown model")] = true
 		}
 	}
 	for _, name := range podview.OfferedResources(node) {

@@ -1,0 +1,122 @@
+package gpu
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// cut is a node whose GPUs are offered as slices, that many in sum.
+func cut(offered int) func(*Inventory) {
+	return func(inv *Inventory) {
+		seventh, _ := ParseProfile("1g.5gb", "", 0)
+		inv.SlicedGPUs, inv.Devices = len(inv.Devices), nil
+		inv.Slices = []SliceCount{{Resource: inv.Resource, Count: offered, Total: offered, Milli: 142, Profile: seventh}}
+	}
+}
+
+func TestPartsStandInForGPUsOnlyIfThePodSaysSo(t *testing.T) {
+	t.Parallel()
+	linked := func(r *Request) { r.Interconnect = InterconnectRequired }
+	model := func(r *Request) { r.Models = []string{"Tesla-T4"} }
+	memory := func(r *Request) { r.MinMemMiB = 100 << 10 }
+	for name, tc := range map[string]struct {
+		request    *Request
+		want       Reason
+		wantShared Reason
+	}{
+		"one":                        {whole(1), Reason{}, Reason{}},
+		"one with NVLink":            {with(whole(1), linked), Reason{}, Reason{}},
+		"two":                        {whole(2), Reason{Cause: Replicas, Need: 2}, Reason{}},
+		"all":                        {whole(8), Reason{Cause: Replicas, Need: 8}, Reason{}},
+		"two with NVLink":            {with(whole(2), linked), Reason{Cause: NotLinked, Need: 2}, Reason{Cause: NotLinked, Need: 2}},
+		"more than the node offers":  {whole(9), Reason{Cause: TooFewGPUs, Need: 9, Have: 8}, Reason{Cause: TooFewGPUs, Need: 9, Have: 8}},
+		"two of another model":       {with(whole(2), model), Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}, Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
+		"two of more memory":         {with(whole(2), memory), Reason{Cause: GPUMemory, Need: 100 << 10}, Reason{Cause: GPUMemory, Need: 100 << 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for kind, inv := range map[string]*Inventory{"time slices": node(2, sliced(8)), "slices": node(2, cut(8))} {
+				want, wantShared := tc.want, tc.wantShared
+				if kind == "slices" && want.Cause == Replicas {
+					want.Detail = inv.Resource
+				}
+				if want.Cause == GPUMemory {
+					want.Have = map[string]int{"time slices": 24 << 10, "slices": 5 << 10}[kind]
+					wantShared = want
+				}
+				if diff := cmp.Diff(want, Fit(inv, tc.request)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", kind, diff)
+				}
+				shared := *tc.request
+				shared.Sharing = SharingAllowed
+				if diff := cmp.Diff(wantShared, Fit(inv, &shared)); diff != "" {
+					t.Errorf("%s, shared (-want +got):\n%s", kind, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestPartsOfUnhealthyGPUsAreNotOffered(t *testing.T) {
+	t.Parallel()
+	inv := node(2, sliced(4), func(inv *Inventory) { inv.Devices[0].Unhealthy = true })
+	want := Reason{Cause: TooFewGPUs, Need: 5, Have: 4}
+	if diff := cmp.Diff(want, Fit(inv, whole(5))); diff != "" {
+		t.Errorf("Fit (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatAReasonAdvisesHelps holds the words of a reason against what they say: a pod that is refused for want of the
+// annotation fits with it, once nothing else runs on the node.
+func TestWhatAReasonAdvisesHelps(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inv := node(rapid.IntRange(1, 4).Draw(t, "GPUs"))
+		inv.Mode = Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
+		switch rapid.IntRange(0, 2).Draw(t, "parts") {
+		case 0:
+			inv.Mode, inv.Replicas = ModeDevicePlugin, rapid.IntRange(2, 5000).Draw(t, "replicas")
+			inv.FreeReplicas = inv.Replicas * len(inv.Devices)
+		case 1:
+			cut(rapid.IntRange(1, 28).Draw(t, "slices"))(inv)
+		}
+		r := whole(rapid.IntRange(1, 30).Draw(t, "count"))
+		r.Sharing = Sharing(rapid.IntRange(0, 2).Draw(t, "sharing"))
+		r.Interconnect = Interconnect(rapid.IntRange(0, 2).Draw(t, "interconnect"))
+		r.MinMemMiB = rapid.SampledFrom([]int{0, 1, 5 << 10, 24 << 10, 80 << 10}).Draw(t, "memory")
+		r.Models = rapid.SampledFrom([][]string{nil, {"NVIDIA-A10"}, {"Tesla-T4"}}).Draw(t, "models")
+		if refused := Fit(inv, r); refused.Cause == Replicas {
+			r.Sharing = SharingAllowed
+			if reason := Fit(inv, r); reason.Cause != Fits {
+				t.Fatalf("%q, and with the annotation %q", refused, reason)
+			}
+		}
+	})
+}
+
+func TestTimeSlicesOfAnyNumberAddUpToTheirGPUs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		gpus, replicas := rapid.IntRange(1, 8).Draw(t, "GPUs"), rapid.IntRange(2, 1<<20).Draw(t, "replicas")
+		inv := node(gpus)
+		inv.Replicas, inv.FreeReplicas = replicas, gpus*replicas
+		if free := inv.freeVector(nil); len(free) != gpus || sum(free) != gpus*WholeMilli {
+			t.Fatalf("free of %d GPUs: %v", gpus, free)
+		}
+		count := rapid.IntRange(1, inv.FreeReplicas).Draw(t, "count")
+		left, used := takeVector(inv.freeVector(nil), inv, whole(count))
+		if exact := count * WholeMilli / replicas; used < exact || used > exact+1 || sum(left)+used != gpus*WholeMilli {
+			t.Fatalf("%d of %d slices take %d milli-GPU, want %d, and leave %v", count, inv.FreeReplicas, used, exact, left)
+		}
+		slice := SliceCount{Resource: "mig", Total: gpus * replicas, Count: gpus*replicas - count, Milli: 142, Replicas: replicas}
+		cut := &Inventory{Slices: []SliceCount{slice}}
+		if got, exact := cut.FreeSlicedMilli(), slice.Count*142/replicas; got != exact {
+			t.Fatalf("%d of %d time slices of slices are %d milli-GPU, want %d", slice.Count, slice.Total, got, exact)
+		}
+		if got := cut.SlicedMilli(&Request{Slices: []SliceCount{{Resource: "mig", Count: 1}}}); got < 1 {
+			t.Fatalf("one slice counts as %d milli-GPU", got)
+		}
+	})
+}
