@@ -116,7 +116,10 @@ func (r Reason) Kind() string {
 	case NotWhole:
 		return "node(s) with slices of GPUs (exclusive ones were asked for)"
 	case Replicas:
-		return r.parts() + " (several only with " + sharedAnnotation + ")"
+		if r.Detail != "" {
+			return "node(s) with slices of GPUs"
+		}
+		return "node(s) with time-sliced GPUs"
 	case SlicesTaken:
 		return "node(s) with too few free " + r.Detail
 	case Unhealthy:
@@ -158,23 +161,12 @@ func (r Reason) String() string {
 	case NotLinked:
 		return "node(s) without " + need + " NVLink-connected free GPUs"
 	case Replicas:
-		return r.parts() + " (need " + need + " physical GPUs, or " + sharedAnnotation + ")"
+		return r.Kind() + " (need " + need + " physical GPUs, or annotation berth.dev/gpu-sharing: shared)"
 	case SmallNode:
 		return r.Kind() + " (need " + need + " milli-cores)"
 	default:
 		return r.Kind()
 	}
-}
-
-// sharedAnnotation is what a pod says that takes parts of GPUs for several GPUs.
-const sharedAnnotation = "annotation berth.dev/gpu-sharing: shared"
-
-// parts words of what kind the parts of GPUs are that would have to stand in for GPUs.
-func (r Reason) parts() string {
-	if r.Detail != "" {
-		return "node(s) with slices of GPUs"
-	}
-	return "node(s) with time-sliced GPUs"
 }
 
 // Fit reports whether the node can serve the request now, and if not, the first cause. Causes that no eviction can

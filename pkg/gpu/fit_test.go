@@ -220,7 +220,7 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 			"node(s) without enough NVLink-connected free GPUs", false},
 		{Reason{Cause: Replicas, Need: 4},
 			"node(s) with time-sliced GPUs (need 4 physical GPUs, or annotation berth.dev/gpu-sharing: shared)",
-			"node(s) with time-sliced GPUs (several only with annotation berth.dev/gpu-sharing: shared)", false},
+			"node(s) with time-sliced GPUs", false},
 		{Reason{Cause: SlicesTaken, Need: 2, Detail: "nvidia.com/mig-1g.5gb"},
 			"node(s) with too few free nvidia.com/mig-1g.5gb (need 2, have 0)",
 			"node(s) with too few free nvidia.com/mig-1g.5gb", true},
@@ -241,7 +241,7 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 			"node(s) with slices of GPUs (exclusive ones were asked for)", false},
 		{Reason{Cause: Replicas, Need: 2, Detail: "nvidia.com/mig-1g.5gb"},
 			"node(s) with slices of GPUs (need 2 physical GPUs, or annotation berth.dev/gpu-sharing: shared)",
-			"node(s) with slices of GPUs (several only with annotation berth.dev/gpu-sharing: shared)", false},
+			"node(s) with slices of GPUs", false},
 		{Reason{Cause: SmallNode, Need: 4000}, "node(s) with too little CPU for CPU-intensive pods (need 4000 milli-cores)",
 			"node(s) with too little CPU for CPU-intensive pods", false},
 	} {

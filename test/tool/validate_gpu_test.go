@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// gpuNode is a node named n with labels, the first in line 6, and resources.
+// gpuNode is a node named nn with labels, the first in line 6, and resources.
 func gpuNode(labels map[string]string, allocatable string) string {
 	var text strings.Builder
-	text.WriteString("apiVersion: v1\nkind: Node\nmetadata:\n  name: n\n  labels:\n    kubernetes.io/os: linux\n")
+	text.WriteString("apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\n  labels:\n    kubernetes.io/os: linux\n")
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		fmt.Fprintf(&text, "    %s: %q\n", key, labels[key])
 	}
@@ -129,12 +129,17 @@ func TestLabelsThatAreMisspelt(t *testing.T) {
 		"gpu.intel.com/prodcut":         "gpu.intel.com/product",
 		"nvidia.com/something-entirely": "",
 	} {
+		const machine = "node.kubernetes.io/instance-type"
+		line := 7
+		if machine < label {
+			line = 8
+		}
 		var want []string
 		if meant != "" {
-			want = []string{"f.yaml:7: warning: Node n: label " + label + " is not read; did you mean " + meant + "? (gpu)"}
+			want = []string{fmt.Sprintf("f.yaml:%d: warning: Node nn: label %s is not read; did you mean %s? (gpu)", line, label,
+				meant)}
 		}
-		sameBeginnings(t, findings(t, gpuNode(map[string]string{label: "1",
-			"node.kubernetes.io/instance-type": "g5.xlarge"}, "nvidia.com/gpu: 1")), want)
+		sameBeginnings(t, findings(t, gpuNode(map[string]string{label: "1", machine: "g5.xlarge"}, "nvidia.com/gpu: 1")), want)
 	}
 }
 
@@ -145,7 +150,7 @@ func TestWhatIsSaidOfUnknownGPUs(t *testing.T) {
 		nv             = "nvidia.com/gpu: 1"
 	)
 	said := func(unknown, annotations, remedy string) []string {
-		return []string{"f.yaml:3: warning: Node n: the " + unknown + " of the node's GPUs cannot be told from its labels: " +
+		return []string{"f.yaml:3: warning: Node nn: the " + unknown + " of the node's GPUs cannot be told from its labels: " +
 			"pods with " + annotations + " keep off them; " + remedy + " (gpu)"}
 	}
 	const discovery = "run GPU feature discovery, or set "
@@ -197,13 +202,13 @@ func TestPodsAndNodesOfUnknownGPUs(t *testing.T) {
 			"\nspec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
 	}
 	node := func(label string) string {
-		return "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {" + label +
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: nn, labels: {" + label +
 			"}}\nstatus: {allocatable: {nvidia.com/gpu: 1, cpu: 8}}\n"
 	}
 	const (
 		gb10    = "nvidia.com/gpu.product: NVIDIA-GB10"
 		named   = "f.yaml:11: warning: Pod p: no node in the files has a GPU of the model "
-		unknown = "f.yaml:3: warning: Node n: the "
+		unknown = "f.yaml:3: warning: Node nn: the "
 	)
 	for name, tt := range map[string]struct {
 		text string
@@ -215,12 +220,12 @@ func TestPodsAndNodesOfUnknownGPUs(t *testing.T) {
 			named + "Tesla-T4; the nodes have NVIDIA-GB10 (no-model)"}},
 		"a model, where none is known": {node(`nvidia.com/gpu.memory: "24576"`) + pod("berth.dev/gpu-models: Tesla-T4"),
 			[]string{unknown + "model of", named + "Tesla-T4; the nodes have an unknown model (no-model)"}},
-		"a model that some may have": {node("a: b") + "---\n" + strings.Replace(node(gb10), "name: n", "name: m", 1) +
+		"a model that some may have": {node("a: b") + "---\n" + strings.Replace(node(gb10), "name: nn", "name: m", 1) +
 			strings.Replace(pod("berth.dev/gpu-models: NVIDIA-GB10"), "name: p", "name: q", 1),
 			[]string{unknown + "model and the memory of", "f.yaml:8: warning: Node m: the memory of"}},
 		"memory, where only the memory is known": {node(`nvidia.com/gpu.memory: "24576"`) +
 			pod("berth.dev/gpu-memory-min: 8Gi"), []string{unknown + "model of"}},
-		"a node whose devices are claimed": {"apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: " +
+		"a node whose devices are claimed": {"apiVersion: v1\nkind: Node\nmetadata: {name: nn, labels: " +
 			"{nvidia.com/gpu.count: \"1\", nvidia.com/gpu.memory: \"24576\"}}\nstatus: {allocatable: {cpu: 8}}\n" +
 			strings.Replace(pod("berth.dev/gpu-models: Tesla-T4"), "nvidia.com/gpu: 1", "cpu: 1", 1),
 			[]string{unknown + "model of"}},
@@ -240,12 +245,12 @@ func TestLabelsOfGPUsThatTheNodeDoesNotOffer(t *testing.T) {
 		"gpu.intel.com/product":    "gpu.intel.com/xe",
 	} {
 		sameBeginnings(t, findings(t, gpuNode(map[string]string{label: "x"}, "memory: 1Gi")), []string{
-			"f.yaml:7: warning: Node n: label " + label + " has no effect: the node has no GPUs, neither " + resource +
+			"f.yaml:7: warning: Node nn: label " + label + " has no effect: the node has no GPUs, neither " + resource +
 				" among its allocatable resources nor a label with their number (gpu)"})
 	}
 	sameBeginnings(t, findings(t, gpuNode(map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID",
 		"nvidia.com/gpu.count": "0", "nvidia.com/gpu.replicas": "0", "nvidia.com/gpu.memory": "0"}, "memory: 1Gi")), []string{
-		"f.yaml:9: warning: Node n: label nvidia.com/gpu.product has no effect: the node has no GPUs"})
+		"f.yaml:9: warning: Node nn: label nvidia.com/gpu.product has no effect: the node has no GPUs"})
 }
 
 func TestReplicasThatAreNoNumber(t *testing.T) {
@@ -254,7 +259,7 @@ func TestReplicasThatAreNoNumber(t *testing.T) {
 		"99999999999": false} {
 		var want []string
 		if !good {
-			want = []string{"f.yaml:8: error: Node n: metadata.labels[nvidia.com/gpu.replicas]: \"" + replicas +
+			want = []string{"f.yaml:8: error: Node nn: metadata.labels[nvidia.com/gpu.replicas]: \"" + replicas +
 				"\" is not a whole number from 0 to 2147483647 (value)"}
 		}
 		sameBeginnings(t, findings(t, gpuNode(map[string]string{"nvidia.com/gpu.product": "Tesla-T4-SHARED",

@@ -152,7 +152,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a node whose GPUs are unknown",
 			"apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\nstatus:\n  allocatable: {nvidia.com/gpu: 4}\n",
 			[][2]string{
-				{"f.yaml:3: warning: Node nn: the model and the memory of the node's GPUs cannot be told from its labels: pods t",
+				{"f.yaml:3: warning: Node nn: the model and the memory of the node's GPUs cannot be told from its labels: pods w",
 					"gpu"}}},
 		{"a node whose machine is known", "apiVersion: v1\nkind: Node\nmetadata:\n  name: nn\n" +
 			"  labels: {node.kubernetes.io/instance-type: g5.12xlarge}\nstatus:\n  allocatable: {nvidia.com/gpu: 4}\n", nil},

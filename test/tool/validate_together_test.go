@@ -87,7 +87,7 @@ func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 		{name: "labels of GPUs that the node does not offer",
 			text: "shapes:\n- name: a\n  count: 1\n  labels:\n    nvidia.com/gpu.memory: 80GB\n  allocatable: {cpu: 1}\n",
 			want: []string{
-				`f.yaml:5: warning: label nvidia.com/gpu.memory has no effect: the node has no GPUs, neither nvidia.com/gpu among its allocatable resources nor the label nvidia.com/gpu.count (gpu)`}},
+				`f.yaml:5: warning: label nvidia.com/gpu.memory has no effect: the node has no GPUs, neither nvidia.com/gpu among its allocatable resources nor a label with their number (gpu)`}},
 		{name: "a label that is misspelt", text: "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n  labels:\n" +
 			"    nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB\n    nvidia.com/gpu-memory: \"81920\"\n" +
 			"status: {allocatable: {nvidia.com/gpu: 8}}\n", want: []string{

@@ -40,7 +40,7 @@ func TestEventSaysWhatIsMissing(t *testing.T) {
 			[]string{"0/3 nodes are available", "2 node(s) with too few free GPUs (need 8, have 4)",
 				"1 node(s) with too few free GPUs (need 8, have 1)"}},
 		{"time slices are not GPUs", podObject("p", strs{"nvidia.com/gpu": "8"}, nil), []runtime.Object{timeSliced},
-			[]string{"1 node(s) with time-sliced GPUs (need 8 physical GPUs)"}},
+			[]string{"1 node(s) with time-sliced GPUs (need 8 physical GPUs, or annotation berth.dev/gpu-sharing: shared)"}},
 		{"a node that does not share", podObject("p", nil, strs{"gpu-fraction": "0.5"}),
 			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")},
 			[]string{"1 node(s) that do not share GPUs"}},
