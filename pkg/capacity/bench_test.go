@@ -122,7 +122,7 @@ func BenchmarkIndexReasons(b *testing.B) {
 	x := largeRoom(4)
 	key := x.Acquire(askingFor(0))
 	for b.Loop() {
-		x.Causes(key, nil, nil)
+		x.Causes(key, nil, nil, nil)
 	}
 }
 

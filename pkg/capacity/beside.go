@@ -2,11 +2,12 @@ package capacity
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
@@ -20,23 +21,23 @@ type Kept struct {
 	Pod *v1.Pod
 	// Leaves reports whether a pod of the node gives way to what is kept; nil if none does. It must not call the index.
 	Leaves func(*v1.Pod) bool
-	// Why is said of a node on which nothing fits besides.
-	Why gangplan.NodeCause
 }
 
 // reduced is a node with what is kept on it.
 type reduced struct {
 	*nodeEntry
 	used []int64
-	why  gangplan.NodeCause
+	// to is the first gang for which something is kept.
+	to gang.ID
 }
 
 // besides is what is left besides what is kept, with what was found for shapes.
 type besides struct {
-	kept   []*Kept
-	nodes  []reduced
+	kept []*Kept
+	// nodes are those on which something is kept, by slot.
+	nodes  map[int]*reduced
 	taken  map[*shape]int64
-	causes map[causesKey][]gangplan.NodeCause
+	causes map[causesKey]obstacle.Nodes
 }
 
 // causesKey is whose causes they are: a shape, and the levels whose domains its pods share.
@@ -61,15 +62,14 @@ func (x *book) beside(kept []*Kept) *besides {
 		x.memo.besides = slices.Delete(x.memo.besides, 0, 1)
 	}
 	b := &besides{kept: slices.Clone(kept), nodes: x.reduce(kept), taken: map[*shape]int64{},
-		causes: map[causesKey][]gangplan.NodeCause{}}
+		causes: map[causesKey]obstacle.Nodes{}}
 	x.memo.besides = append(x.memo.besides, b)
 	return b
 }
 
 // reduce returns the nodes on which something is kept.
-func (x *book) reduce(kept []*Kept) []reduced {
-	var out []reduced
-	at := map[string]int{}
+func (x *book) reduce(kept []*Kept) map[int]*reduced {
+	out := map[int]*reduced{}
 	uses := map[*v1.Pod][]use{}
 	gone := map[*podEntry]bool{}
 	for _, k := range kept {
@@ -77,19 +77,17 @@ func (x *book) reduce(kept []*Kept) []reduced {
 		if n == nil || n.node == nil || x.pods.byUID[k.Pod.UID] != nil {
 			continue
 		}
-		i, known := at[k.Node]
-		if !known {
-			i = len(out)
-			at[k.Node] = i
-			out = append(out, reduced{nodeEntry: n, used: slices.Clone(n.used), why: k.Why})
+		if out[n.slot] == nil {
+			out[n.slot] = &reduced{nodeEntry: n, used: slices.Clone(n.used), to: k.To}
 		}
+		left := out[n.slot]
 		amounts, known := uses[k.Pod]
 		if !known {
 			amounts, _ = x.resources.uses(k.Pod)
 			uses[k.Pod] = amounts
 		}
 		for _, u := range amounts {
-			out[i].used[u.Resource] += u.Amount
+			left.used[u.Resource] += u.Amount
 		}
 		if k.Leaves == nil {
 			continue
@@ -97,7 +95,7 @@ func (x *book) reduce(kept []*Kept) []reduced {
 		for _, p := range n.pods {
 			if !gone[p] && k.Leaves(p.Object) {
 				gone[p] = true
-				p.release(out[i].used)
+				p.release(left.used)
 			}
 		}
 	}
@@ -108,8 +106,8 @@ func (x *book) reduce(kept []*Kept) []reduced {
 func (b *besides) takenOf(s *shape) int64 {
 	taken, known := b.taken[s]
 	if !known {
-		for i := range b.nodes {
-			taken += b.nodes[i].taken(s)
+		for _, r := range b.nodes {
+			taken += r.taken(s)
 		}
 		b.taken[s] = taken
 	}
@@ -124,23 +122,17 @@ func (r *reduced) taken(s *shape) int64 {
 	return max(slotsOn(s.bounds, r.has, r.nodeEntry.used)-slotsOn(s.bounds, r.has, r.used), 0)
 }
 
-// keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that, and
-// takes them off those that fit by domain.
-func (b *besides) keptOff(s *shape, p *partition, fits []int) []gangplan.NodeCause {
-	var causes []gangplan.NodeCause
-	for i := range b.nodes {
-		r := &b.nodes[i]
-		slots := slotsOn(s.bounds, r.has, r.nodeEntry.used)
-		if p.of[r.slot] < 0 || slots == 0 || r.taken(s) < slots {
-			continue
-		}
-		fits[p.of[r.slot]]--
-		c := slices.IndexFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == r.why.Says })
-		if c < 0 {
-			c = len(causes)
-			causes = append(causes, r.why)
-		}
-		causes[c].Nodes++
+// KeptFor is the gang for which what a node has free is kept, or what pods that move are called.
+type KeptFor gang.ID
+
+// String names the gang.
+func (p KeptFor) String() string {
+	what := "gang "
+	if strings.Contains(p.Name, " ") {
+		what = "" // no object's name has a space
 	}
-	return causes
+	return "node(s) whose free capacity is kept for " + what + gang.ID(p).String()
 }
+
+// Kind does not name the gang.
+func (KeptFor) Kind() string { return "node(s) whose free capacity is kept for a gang" }

@@ -9,8 +9,6 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"pgregory.net/rapid"
-
-	"berth.dev/berth/pkg/gangplan"
 )
 
 // askBeside compares what is left besides what is kept with what there is if the pods for which it is kept were bound,
@@ -30,7 +28,7 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 			pod := drawPod(t)
 			pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint("kept-", i)), rapid.SampledFrom(names).Draw(t, "node")
 			pod.Status.Phase = v1.PodPending
-			k := &Kept{Node: pod.Spec.NodeName, Pod: pod, Why: gangplan.NodeCause{Says: "kept", Kind: "kept"}}
+			k := &Kept{Node: pod.Spec.NodeName, Pod: pod}
 			if rapid.Bool().Draw(t, "pods give way") {
 				k.Leaves = leaves
 			}
@@ -57,7 +55,7 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 			now, besides := m.r.slots(pod, node, false), with.slots(pod, node, false)
 			total += min(now, besides)
 			racks[node.Labels["rack"]] += min(now, besides)
-			if now > 0 && besides == 0 {
+			if now > 0 && besides == 0 && m.r.unoffered(pod) == "" {
 				full++
 			}
 		}
@@ -70,9 +68,9 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 		same(t, fmt.Sprintf("best of shape %d besides", i), m.x.BestBeside(need, nil, nil, kept), min(total, 1<<30))
 		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, nil, kept),
 			min(most, 1<<30))
-		off := 0
-		for _, cause := range m.x.Causes(shapeOf(pod), nil, kept) {
-			if cause.Says == "kept" {
+		off, kind := 0, (KeptFor{}).Kind()
+		for _, cause := range m.x.Causes(shapeOf(pod), nil, kept, nil) {
+			if cause.Kind == kind {
 				off += cause.Nodes
 			}
 		}

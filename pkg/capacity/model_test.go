@@ -237,7 +237,7 @@ func (m *roomModel) askSlots(t *rapid.T, live []int) {
 func (m *roomModel) askCauses(t *rapid.T, live []int) {
 	for _, i := range live {
 		for _, keys := range [][]string{nil, {"rack"}} {
-			same(t, fmt.Sprintf("causes of shape %d within %v", i, keys), m.x.Causes(shapeOf(m.pods[i]), keys, nil),
+			same(t, fmt.Sprintf("causes of shape %d within %v", i, keys), m.x.Causes(shapeOf(m.pods[i]), keys, nil, nil),
 				m.r.causes(m.pods[i], keys))
 		}
 	}

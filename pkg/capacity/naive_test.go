@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 
-	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -101,17 +100,17 @@ func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) int {
 }
 
 // slotsBy returns how many pods fit on the node by each resource alone, by what is said where it is short.
-func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gangplan.NodeCause]int {
-	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[gangplan.NodeCause]int{}
-	bound := func(name v1.ResourceName, wanted int64, cause gangplan.NodeCause) {
+func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[obstacle.NodeCause]int {
+	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[obstacle.NodeCause]int{}
+	bound := func(name v1.ResourceName, wanted int64, cause obstacle.NodeCause) {
 		delegated := r.claimed[name] && inUnits(name, node.Status.Allocatable) == 0
 		if wanted > 0 && r.offered(name) && !delegated {
 			slots[cause] = int(max(r.free(name, node, empty), 0) / wanted)
 		}
 	}
-	bound(v1.ResourcePods, 1, Cause("Too many pods", 0))
+	bound(v1.ResourcePods, 1, told("Too many pods"))
 	for name := range requests {
-		bound(name, inUnits(name, requests), gangplan.NodeCause{Short: string(name)})
+		bound(name, inUnits(name, requests), obstacle.NodeCause{Short: string(name)})
 	}
 	return slots
 }
@@ -155,11 +154,11 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 
 // causes gives each node the first cause that it has: a rule, a label, a resource of the empty node, or one of what is
 // free.
-func (r *naiveRoom) causes(pod *v1.Pod, keys []string) []gangplan.NodeCause {
+func (r *naiveRoom) causes(pod *v1.Pod, keys []string) obstacle.Nodes {
 	if len(r.nodes) == 0 {
-		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}
+		return obstacle.Nodes{told("the cluster has no nodes")}
 	}
-	count, most, in := map[gangplan.NodeCause]int{}, map[string]int64{}, map[string]int{}
+	count, most, in := map[obstacle.NodeCause]int{}, map[string]int64{}, map[string]int{}
 	for _, node := range r.nodes {
 		cause, domain := r.cause(pod, node, keys)
 		switch {
@@ -171,24 +170,19 @@ func (r *naiveRoom) causes(pod *v1.Pod, keys []string) []gangplan.NodeCause {
 		count[cause]++
 	}
 	if len(keys) > 0 && !r.anyHas(keys) {
-		return []gangplan.NodeCause{{Says: "no node has the label " + keys[0], Kind: "no node has the label of a level"}}
+		return obstacle.Nodes{{Says: "no node has the label " + keys[0], Kind: "no node has the label of a level"}}
 	}
-	var out []gangplan.NodeCause
+	final := map[obstacle.NodeCause]int{}
 	for cause, n := range count {
-		cause.Nodes = n
 		if cause.Most == "at most" {
 			cause.Most = podview.Quantity(v1.ResourceName(cause.Short), most[cause.Short]).String()
 		}
 		if cause.Fits && len(keys) > 0 {
 			cause.Says = fmt.Sprintf(", at most %d in one %s", slices.Max(slices.Collect(maps.Values(in))), keys[0])
 		}
-		out = append(out, cause)
+		final[cause] = n
 	}
-	slices.SortFunc(out, func(a, b gangplan.NodeCause) int {
-		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Most, b.Most),
-			strings.Compare(a.Says, b.Says))
-	})
-	return out
+	return obstacle.Count(final)
 }
 
 func (r *naiveRoom) anyHas(keys []string) bool {
@@ -201,19 +195,22 @@ func (r *naiveRoom) anyHas(keys []string) bool {
 }
 
 // cause returns why the pod is not on the node, or its domain.
-func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why gangplan.NodeCause, domain string) {
+func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why obstacle.NodeCause, domain string) {
 	if why := r.why(pod, node); why != "" {
-		return Cause(why, 0), ""
+		return told(why), ""
 	}
 	for _, key := range keys {
 		if domain = node.Labels[key]; domain == "" {
-			return Unlabelled(keys, 0), ""
+			return obstacle.NodeCause{Says: "node(s) without the label " + key, Kind: "node(s) without the label of a level"}, ""
 		}
+	}
+	if name := r.unoffered(pod); name != "" {
+		return short(name, node, true), ""
 	}
 	for _, empty := range []bool{true, false} {
 		slots := r.slotsBy(pod, node, empty)
 		full := func(name v1.ResourceName) bool {
-			n, bounded := slots[gangplan.NodeCause{Short: string(name)}]
+			n, bounded := slots[obstacle.NodeCause{Short: string(name)}]
 			return bounded && n == 0
 		}
 		requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
@@ -222,8 +219,8 @@ func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why gangpl
 				return short(name, node, empty), ""
 			}
 		}
-		if n, bounded := slots[Cause("Too many pods", 0)]; bounded && n == 0 {
-			return Cause("Too many pods", 0), ""
+		if n, bounded := slots[told("Too many pods")]; bounded && n == 0 {
+			return told("Too many pods"), ""
 		}
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceEphemeralStorage, v1.ResourceMemory} {
 			if full(name) {
@@ -231,11 +228,24 @@ func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why gangpl
 			}
 		}
 	}
-	return gangplan.NodeCause{Fits: true}, domain
+	return obstacle.NodeCause{Fits: true}, domain
 }
 
-func short(name v1.ResourceName, node *v1.Node, empty bool) gangplan.NodeCause {
-	c := gangplan.NodeCause{Short: string(name)}
+// unoffered is a resource that the pod needs and that no node has.
+func (r *naiveRoom) unoffered(pod *v1.Pod) v1.ResourceName {
+	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		if !r.offered(name) && !r.claimed[name] && inUnits(name, requests) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func told(words string) obstacle.NodeCause { return obstacle.OfNodes(obstacle.Told(words)) }
+
+func short(name v1.ResourceName, node *v1.Node, empty bool) obstacle.NodeCause {
+	c := obstacle.NodeCause{Short: string(name)}
 	switch {
 	case empty && inUnits(name, node.Status.Allocatable) == 0:
 		c.Most = "0"

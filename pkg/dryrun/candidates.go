@@ -95,13 +95,7 @@ func (r *ranking) pop() (candidate, bool) {
 // candidates.
 func (t *Class) reconsider(i int) error {
 	t.stale()
-	if !t.reserves {
-		if status := t.fits(i); !status.IsSuccess() {
-			t.causes.withheld(status)
-			return nil
-		}
-	}
-	if t.reserves && t.members == 1 {
+	if t.reserves && t.members == 1 || !t.reserves && !t.fits(i).IsSuccess() {
 		return nil
 	}
 	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)

@@ -36,7 +36,6 @@ type Class struct {
 	left int
 	search
 	ranking
-	causes causeCounts
 }
 
 // traits are what members of a class have in common.
@@ -49,8 +48,6 @@ type traits struct {
 	reserves bool
 	// members is how many there are of the class.
 	members int
-	// asks are what a member requests, once that was asked for.
-	asks map[v1.ResourceName]int64
 	// hardness is that of the class, once it was asked for.
 	hardness *float64
 }
@@ -65,8 +62,9 @@ type search struct {
 	// names are those nodes, nil if PreFilter left all, and home is the domain to which the member is kept.
 	names sets.Set[string]
 	home  int
-	// leftBy are the plugins whose PreFilter left names.
-	leftBy sets.Set[string]
+	// leftBy are the plugins whose PreFilter left names, rejected is what one said that left none.
+	leftBy   sets.Set[string]
+	rejected *fwk.Status
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has
 	// since no node fitted.
 	changes int
@@ -97,15 +95,13 @@ func (t *Class) begin(pod *v1.Pod) error {
 		if !status.IsRejected() {
 			return status.AsError()
 		}
-		clear(t.causes.nodes)
-		for cause := range CausesOf(status) {
-			t.causes.nodes[cause] = 0
-		}
+		t.rejected = status
 		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
 		t.confined = true
 		return nil
 	}
 	confined := !result.AllNodes()
+	t.rejected = nil
 	t.changes++
 	if first || confined || t.confined {
 		t.names = nil
@@ -164,7 +160,6 @@ func (t *Class) enter(home int) {
 func (t *Class) gather() {
 	d := t.run
 	t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
-	clear(t.causes.lasting)
 	consider := func(i int) {
 		if t.names == nil || t.names.Has(d.Nodes[i].Node().Name) {
 			t.eligible = append(t.eligible, i)
@@ -232,7 +227,6 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 		return true, nil
 	case status.IsRejected():
 		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
-		t.causes.nodes[t.cause(status, i)]++
 		return false, nil
 	}
 	t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
@@ -273,7 +267,6 @@ func (t *Class) best() (int, bool, error) {
 			}
 			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
 			t.next, t.changes = 0, 0
-			t.causes.startOver()
 		}
 		if err := t.scan(); err != nil {
 			return 0, false, err
@@ -301,18 +294,8 @@ func (t *Class) scan() error {
 				fit = append(fit, chunk[i])
 			case !status.IsRejected():
 				return fmt.Errorf("filtering node %s: %w", t.run.Nodes[chunk[i]].Node().Name, status.AsError())
-			case t.run.copies[t.run.Nodes[chunk[i]].Node().Name] != nil:
-				// Full with members of the gang itself, which is no reason against the gang unless there is no other.
-				t.causes.withheld(status)
-				t.causes.crowded(status)
-			default:
-				isFull := status.Plugin() == names.NodeResourcesFit
-				cause := t.cause(status, chunk[i])
-				t.causes.nodes[cause]++
-				if isFull {
-					t.causes.lasting[cause]++
-					chunk[i] = leftOut
-				}
+			case status.Plugin() == names.NodeResourcesFit && t.run.copies[t.run.Nodes[chunk[i]].Node().Name] == nil:
+				chunk[i] = leftOut
 			}
 		}
 	}
@@ -336,7 +319,8 @@ func (t *Class) fits(i int) *fwk.Status {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
 	}
 	if slices.ContainsFunc(t.spreads, func(s *account.Spread) bool { return !s.Fits(node.Node()) }) {
-		return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch)
+		return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch).
+			WithPlugin(podtopologyspread.Name)
 	}
 	nominated := d.nominated(t, node.Node().Name)
 	if len(nominated) > 0 {

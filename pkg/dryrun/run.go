@@ -128,7 +128,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			info.CalculateResource()
 			profile := p.Profiles.Of(pod)
 			filters := p.Profiles.Traits(pod)
-			r = &Class{run: d, Pod: pod, causes: newCauseCounts(), traits: traits{class: m.Class, info: info, Profile: profile,
+			r = &Class{run: d, Pod: pod, traits: traits{class: m.Class, info: info, Profile: profile,
 				filters: filters, reserves: filters.Reserves(pod)}}
 			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -98,24 +97,12 @@ func requestedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
 	return amountIn(pod.CalculateResource().Resource, name)
 }
 
-// describeAmount writes an amount of a resource as users do.
-func describeAmount(name v1.ResourceName, n int64) string {
-	switch name {
-	case v1.ResourceCPU:
-		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
-	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
-		return resource.NewQuantity(n, resource.BinarySI).String()
-	default:
-		return resource.NewQuantity(n, resource.DecimalSI).String()
-	}
-}
-
 // String says how much of each is wanted, and how much is free.
 func (m Missing) String() string {
 	parts := make([]string, len(m.Short))
 	for i, s := range m.Short {
 		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
-			s.Resource, describeAmount(s.Resource, s.Wanted), describeAmount(s.Resource, s.Free))
+			s.Resource, podview.Quantity(s.Resource, s.Wanted), podview.Quantity(s.Resource, s.Free))
 	}
 	return fmt.Sprintf("gang %s needs minResources %s", m.Of, strings.Join(parts, "; "))
 }

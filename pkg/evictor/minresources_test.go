@@ -43,24 +43,6 @@ func TestMinResources(t *testing.T) {
 	}
 }
 
-func TestAmountsAreWrittenAsUsersDo(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		resource v1.ResourceName
-		amount   int64
-		want     string
-	}{
-		{"cpu", 40000, "40"},
-		{"cpu", 1500, "1500m"},
-		{"memory", 3 << 30, "3Gi"},
-		{"nvidia.com/gpu", 12, "12"},
-	} {
-		if got := describeAmount(tc.resource, tc.amount); got != tc.want {
-			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
-		}
-	}
-}
-
 func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	t.Parallel()
 	id := gang.ID{Namespace: "ns", Name: "one"}

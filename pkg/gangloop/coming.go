@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 )
@@ -44,10 +43,10 @@ func (l *Loop) foresee(now time.Time) {
 			continue
 		}
 		lands[c.ID] = true
-		to, why := placed{to: c.ID}, dryrun.KeptFor(c.ID).Cause()
+		to := placed{to: c.ID}
 		for _, m := range c.Members {
 			if pod := l.List.Members.Pod(m.Ref); pod != nil {
-				to.kept = append(to.kept, &capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: why})
+				to.kept = append(to.kept, &capacity.Kept{Node: m.Node, To: c.ID, Pod: pod})
 			}
 		}
 		l.coming.placed = append(l.coming.placed, to)

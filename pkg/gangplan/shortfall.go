@@ -1,13 +1,11 @@
 package gangplan
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -26,7 +24,7 @@ type Shortfall struct {
 	// Segments says what parts of the group share, if there are such parts, Lacking which part finds no place.
 	Segments, Lacking string
 	// Nodes are the causes that keep the first of the classes off nodes.
-	Nodes []NodeCause
+	Nodes obstacle.Nodes
 }
 
 // ClassShortfall is how many members of a class find a node; each asks for Asks.
@@ -37,7 +35,7 @@ type ClassShortfall struct {
 
 // NewShortfall returns why the result is not enough for the turn. Asks names what one member of a class asks for.
 func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) string, within string,
-	nodes []NodeCause) *Shortfall {
+	nodes obstacle.Nodes) *Shortfall {
 	members := len(t.Members)
 	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
 		Segments: r.Segments, Lacking: r.Lacking, Nodes: nodes}
@@ -60,34 +58,15 @@ func (s *Shortfall) add(c ClassShortfall) {
 	s.Classes = append(s.Classes, c)
 }
 
-// Kind names the cause that keeps members off the most nodes, or one that concerns no single node. Causes that differ
-// in amounts alone count together.
+// Kind is that of the nodes.
 func (s *Shortfall) Kind() string {
-	nodes := map[string]int{}
-	for i := range s.Nodes {
-		switch c := &s.Nodes[i]; {
-		case c.Nodes == 0:
-			nodes[c.kind()] = math.MaxInt32
-		case c.Fits && c.Says == "":
-			nodes[c.kind()] = 0
-		default:
-			nodes[c.kind()] += c.Nodes
-		}
-	}
-	most := ""
-	for kind, n := range nodes {
-		if most == "" || n > nodes[most] || n == nodes[most] && kind < most {
-			most = kind
-		}
-	}
-	if most == "" {
+	if len(s.Nodes) == 0 {
 		return "gang does not fit"
 	}
-	return "gang does not fit: " + most
+	return "gang does not fit: " + s.Nodes.Kind()
 }
 
-// String says what the group needs, how much of it fits, and what keeps the rest off the nodes, the cause of the most
-// nodes first and the nodes on which a member fits last.
+// String says what the group needs, how much of it fits, and what keeps the rest off the nodes.
 func (s *Shortfall) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gang %s ", s.Group)
@@ -121,92 +100,14 @@ func (s *Shortfall) String() string {
 			b.WriteString(")")
 		}
 	}
-	type clause struct {
-		order, nodes int
-		words        string
-	}
-	clauses := make([]clause, len(s.Nodes))
-	for i := range s.Nodes {
-		c := &s.Nodes[i]
-		clauses[i] = clause{-c.Nodes, c.Nodes, c.clause()}
-		switch {
-		case c.Nodes == 0:
-			clauses[i].order = math.MinInt
-		case c.Fits:
-			clauses[i].order = 0
-		}
-	}
-	slices.SortFunc(clauses, func(a, b clause) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.words, b.words))
-	})
 	if more := s.Of.Total - s.Fits; more > 0 {
 		fmt.Fprintf(&b, "; %d more %s needed", more, plural.Choose(more, "is", "are"))
 	}
 	if s.Lacking != "" {
 		fmt.Fprintf(&b, "; %s", s.Lacking)
 	}
-	sep := " ("
-	for _, c := range clauses {
-		b.WriteString(sep)
-		if c.nodes > 0 {
-			fmt.Fprintf(&b, "%d ", c.nodes)
-		}
-		b.WriteString(c.words)
-		sep = ", "
-	}
-	if len(clauses) > 0 {
-		b.WriteString(")")
+	if len(s.Nodes) > 0 {
+		fmt.Fprintf(&b, " (%s)", s.Nodes)
 	}
 	return b.String()
-}
-
-// NodeCause is one cause that keeps members off nodes, with the number of nodes it concerns; 0 if it concerns no single
-// node. The causes of a class count each node once.
-type NodeCause struct {
-	// Short is the resource that the nodes are short of, Most how much of it one of them has at most if no pod runs there;
-	// empty if that is enough. If Short is empty, Says is what a plugin says of one of the nodes and Kind what that has in
-	// common with words that differ in amounts alone.
-	Short, Most, Says, Kind string
-	Nodes                   int
-	// Fits is set for nodes on which a member fits. Says then tells how few of them are in one domain, if that counts.
-	Fits bool
-}
-
-// kind is the clause without amounts.
-func (c *NodeCause) kind() string {
-	switch {
-	case c.Fits && c.Says != "":
-		return "too few nodes that fit in one domain"
-	case c.Fits:
-		return "too few nodes that fit"
-	case c.Most != "" && c.Most != "0":
-		return "nodes with too little " + c.Short
-	}
-	alike := NodeCause{Short: c.Short, Most: c.Most, Says: c.Kind, Nodes: min(c.Nodes*2, 2)}
-	return alike.clause()
-}
-
-// clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of
-// "node(s)", because they do not know how many there are.
-func (c *NodeCause) clause() string {
-	noun := plural.Choose(c.Nodes, "node", "nodes")
-	says, ofNodes := strings.CutPrefix(c.Says, "node(s) ")
-	switch {
-	case c.Fits:
-		return noun + plural.Choose(c.Nodes, " that fits", " that fit") + c.Says
-	case c.Most == "0":
-		return noun + " without " + c.Short
-	case c.Most != "":
-		return noun + " with at most " + c.Most + " " + c.Short
-	case c.Short != "":
-		return noun + " with too little free " + c.Short
-	case c.Nodes == 0:
-		return says
-	case !ofNodes:
-		return noun + ": " + c.Says
-	}
-	if was, plural := strings.CutPrefix(says, "were "); plural && c.Nodes == 1 {
-		says = "was " + was
-	}
-	return noun + " " + says
 }

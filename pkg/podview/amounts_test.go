@@ -29,3 +29,21 @@ func TestAllocatableOf(t *testing.T) {
 		t.Errorf("more CPUs than can be counted in thousandths are %d, want the largest number", got)
 	}
 }
+
+func TestAmountsAreWrittenAsUsersDo(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		resource v1.ResourceName
+		amount   int64
+		want     string
+	}{
+		{"cpu", 40000, "40"},
+		{"cpu", 1500, "1500m"},
+		{"memory", 3 << 30, "3Gi"},
+		{"nvidia.com/gpu", 12, "12"},
+	} {
+		if got := Quantity(tc.resource, tc.amount).String(); got != tc.want {
+			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Planned is a pod that is to come to a node.
@@ -32,6 +33,8 @@ type NodeCounter interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
 	CountsOnNodes()
+	// Unfit returns what keeps the pod off a node whatever runs there, beyond resources; nil if that is nothing for any.
+	Unfit(*v1.Pod) func(*v1.Node) obstacle.NodeCause
 }
 
 // Book is where plugins of one process find each other. It is safe for concurrent use.

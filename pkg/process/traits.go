@@ -13,6 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the
@@ -119,6 +121,17 @@ func TraitsOf(profile framework.Framework) *Traits {
 func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
 	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
 		!slices.ContainsFunc(t.counters, func(counter NodeCounter) bool { return !roomIn(counter)(pod, node) })
+}
+
+// Unfit returns what keeps the pod off a node whatever runs there, beyond its resources and the rules of Checks; nil if
+// that is nothing for any node.
+func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
+	for _, counter := range t.counters {
+		if unfit := counter.Unfit(pod); unfit != nil {
+			return unfit
+		}
+	}
+	return nil
 }
 
 // roomIn asks the filter.

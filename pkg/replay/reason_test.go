@@ -33,7 +33,7 @@ func TestMainReason(t *testing.T) {
 	}
 	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
 		Fits:  6,
-		Nodes: []gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 3}}}
+		Nodes: obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}}}
 	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
 	for _, tc := range []struct {
 		name   string

@@ -10,9 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 )
 
 // Kind says why capacity is kept to a gang.
@@ -221,17 +219,13 @@ func (p *Holds) publish() *heldNodes {
 			view.byNode[o.Node] = append(view.byNode[o.Node], o)
 		}
 	}
-	causes := map[gang.ID]gangplan.NodeCause{}
 	for _, node := range slices.Sorted(maps.Keys(view.byNode)) {
 		for i := range view.byNode[node] {
 			o := &view.byNode[node][i]
 			if o.after != nil {
 				continue
 			}
-			if _, known := causes[o.To]; !known {
-				causes[o.To] = dryrun.KeptFor(o.To).Cause()
-			}
-			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: causes[o.To]}
+			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod()}
 			if o.Kind == forTurn {
 				kept.Leaves = func(pod *v1.Pod) bool { return p.Gate.givesWay(pod, o) }
 			}

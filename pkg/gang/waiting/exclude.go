@@ -21,38 +21,28 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
 		return g.Misstated
 	}
-	kept := l.Kept(g.ID, g.Pods)
-	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
+	kept, required := l.Kept(g.ID, g.Pods), g.Levels.Required
+	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
 	result := gangplan.Result{Need: g.Need,
-		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Levels.Required, nil, kept))}
+		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, required, nil, kept))}
+	var nodes obstacle.Nodes
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		if fits := l.Capacity.BestBeside(g.Shapes[i:i+1], g.Levels.Required, nil, kept); fits < c.Count {
-			result.Short = append(result.Short, gangplan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		fits := l.Capacity.BestBeside(g.Shapes[i:i+1], required, nil, kept)
+		if fits >= c.Count {
+			continue
 		}
-	}
-	var causes []gangplan.NodeCause
-	if len(result.Short) > 0 {
-		for i, c := range g.Classes {
-			if c.Class == result.Short[0].Class {
-				causes = l.Capacity.Causes(g.Shapes[i].Shape, g.Levels.Required, kept)
-				break
-			}
+		if len(result.Short) == 0 {
+			nodes = l.Capacity.Causes(g.Shapes[i].Shape, required, kept, l.Profiles.Traits(g.Pods[i]).Unfit(g.Pods[i]))
 		}
+		result.Short = append(result.Short, gangplan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		asks[c.Class] = podview.DescribeRequest(g.Pods[i])
 	}
 	within := ""
-	if len(g.Levels.Required) > 0 {
-		within = g.Levels.Required[len(g.Levels.Required)-1]
+	if len(required) > 0 {
+		within = required[len(required)-1]
 	}
-	describe := func(class string) string {
-		for i, c := range g.Classes {
-			if c.Class == class {
-				return podview.DescribeRequest(g.Pods[i])
-			}
-		}
-		return "pod"
-	}
-	return gangplan.NewShortfall(g.ID, turn, result, describe, within, causes)
+	return gangplan.NewShortfall(g.ID, turn, result, func(class string) string { return asks[class] }, within, nodes)
 }
 
 // roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing

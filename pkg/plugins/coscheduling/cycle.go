@@ -9,7 +9,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -112,7 +111,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacity.FailingHardware)
 	}
 	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
-		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
+		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
 	return nil
 }

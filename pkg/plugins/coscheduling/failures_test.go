@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,10 +16,10 @@ import (
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
@@ -92,35 +91,35 @@ func TestSaidOfNode(t *testing.T) {
 	}
 }
 
-func TestCausesOf(t *testing.T) {
+func TestCauseOf(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		status *fwk.Status
-		want   []gangplan.NodeCause
+		want   obstacle.NodeCause
 	}{
 		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu",
 			"Too many pods").WithPlugin(names.NodeResourcesFit),
-			[]gangplan.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
+			obstacle.NodeCause{Short: "cpu"}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
-			[]gangplan.NodeCause{capacity.Cause("Insufficient luck", 0)}},
+			obstacle.OfNodes(obstacle.Told("Insufficient luck"))},
 		{"a reason with amounts has a kind", cycles.Reject(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
 			Have: 3}),
-			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)",
-				Kind: "node(s) with too few free GPUs"}}},
-		{"capacity is kept", cycles.Reject(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
-			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is kept for gang n/a",
-				Kind: "node(s) whose free capacity is kept for a gang"}}},
+			obstacle.NodeCause{Says: "node(s) with too few free GPUs (need 8, have 3)",
+				Kind: "node(s) with too few free GPUs"}},
+		{"capacity is kept", cycles.Reject(fwk.Unschedulable, capacity.KeptFor{Namespace: "n", Name: "a"}),
+			obstacle.NodeCause{Says: "node(s) whose free capacity is kept for gang n/a",
+				Kind: "node(s) whose free capacity is kept for a gang"}},
 		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
-			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up",
-				Kind: "node(s) that turned a member away"}}},
+			obstacle.NodeCause{Says: "node(s) that turned a member away: the ration is used up",
+				Kind: "node(s) that turned a member away"}},
 		{"a node turned a member away without a reason", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("")),
-			[]gangplan.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
+			obstacle.OfNodes(obstacle.Told("node(s) that turned a member away"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, slices.Collect(dryrun.CausesOf(tc.status))); diff != "" {
-				t.Errorf("causes (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, dryrun.CauseOf(tc.status)); diff != "" {
+				t.Errorf("cause (-want +got):\n%s", diff)
 			}
 		})
 	}

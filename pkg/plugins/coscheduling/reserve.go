@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangview"
@@ -47,7 +47,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
-		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
+		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
 	if !first || !c.headroom.Looks.FreedUnseen(name) {
 		return nil

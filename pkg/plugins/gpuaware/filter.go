@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event
@@ -30,6 +31,23 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // CountsOnNodes implements process.NodeCounter.
 func (*Plugin) CountsOnNodes() {}
+
+// Unfit says of nodes whose GPUs are of a model, or have a memory, that the pod does not accept. It is nil for pods that
+// accept any, and says nothing of GPUs that are claimed.
+func (p *Plugin) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
+	request, err := p.settings.request(pod)
+	if err != nil || len(request.Models) == 0 && request.MinMemMiB == 0 {
+		return nil
+	}
+	return func(node *v1.Node) obstacle.NodeCause {
+		read, _ := p.settings.keys.ReadGPUNode(node)
+		reason := gpu.Fit(read.For(&request.Request).Empty(), &request.Request)
+		if reason.Cause != gpu.WrongModel && reason.Cause != gpu.GPUMemory {
+			return obstacle.NodeCause{}
+		}
+		return obstacle.OfNodes(reason)
+	}
+}
 
 // Filter refuses nodes that cannot serve the pod's GPU request now, with one reason.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {

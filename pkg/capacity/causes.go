@@ -1,0 +1,166 @@
+package capacity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/spelling"
+)
+
+// Causes returns what keeps pods of a shape that share the values of the labels keys off nodes, and on how many nodes
+// one fits now. Each node counts once: for what no pod of the shape can change, then for what it lacks without pods,
+// then for what refuse says of it, then for what it is short of now or what is kept for others. refuse may be nil; it
+// must not call the index.
+func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept,
+	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes.byKey[key]
+	if s == nil {
+		return nil
+	}
+	beside, about := x.beside(kept), causesKey{s, strings.Join(keys, "\x00")}
+	causes, known := beside.causes[about]
+	if !known || refuse != nil {
+		causes = x.causes(s, keys, beside, refuse)
+	}
+	if refuse == nil {
+		beside.causes[about] = causes
+	}
+	return causes
+}
+
+// anySize stands for the most that nodes have of a resource while they are counted.
+const anySize = "any"
+
+func (x *book) causes(s *shape, keys []string, beside *besides,
+	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
+	p := x.partition(keys)
+	switch {
+	case x.nodes.present == 0:
+		return obstacle.Nodes{obstacle.OfNodes(obstacle.Told("the cluster has no nodes"))}
+	case p.domains == 0:
+		return obstacle.Nodes{x.missing(keys)}
+	}
+	unoffered := x.resources.unoffered(s.asks)
+	count, most, fits := map[obstacle.NodeCause]int{}, map[string]int64{}, make([]int, p.domains)
+	for i, n := range x.nodes.existing() {
+		cause := x.cause(s, n, beside, refuse)
+		switch {
+		case s.rule.verdicts[i] == admitted && p.of[i] < 0:
+			cause = obstacle.NodeCause{Says: "node(s) without the label " + strings.Join(keys, " or "),
+				Kind: "node(s) without the label of a level"}
+		case s.rule.verdicts[i] == admitted && unoffered != "":
+			cause = obstacle.NodeCause{Short: string(unoffered), Most: "0"}
+		case cause.Fits:
+			fits[p.of[i]]++
+		case cause.Most == anySize:
+			most[cause.Short] = max(most[cause.Short], n.has[x.resources.index[v1.ResourceName(cause.Short)]])
+		}
+		count[cause]++
+	}
+	for cause, n := range maps.Clone(count) {
+		delete(count, cause)
+		switch {
+		case cause.Fits && len(keys) > 0:
+			cause.Says = fmt.Sprintf(", at most %d in one %s", slices.Max(fits), keys[len(keys)-1])
+		case cause.Most == anySize:
+			cause.Most = podview.Quantity(v1.ResourceName(cause.Short), most[cause.Short]).String()
+		}
+		count[cause] = n
+	}
+	return obstacle.Count(count)
+}
+
+// cause is the first that keeps a pod of the shape off a node, whatever domain that is in.
+func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
+	refuse func(*v1.Node) obstacle.NodeCause) obstacle.NodeCause {
+	if verdict := s.rule.verdicts[n.slot]; verdict != admitted {
+		return obstacle.OfNodes(stockWords[verdict])
+	}
+	if cause := x.resources.shortOf(s.bounds, n.has, nil); cause != (obstacle.NodeCause{}) {
+		return cause
+	}
+	if refuse != nil {
+		if cause := refuse(n.node); cause != (obstacle.NodeCause{}) {
+			return cause
+		}
+	}
+	if cause := x.resources.shortOf(s.bounds, n.has, n.used); cause != (obstacle.NodeCause{}) {
+		return cause
+	}
+	if kept := beside.nodes[n.slot]; kept != nil && slotsOn(s.bounds, n.has, kept.used) == 0 {
+		return obstacle.OfNodes(KeptFor(kept.to))
+	}
+	return obstacle.NodeCause{Fits: true}
+}
+
+// shortOf is the cause that the first of the bounds is that lets no pod onto a node; none if all let one. Without what is
+// used, it is what the node lacks.
+func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCause {
+	for k := range bounds {
+		if slotsOn(bounds[k:k+1], has, used) > 0 {
+			continue
+		}
+		cause := obstacle.NodeCause{Short: string(r.names[bounds[k].Resource])}
+		switch {
+		case cause.Short == string(v1.ResourcePods):
+			return obstacle.OfNodes(obstacle.Told("Too many pods"))
+		case used == nil && has[bounds[k].Resource] == 0:
+			cause.Most = "0"
+		case used == nil:
+			cause.Most = anySize
+		}
+		return cause
+	}
+	return obstacle.NodeCause{}
+}
+
+// unoffered is a resource that is asked for, that no node has, and that no device class hands out; empty for none.
+func (r *resources) unoffered(asks []ask) v1.ResourceName {
+	for _, a := range asks {
+		i, known := r.index[a.name]
+		if offered := known && r.offered[i] > 0; !offered && a.name != v1.ResourcePods && !r.claimed(a.name) {
+			return a.name
+		}
+	}
+	return ""
+}
+
+// missing is the cause that no node has the labels whose values pods are to share.
+func (x *book) missing(keys []string) obstacle.NodeCause {
+	labels := map[string]string{}
+	for _, n := range x.nodes.existing() {
+		maps.Copy(labels, n.node.Labels)
+	}
+	says := "no node has all labels of " + strings.Join(keys, ", ")
+	for _, key := range keys {
+		if _, some := labels[key]; !some {
+			says = "no node has the label " + key
+			if like := spelling.Closest(key, labels); like != "" {
+				says += "; did you mean " + like + "?"
+			}
+			break
+		}
+	}
+	return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}
+}
+
+// FailingHardware is what Coscheduling says of nodes with failing hardware, which members of gangs keep off.
+const FailingHardware = "node(s) had failing hardware"
+
+// stockWords are those of the filters for what a verdict says.
+var stockWords = map[verdict]obstacle.Told{
+	cordoned:   "node(s) were unschedulable",
+	misnamed:   "node(s) didn't match the requested node name",
+	tainted:    "node(s) had untolerated taint(s)",
+	unselected: "node(s) didn't match Pod's node affinity/selector",
+	failing:    FailingHardware,
+}
