@@ -4,6 +4,6 @@
 // Shortfall words a result that is not enough: how much of the gang fits, and what keeps the rest off the nodes. Amount
 // does so for what a gang wants to be free before it is tried.
 //
-// The dry run and the waitlist call it; the ledger of gangs takes the plan. The package knows no Kubernetes: a board
+// The dry run and the list of what waits call it; the ledger of gangs takes the plan. The package knows no Kubernetes: a board
 // answers where a member goes, and nodes are names.
 package gangplan
