@@ -265,6 +265,7 @@ func (x *book) offer(has []int64, by int) {
 func (x *Feed) ClassesChanged() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.memo.besides = nil
 	for _, s := range x.shapes.live {
 		if !slices.Equal(s.bounds, x.resources.bounds(s.asks)) {
 			s.stale, x.shapes.stale = true, true

@@ -47,7 +47,7 @@ func (t *Class) score(fit []int) error {
 		infos[i] = t.run.node(n)
 	}
 	t.scoring = t.State
-	if len(fit) == 1 && t.run.many && t.left == 1 {
+	if len(fit) == 1 && t.run.work.many && t.left == 1 {
 		// Nothing is compared with it, now or when it is placed.
 		t.candidates = []candidate{{node: fit[0], rank: t.run.rank(fit[0]), fresh: true}}
 		return nil
@@ -79,16 +79,6 @@ func (t *Class) keepBest() {
 	if keep := min(max(t.left, 0)+spare, mostKept); len(t.candidates) > keep {
 		t.candidates = slices.Clone(t.candidates[:keep])
 	}
-}
-
-// pop takes the best candidate out, if there is one.
-func (r *ranking) pop() (candidate, bool) {
-	if len(r.candidates) == 0 {
-		return candidate{}, false
-	}
-	best := r.candidates[0]
-	r.candidates = r.candidates[1:]
-	return best, true
 }
 
 // reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the

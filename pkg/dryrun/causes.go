@@ -29,7 +29,7 @@ func (p *Planner) Causes(id gang.ID, a *Plan, nodes []fwk.NodeInfo) (obstacle.No
 		return nil, nil
 	}
 	d := a.Run
-	if len(a.keys) > 0 || a.homes != nil || len(a.Nodes) < len(nodes) {
+	if len(a.keys) > 0 || a.homes.of != nil || len(a.Nodes) < len(nodes) {
 		alone := memberOf(pod)
 		alone.Class = class
 		var err error
@@ -64,15 +64,19 @@ func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obs
 		case t.names != nil && !t.names.Has(nodes[i]):
 			statuses[i] = outside
 		default:
-			statuses[i] = t.fits(i)
+			if statuses[i] = t.fits(i); statuses[i].IsSuccess() {
+				statuses[i] = t.turnedAway[nodes[i]]
+			}
 		}
 	}, metrics.Filter)
 	refused := map[string]obstacle.NodeCause{}
 	for i, status := range statuses {
-		if !status.IsSuccess() && !status.IsRejected() {
+		switch {
+		case status.IsRejected():
+			refused[nodes[i]] = t.cause(status, t.run.copies[nodes[i]] != nil)
+		case !status.IsSuccess():
 			return nil, fmt.Errorf("filtering node %s: %w", nodes[i], status.AsError())
 		}
-		refused[nodes[i]] = t.cause(status, t.run.copies[nodes[i]] != nil)
 	}
 	unfit := t.filters.Unfit(pod)
 	return account.Causes(key, keys, nil, func(node *v1.Node) obstacle.NodeCause {
@@ -83,8 +87,8 @@ func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obs
 	}), nil
 }
 
-// cause is what a plugin says against a node; nothing if the node fits. One on which members were placed does so if it is
-// short of anything with them, but not if they keep a member off it by what they are.
+// cause is what a plugin says against a node; nothing if that is short of anything only with the members that were placed
+// there: then it fits.
 func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 	cause := CauseOf(status)
 	if !placed {

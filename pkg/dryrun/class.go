@@ -34,6 +34,8 @@ type Class struct {
 	readsOthers bool
 	// left is how many of the members were not tried yet.
 	left int
+	// turnedAway is what plugins said of nodes that they did not let a member reserve.
+	turnedAway map[string]*fwk.Status
 	search
 	ranking
 }
@@ -48,8 +50,8 @@ type traits struct {
 	reserves bool
 	// members is how many there are of the class.
 	members int
-	// hardness is that of the class, once it was asked for.
-	hardness *float64
+	// asks are what a member requests, once that was asked for.
+	asks map[v1.ResourceName]int64
 }
 
 // search is how far the nodes were looked at.
@@ -87,7 +89,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	t.State = state
 	result, status, by := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
 	d.work.spend(preFilterVisits)
-	t.readsOthers = t.filters.FiltersByOthers(state) || (!d.many && t.filters.ReadsOthers(state))
+	t.readsOthers = t.filters.FiltersByOthers(state) || (!d.work.many && t.filters.ReadsOthers(state))
 	if !slices.Contains(d.open, t) {
 		d.open = append(d.open, t)
 	}
@@ -117,18 +119,9 @@ func (t *Class) begin(pod *v1.Pod) error {
 			return err
 		}
 	}
-	for _, p := range d.removed {
+	for _, p := range d.gone {
 		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info,
 			d.copies[p.Node]); !status.IsSuccess() {
-			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
-		}
-	}
-	for _, p := range d.Elsewhere {
-		node, err := d.lister.Get(p.Node)
-		if err != nil {
-			continue
-		}
-		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, node); !status.IsSuccess() {
 			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
@@ -165,14 +158,14 @@ func (t *Class) gather() {
 			t.eligible = append(t.eligible, i)
 		}
 	}
-	if d.homes != nil {
+	if d.homes.of != nil {
 		for _, i := range d.homes.nodes[t.home] {
 			consider(i)
 		}
 		return
 	}
 	for i := range d.Nodes {
-		if d.many {
+		if d.work.many {
 			// The next class begins where there was room for the last one.
 			i = (i + d.start) % len(d.Nodes)
 		}
@@ -183,13 +176,8 @@ func (t *Class) gather() {
 // tried notes that one more member was tried. After the last the class need not know where others are placed.
 func (t *Class) tried() {
 	if t.left--; t.left <= 0 {
-		t.run.shut(t)
+		t.run.open = slices.DeleteFunc(t.run.open, func(r *Class) bool { return r == t })
 	}
-}
-
-// shut ends the telling of the class where others are placed.
-func (d *Run) shut(t *Class) {
-	d.open = slices.DeleteFunc(d.open, func(r *Class) bool { return r == t })
 }
 
 // countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with all members placed
@@ -227,6 +215,7 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 		return true, nil
 	case status.IsRejected():
 		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
+		t.turnedAway[node] = status
 		return false, nil
 	}
 	t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
@@ -236,7 +225,7 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 // enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
 func (t *Class) enough() int {
 	n := len(t.run.Nodes)
-	if t.run.many {
+	if t.run.work.many {
 		return min(n, max(comparedByMany/len(t.run.Classes), 1))
 	}
 	if t.run.ranks != nil {
@@ -253,10 +242,11 @@ func (t *Class) enough() int {
 // best returns the index of the best node for the member.
 func (t *Class) best() (int, bool, error) {
 	for {
-		for top, ok := t.pop(); ok; top, ok = t.pop() {
+		for len(t.candidates) > 0 {
+			top := t.candidates[0]
+			t.candidates = t.candidates[1:]
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
-				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node
 				return top.node, true, nil
 			}
 		}
@@ -286,7 +276,7 @@ func (t *Class) scan() error {
 		t.next += len(chunk)
 		statuses := make([]*fwk.Status, len(chunk))
 		t.Profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
-		t.run.Examined += len(chunk)
+		t.run.work.examined += len(chunk)
 		t.run.work.spend(len(chunk))
 		for i, status := range statuses {
 			switch {

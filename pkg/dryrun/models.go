@@ -54,10 +54,9 @@ func (p *Planner) onOneModel(w *Work, id gang.ID, levels gangview.Topology, turn
 		if err != nil {
 			return nil, err
 		}
-		if a.Examined += mixed.Examined; a.Feasible() && len(a.Assignments) >= len(mixed.Assignments) {
+		if a.Feasible() && len(a.Assignments) >= len(mixed.Assignments) {
 			return a, nil
 		}
-		mixed.Examined = a.Examined
 	}
 	return mixed, nil
 }

@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,7 +41,8 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 		return nil
 	}
 	table := p.tables[by]
-	if table == nil || !table.holds(nodes) {
+	same := func(a *v1.Node, b fwk.NodeInfo) bool { return a == b.Node() } // informers never change an object
+	if table == nil || !slices.EqualFunc(table.nodes, nodes, same) {
 		if p.tables == nil || table == nil && len(p.tables) == maxPathTables {
 			p.tables = map[pathsKey]*pathTable{}
 		}
@@ -50,78 +52,38 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 	return table.paths
 }
 
-// holds reports whether the table is of these nodes, as they are now: informers never change an object.
-func (t *pathTable) holds(nodes []fwk.NodeInfo) bool {
-	if len(t.nodes) != len(nodes) {
-		return false
-	}
-	for i, n := range nodes {
-		if t.nodes[i] != n.Node() {
-			return false
-		}
-	}
-	return true
-}
-
+// newPathTable leaves out levels of the network at which all nodes are in the same domain or in none.
 func newPathTable(keys []string, network *podview.NetworkLevels, nodes []fwk.NodeInfo) *pathTable {
-	t := &pathTable{nodes: make([]*v1.Node, len(nodes))}
-	for i, n := range nodes {
-		t.nodes[i] = n.Node()
-	}
-	within := networkPaths(network, t.nodes)
-	if len(keys) == 0 {
-		t.paths = within
-		return t
-	}
-	t.paths = make([][]string, len(nodes))
-	for i, n := range t.nodes {
-		for _, key := range keys {
-			t.paths[i] = append(t.paths[i], n.Labels[key])
+	t := &pathTable{}
+	var all [][]string
+	for _, n := range nodes {
+		path := make([]string, len(keys))
+		for i, key := range keys {
+			path[i] = n.Node().Labels[key]
 		}
-		if within != nil {
-			t.paths[i] = append(t.paths[i], within[i]...)
+		if network != nil {
+			path = append(path, network.Path(n.Node())...)
+		}
+		t.nodes, all = append(t.nodes, n.Node()), append(all, path)
+	}
+	if kept := dividing(all, len(keys)); len(kept) > 0 {
+		t.paths = make([][]string, len(all))
+		for i, path := range all {
+			for _, level := range kept {
+				t.paths[i] = append(t.paths[i], path[level])
+			}
 		}
 	}
 	return t
 }
 
-// networkPaths returns where the nodes are in the network of a profile; nil if the profile does not say, or if all are
-// in one place.
-func networkPaths(network *podview.NetworkLevels, nodes []*v1.Node) [][]string {
-	if network == nil || len(nodes) == 0 {
-		return nil
-	}
-	all := make([][]string, len(nodes))
-	for i, n := range nodes {
-		all[i] = network.Path(n)
-	}
-	return dividing(all)
-}
-
-// dividing leaves out the levels at which all nodes are in the same domain or in none; nil if no level is left.
-func dividing(all [][]string) [][]string {
+// dividing returns the levels, those from one on only where not all nodes are in the same domain or in none.
+func dividing(paths [][]string, from int) []int {
 	var kept []int
-	for level, name := range all[0] {
-		for _, path := range all {
-			if path[level] != name {
-				kept = append(kept, level)
-				break
-			}
+	for level := 0; len(paths) > 0 && level < len(paths[0]); level++ {
+		if level < from || slices.ContainsFunc(paths, func(path []string) bool { return path[level] != paths[0][level] }) {
+			kept = append(kept, level)
 		}
 	}
-	switch len(kept) {
-	case 0:
-		return nil
-	case len(all[0]):
-		return all
-	}
-	out, names := make([][]string, len(all)), make([]string, 0, len(all)*len(kept))
-	for i, path := range all {
-		from := len(names)
-		for _, level := range kept {
-			names = append(names, path[level])
-		}
-		out[i] = names[from:len(names):len(names)]
-	}
-	return out
+	return kept
 }

@@ -10,13 +10,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 )
 
 func TestPathsFollowTheNodes(t *testing.T) {
 	t.Parallel()
-	p := &Planner{Sources: Sources{Pod: func(gang.Ref) *v1.Pod { return nil }}}
+	p := &Planner{Sources: Sources{Divider: &sets.Divider{Pod: func(gang.Ref) *v1.Pod { return nil }}}}
 	turn := gang.Turn{Members: make([]gang.Member, 2)}
 	node := func(name, rack string) fwk.NodeInfo {
 		info := framework.NewNodeInfo()
@@ -57,19 +58,24 @@ func TestPathsFollowTheNodes(t *testing.T) {
 func TestLevelsThatDivideNoNodesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name      string
-		all, want [][]string
+		name string
+		all  [][]string
+		want []int
 	}{
+		{"no nodes", nil, nil},
 		{"nodes without labels", [][]string{{"", ""}, {"", ""}}, nil},
 		{"one rack of one zone", [][]string{{"z", "r"}, {"z", "r"}}, nil},
-		{"two racks of one zone", [][]string{{"z", "r1"}, {"z", "r2"}}, [][]string{{"r1"}, {"r2"}}},
-		{"racks that not all nodes tell", [][]string{{"z", ""}, {"z", "r2"}}, [][]string{{""}, {"r2"}}},
-		{"racks of the same name in two zones", [][]string{{"z1", "r"}, {"z2", "r"}}, [][]string{{"z1"}, {"z2"}}},
-		{"all levels", [][]string{{"z1", "r1"}, {"z2", "r2"}}, [][]string{{"z1", "r1"}, {"z2", "r2"}}},
+		{"two racks of one zone", [][]string{{"z", "r1"}, {"z", "r2"}}, []int{1}},
+		{"racks that not all nodes tell", [][]string{{"z", ""}, {"z", "r2"}}, []int{1}},
+		{"racks of the same name in two zones", [][]string{{"z1", "r"}, {"z2", "r"}}, []int{0}},
+		{"all levels", [][]string{{"z1", "r1"}, {"z2", "r2"}}, []int{0, 1}},
 		{"no levels", [][]string{{}, {}}, nil},
 	} {
-		if diff := cmp.Diff(test.want, dividing(test.all)); diff != "" {
+		if diff := cmp.Diff(test.want, dividing(test.all, 0)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
+	}
+	if kept := dividing([][]string{{"z", "r"}, {"z", "r"}}, 1); !slices.Equal(kept, []int{0}) {
+		t.Errorf("levels %v are kept, want the one that the gang names", kept)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun/account"
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
@@ -29,9 +28,15 @@ type Plan struct {
 	// Ordered is set if members have to reserve in the order of the plan.
 	Ordered bool
 	// keys are the labels whose values the members share that find no place, lacks is one of them if they were not tried.
-	keys  []string
-	lacks gang.Member
+	keys     []string
+	lacks    gang.Member
+	feasible bool
+	// Examined is how many nodes the filters have looked at.
+	Examined int
 }
+
+// Feasible reports whether the group can start with the nodes found.
+func (a *Plan) Feasible() bool { return a.feasible }
 
 // Part is a set of nodes on which to try a gang.
 type Part struct {
@@ -39,8 +44,8 @@ type Part struct {
 	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not
 	// matter.
 	ranks []int
-	// homes keeps members on nodes of the domain of their group or segment; nil if there are none.
-	homes *homes
+	// homes keeps members on nodes of the domain of their group or segment.
+	homes homes
 }
 
 // Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
@@ -52,12 +57,10 @@ type Planner struct {
 
 // Sources are what plans are made of.
 type Sources struct {
-	Ledger   *gang.Ledger
+	// Divider knows gangs and nodes, and divides gangs into groups and segments.
+	*sets.Divider
 	GangOf   func(*v1.Pod) gang.ID
-	Pod      func(gang.Ref) *v1.Pod
-	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
 	Profiles *process.Profiles
-	Capacity *capacity.Index
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
 	Network func(profile string) *podview.NetworkLevels
@@ -82,6 +85,7 @@ func (p *Planner) Plan(ctx context.Context, id gang.ID, turn gang.Turn, nodes []
 		return nil, err
 	}
 	p.orderRanks(id, levels, turn, best)
+	best.Examined = w.examined
 	return best, nil
 }
 
@@ -92,33 +96,26 @@ func (p *Planner) arrangeOn(w *Work, id gang.ID, levels gangview.Topology, turn 
 	if levels.Segment.Size > 0 || turn.Need.Tree != nil {
 		return p.arrangeSets(w, id, levels, turn, nodes)
 	}
-	var tried attempts
+	var best *Plan
 	for _, part := range p.parts(id, levels, turn, nodes) {
 		a, err := p.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
 		}
-		tried.add(a)
-		if a.Feasible() || w.spent() {
+		if best = better(best, a); a.Feasible() || w.spent() {
 			break
 		}
 	}
-	tried.best.finish(levels, turn)
-	return tried.best, nil
+	best.finish(levels, turn)
+	return best, nil
 }
 
-// attempts are plans of one gang at different places: the best of them so far, which has examined what all did.
-type attempts struct {
-	best     *Plan
-	examined int
-}
-
-func (t *attempts) add(a *Plan) {
-	t.examined += a.Examined
-	if t.best == nil || a.Feasible() || len(a.Assignments) > len(t.best.Assignments) {
-		t.best = a
+// better returns the plan that starts the gang, or places more of it. The first may be nil.
+func better(best, a *Plan) *Plan {
+	if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
+		return a
 	}
-	t.best.Examined = t.examined
+	return best
 }
 
 // finish says in the plan what it has to keep to.
@@ -141,14 +138,14 @@ const fewPlaces = 16
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or
 // that others have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
 func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
-	var tried attempts
+	var best *Plan
 	refused := map[gang.Refusal]bool{}
 	for range fewPlaces {
 		a, err := p.Place(w, id, turn, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
-		tried.add(a)
+		best = better(best, a)
 		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() || w.spent() {
 			break
 		}
@@ -157,7 +154,7 @@ func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan
 			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
-	return tried.best, nil
+	return best, nil
 }
 
 // follows reports whether where members go depends on where the first of them went.
@@ -174,44 +171,26 @@ func (a *Plan) follows() bool {
 	return false
 }
 
-// Place places the gang on one set of nodes, but for those refused to a class.
+// Place places the gang on one set of nodes, but for those refused to a class, as if some pods were gone.
 func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool,
-	prepare func(*Run) error) (*Plan, error) {
-	var last *Run
-	finish := func() {
-		if last != nil {
-			last.close()
-		}
+	gone []PlacedPod) (*Plan, error) {
+	o := orders{roles: len(turn.Need.Roles) > 0}
+	for _, d := range p.demandOf(turn.Members) {
+		o.classes = append(o.classes, d.members)
 	}
-	defer finish()
-	open := func() (*Run, error) {
-		finish()
+	return o.best(func(order order) (*Plan, bool, error) {
 		d, err := p.newRun(w, id, turn.Members, on)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		last = d
+		defer d.close()
 		maps.Copy(d.refusals.nodes, refused)
-		if prepare != nil {
-			return d, prepare(d)
+		if err := d.remove(gone); err != nil {
+			return nil, false, err
 		}
-		return d, nil
-	}
-	first, err := open()
-	if err != nil {
-		return nil, err
-	}
-	result, d, err := gangplan.Build(turn.Members, turn.Need, first.hardness, func() (*Run, error) {
-		if d := first; d != nil {
-			first = nil
-			return d, nil
-		}
-		return open()
+		result, enough, err := order.place(turn.Need, d)
+		return &Plan{Result: result, Run: d, feasible: enough}, enough || w.spent(), err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{Result: result, Run: d}, nil
 }
 
 // Topology returns the levels that the gang asks for.
@@ -231,38 +210,31 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	}
 	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
-	beside := besideRanks(p.Pod, turn, p.Ledger.Where(id))
+	beside := besideRanks(p.Pod, turn.Members, p.Ledger.Where(id))
 	for i, n := range nodes {
 		names[i] = n.Node().Name
 		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}
 	}
-	demand := topology.Demand{Need: turn.Need.Total}
-	classes := map[string]int{}
-	var pods []*v1.Pod
-	left := 0
-	for _, m := range turn.Members {
-		if at, known := classes[m.Class]; known {
-			demand.Want[at]++
-			continue
-		}
-		pod := p.Pod(m.Ref)
-		if pod == nil {
-			continue
-		}
-		if len(pods) == ManyClasses {
-			// Too many are not asked about: those that are have to fit without the others.
-			left++
-			continue
-		}
-		classes[m.Class] = len(demand.Want)
-		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
+	demand, of := topology.Demand{Need: turn.Need.Total}, p.demandOf(turn.Members)
+	for len(of) > ManyClasses {
+		// Too many are not asked about: those that are have to fit without the others.
+		demand.Need = max(demand.Need-len(of[ManyClasses].members), 0)
+		of = slices.Delete(of, ManyClasses, ManyClasses+1)
 	}
-	countSlots(p.Capacity, tree, names, pods)
-	demand.Need = max(demand.Need-left, 0)
+	slots := make([]int, len(nodes)*len(of))
+	for i := range tree {
+		tree[i].Slots = slots[i*len(of) : (i+1)*len(of)]
+	}
+	for class, d := range of {
+		demand.Want = append(demand.Want, len(d.members))
+		for i, n := range p.slotsOn(d.pod, names) {
+			tree[i].Slots[class] = n
+		}
+	}
 	var parts []Part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
 		var p Part
-		for rank, set := range a.Sets {
+		for rank, set := range a {
 			for _, i := range set {
 				p.Nodes = append(p.Nodes, nodes[i])
 				p.ranks = append(p.ranks, rank)
@@ -274,21 +246,4 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 		parts = append(parts, Part{})
 	}
 	return parts
-}
-
-// countSlots enters how many members of each class fit on each node. Pods holds one of each class.
-func countSlots(account *capacity.Index, tree []topology.Node, names []string, pods []*v1.Pod) {
-	slots := make([]int, len(tree)*len(pods))
-	for i := range tree {
-		tree[i].Slots, slots = slots[:len(pods):len(pods)], slots[len(pods):]
-	}
-	for at, pod := range pods {
-		key := account.Acquire(pod)
-		for i, now := range account.SlotsOn(key, names) {
-			if now > 0 {
-				tree[i].Slots[at] = now
-			}
-		}
-		account.Release(key)
-	}
 }

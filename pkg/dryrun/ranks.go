@@ -20,69 +20,49 @@ func (s *Sources) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Tur
 	if !plan.Feasible() {
 		return
 	}
-	w := rankView{sources: s, levels: levels, plan: plan}
+	var members []ranks.Member
+	var indices []ranks.Index
+	add := func(pod *v1.Pod, node string, m ranks.Member) (added bool) {
+		if pod == nil {
+			return false
+		}
+		index, numbered := gangview.IndexOf(pod)
+		info, err := plan.lister.Get(node)
+		if !numbered || err != nil {
+			return false
+		}
+		m.Path = rankPath(s.Network(pod.Spec.SchedulerName), levels, info.Node())
+		members, indices = append(members, m), append(indices, index)
+		return true
+	}
 	of := make(map[gang.UID]*gang.Member, len(turn.Members))
 	for i := range turn.Members {
 		of[turn.Members[i].UID] = &turn.Members[i]
 	}
+	var places []int
 	for i, a := range plan.Assignments {
-		w.add(plan.Pods[a.UID], a.Node, of[a.UID], i)
+		m, pod := of[a.UID], plan.Pods[a.UID]
+		if add(pod, a.Node, ranks.Member{Class: fmt.Sprint(plan.homes.domains[m.UID], "/", m.Class, "/", m.Role),
+			Fixed: tiedToNodes(plan.Classes[m.Class], pod)}) {
+			places = append(places, i)
+		}
 	}
-	movable := len(w.members)
-	if movable < 2 {
+	if len(places) < 2 {
 		return
 	}
 	held := s.Ledger.Where(id)
 	for _, ref := range s.Ledger.Members(id) {
 		if node := held[ref]; node != "" {
-			w.add(s.Pod(ref), node, nil, -1)
+			add(s.Pod(ref), node, ranks.Member{Fixed: true})
 		}
 	}
-	uids := make([]gang.UID, len(plan.Assignments))
-	for i, at := range ranks.Order(w.ranked())[:movable] {
-		uids[w.places[at]] = plan.Assignments[w.places[i]].UID
+	for i, rank := range ranks.Number(indices) {
+		members[i].Rank = rank
 	}
-	for i, uid := range uids {
-		if uid != "" {
-			plan.Assignments[i].UID = uid
-		}
+	before := slices.Clone(plan.Assignments)
+	for i, place := range ranks.Order(members)[:len(places)] {
+		plan.Assignments[places[place]].UID = before[places[i]].UID
 	}
-}
-
-// rankView is the members of a plan that have ranks, with those that hold a place already.
-type rankView struct {
-	sources *Sources
-	levels  gangview.Topology
-	plan    *Plan
-	members []ranks.Member
-	indices []ranks.Index
-	// places are the indices of assignments, -1 for members that hold a place.
-	places []int
-}
-
-// add adds a pod on a node. One without a member stays there.
-func (w *rankView) add(pod *v1.Pod, node string, m *gang.Member, place int) {
-	if pod == nil {
-		return
-	}
-	index, numbered := gangview.IndexOf(pod)
-	info, err := w.plan.lister.Get(node)
-	if !numbered || err != nil {
-		return
-	}
-	r := ranks.Member{Path: rankPath(w.sources.Network(pod.Spec.SchedulerName), w.levels, info.Node()), Fixed: m == nil}
-	if m != nil {
-		r.Class = fmt.Sprint(w.plan.homes.domain(m.UID), "/", m.Class, "/", m.Role)
-		r.Fixed = tiedToNodes(w.plan.Classes[m.Class], pod)
-	}
-	w.members, w.indices, w.places = append(w.members, r), append(w.indices, index), append(w.places, place)
-}
-
-func (w *rankView) ranked() []ranks.Member {
-	for i, rank := range ranks.Number(w.indices) {
-		w.members[i].Rank = rank
-	}
-	return w.members
 }
 
 // tiedToNodes reports whether the member, unlike others of its class, may have a volume or devices already that not all

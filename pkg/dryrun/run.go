@@ -31,26 +31,20 @@ type Run struct {
 	placements
 	// sibling reports whether a pod is of the same gang.
 	sibling func(*v1.Pod) bool
-	// removed are pods that are taken to be gone, and Elsewhere those of them that are on nodes on which no member is
-	// tried.
-	removed, Elsewhere []PlacedPod
+	// gone are pods that are taken to be gone.
+	gone []PlacedPod
 	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
 	// allocated.
 	group    fwk.PodGroupCycleState
 	refusals refusals
 	storage  *account.Storage
-	Examined int
 }
 
 // membership is who is to be placed.
 type membership struct {
 	Pods    map[gang.UID]*v1.Pod
 	Classes map[string]*Class
-	// classNames holds the members' classes.
-	classNames map[gang.UID]string
-	claims     account.SharedClaims
-	// many is set if the gang has too many classes to compare each on more than a few nodes.
-	many bool
+	claims  account.SharedClaims
 }
 
 // placements is who was placed so far.
@@ -93,19 +87,11 @@ type reservedPod struct {
 // newRun prepares a dry run of members on some nodes. It has to be closed.
 func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*Run, error) {
 	d := &Run{
-		ctx:  w.Ctx,
-		work: w,
-		nodeCopies: nodeCopies{
-			Part:   on,
-			index:  map[string]int{},
-			copies: map[string]fwk.NodeInfo{},
-		},
-		membership: membership{
-			Pods:       make(map[gang.UID]*v1.Pod, len(members)),
-			Classes:    map[string]*Class{},
-			classNames: make(map[gang.UID]string, len(members)),
-			claims:     account.SharedClaims{},
-		},
+		ctx:        w.Ctx,
+		work:       w,
+		nodeCopies: nodeCopies{Part: on, copies: map[string]fwk.NodeInfo{}},
+		membership: membership{Pods: make(map[gang.UID]*v1.Pod, len(members)), Classes: map[string]*Class{},
+			claims: account.SharedClaims{}},
 		sibling:  func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
 		group:    framework.NewCycleState(),
 		refusals: refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
@@ -118,7 +104,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
-		d.Pods[m.UID], d.classNames[m.UID] = pod, m.Class
+		d.Pods[m.UID] = pod
 		r := d.Classes[m.Class]
 		if r == nil {
 			info, err := framework.NewPodInfo(pod)
@@ -128,16 +114,15 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			info.CalculateResource()
 			profile := p.Profiles.Of(pod)
 			filters := p.Profiles.Traits(pod)
-			r = &Class{run: d, Pod: pod, traits: traits{class: m.Class, info: info, Profile: profile,
-				filters: filters, reserves: filters.Reserves(pod)}}
+			r = &Class{run: d, Pod: pod, turnedAway: map[string]*fwk.Status{}, traits: traits{class: m.Class, info: info,
+				Profile: profile, filters: filters, reserves: filters.Reserves(pod)}}
 			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
 		r.left++
 		d.claims.Count(pod)
 	}
-	d.many = len(d.Classes) > ManyClasses
-	w.many = d.many
+	w.many = len(d.Classes) > ManyClasses
 	return d, nil
 }
 
@@ -153,7 +138,7 @@ func (d *Run) close() {
 func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 	r, pod := d.Classes[m.Class], d.Pods[m.UID]
 	defer r.tried()
-	r.enter(d.homes.home(m.UID))
+	r.enter(d.homes.of[m.UID])
 	if r.full {
 		return gang.Assignment{}, false, nil
 	}
@@ -181,7 +166,7 @@ func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 	// All of a class ask for the same, which is reckoned once.
 	info := *of.info
 	info.Pod = pod
-	n := d.edit(i)
+	n := d.edit(d.Nodes[i])
 	n.AddPodInfo(&info)
 	d.storage.Take(of.volumes, n.Node())
 	d.placed = append(d.placed, PlacedPod{Info: &info, Node: n.Node().Name})
@@ -208,16 +193,18 @@ func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 	return of.reconsider(i)
 }
 
-// Remove takes a pod off its node for the rest of the dry run. All pods are removed before the first member is placed.
-func (d *Run) Remove(p PlacedPod) error {
-	i, here := d.position(p.Node)
-	if !here {
-		return nil
+// remove takes pods off their nodes for the rest of the dry run, before the first member is placed.
+func (d *Run) remove(pods []PlacedPod) error {
+	for _, p := range pods {
+		node, err := d.lister.Get(p.Node)
+		if err != nil {
+			continue // it is gone, and the pod with it
+		}
+		if err := d.edit(node).RemovePod(klog.FromContext(d.ctx), p.Info.GetPod()); err != nil {
+			return fmt.Errorf("removing pod %s: %w", klog.KObj(p.Info.GetPod()), err)
+		}
+		d.gone = append(d.gone, p)
 	}
-	if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), p.Info.GetPod()); err != nil {
-		return fmt.Errorf("removing pod %s: %w", klog.KObj(p.Info.GetPod()), err)
-	}
-	d.removed = append(d.removed, p)
 	return nil
 }
 

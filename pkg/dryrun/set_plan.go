@@ -16,33 +16,12 @@ import (
 // mostLessons is how often sets get other domains because members did not fit where they should by the account.
 const mostLessons = 4
 
-// homes are the nodes on which members of a gang with sets are placed.
+// homes are where members of a gang with sets may be; those of others are empty.
 type homes struct {
 	// of holds the home of each member, nodes the positions of its nodes in the part, and domains the domain of its set.
 	of      map[gang.UID]int
 	nodes   [][]int
-	domains map[gang.UID]int
-}
-
-// home returns the home of a member, and its zero value without sets.
-func (h *homes) home(uid gang.UID) int {
-	if h == nil {
-		return 0
-	}
-	return h.of[uid]
-}
-
-// domain tells the members of a set from others by where they may be.
-func (h *homes) domain(uid gang.UID) int {
-	if h == nil {
-		return 0
-	}
-	return h.domains[uid]
-}
-
-// Sets divides gangs into groups and segments.
-func (s *Sources) Sets() *sets.Divider {
-	return &sets.Divider{Ledger: s.Ledger, Pod: s.Pod, PodGroup: s.PodGroup, Capacity: s.Capacity}
+	domains map[gang.UID]tree.Home
 }
 
 // arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
@@ -50,19 +29,19 @@ func (s *Sources) Sets() *sets.Divider {
 // that fails the account does. Where members do not fit, the sets are given domains again.
 func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn,
 	nodes []fwk.NodeInfo) (*Plan, error) {
-	divider := p.Sets()
-	s, err := divider.Divide(id, levels, turn.Need, turn.Members)
+	s, err := p.Divide(id, levels, turn.Need, turn.Members)
 	if err != nil {
 		return nil, err
 	}
-	c := divider.Pose(s, turn.Members, nodes)
+	c := p.Pose(s, turn.Members, nodes)
 	c.Arrange(p.paths(levels, turn, nodes), len(levels.Required), p.Ledger.Nodes(id), turn.Need.Total)
-	var tried attempts
+	var best *Plan
 	for range mostLessons {
 		answer := c.Solve()
+		places := c.Places(answer)
 		var plans []*Plan
-		for _, exact := range []bool{false, true} {
-			part, members := setPart(c, answer, exact, nodes)
+		for _, within := range []*sets.Problem{c, nil} {
+			part, members := setPart(within, places, nodes)
 			limited := turn
 			limited.Members = members
 			a, err := p.tryPlaces(w, id, limited, part)
@@ -70,97 +49,100 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 				return nil, err
 			}
 			a.Lacking, a.keys, a.lacks = c.Lacking(answer.Placed)
-			tried.add(a)
+			best = better(best, a)
 			if plans = append(plans, a); a.Feasible() || w.spent() || !answer.Whole {
 				break
 			}
 		}
-		if len(plans) < 2 || plans[1].Feasible() || !learn(c, answer, plans[0], plans[1]) {
+		if len(plans) < 2 || plans[1].Feasible() || !learn(c, places, plans[0], plans[1]) {
 			break
 		}
 	}
 	if s.Size > 0 {
-		tried.best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
+		best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
 	}
-	tried.best.finish(levels, turn)
-	return tried.best, nil
+	best.finish(levels, turn)
+	return best, nil
 }
 
-// OnNodes returns all nodes with each member of the answer kept to its node, and these members.
-func OnNodes(c *sets.Problem, answer *tree.Answer, nodes []fwk.NodeInfo) (Part, []gang.Member) {
-	return setPart(c, answer, true, nodes)
+// OnNodes returns all nodes with each member kept to its node, and these members.
+func OnNodes(places []sets.Place, nodes []fwk.NodeInfo) (Part, []gang.Member) {
+	return setPart(nil, places, nodes)
 }
 
-// setPart returns all nodes with the homes of members, and the members that have one, those of one home together. With
-// exact they are kept to the nodes that the answer gives them.
-func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeInfo) (Part, []gang.Member) {
-	h := &homes{of: map[gang.UID]int{}, domains: map[gang.UID]int{}}
+// aNode is the level of homes that are one node.
+const aNode = tree.None - 1
+
+// setPart returns all nodes with the homes of members, and the members, those of one home together. Homes are the
+// domains of the sets in the problem, or without one the nodes of the places.
+func setPart(c *sets.Problem, places []sets.Place, nodes []fwk.NodeInfo) (Part, []gang.Member) {
+	h := homes{of: map[gang.UID]int{}, domains: map[gang.UID]tree.Home{}}
 	index := map[tree.Home]int{}
-	byNode := map[int]int{}
-	places := c.Places(answer)
 	members := make([]gang.Member, len(places))
 	for i, at := range places {
-		members[i] = at.Member
-		domain, known := index[at.Home]
+		home, within := tree.Home{Level: aNode, Domain: at.Node}, []int{at.Node}
+		if c != nil {
+			home = at.Home
+		}
+		n, known := index[home]
 		if !known {
-			domain = len(h.nodes)
-			index[at.Home] = domain
-			h.nodes = append(h.nodes, c.NodesOf(at.Home))
+			n = len(h.nodes)
+			if c != nil {
+				within = c.NodesOf(home)
+			}
+			index[home], h.nodes = n, append(h.nodes, within)
 		}
-		h.of[at.UID], h.domains[at.UID] = domain, domain
-		if !exact {
-			continue
-		}
-		home, known := byNode[at.Node]
-		if !known {
-			home = len(h.nodes)
-			byNode[at.Node] = home
-			h.nodes = append(h.nodes, []int{at.Node})
-		}
-		h.of[at.UID] = home
+		members[i], h.of[at.UID], h.domains[at.UID] = at.Member, n, at.Home
 	}
 	slices.SortStableFunc(members, func(a, b gang.Member) int { return cmp.Compare(h.of[a.UID], h.of[b.UID]) })
 	return Part{Nodes: nodes, homes: h}, members
 }
 
-// learn notes how many members a domain and a node take where not all of those that they were to take fit, and reports
-// whether there was anything to learn. free is the plan that chose nodes in the domains, exact that on the nodes of the
-// answer.
-func learn(c *sets.Problem, answer *tree.Answer, free, exact *Plan) bool {
+// learn bounds how many members of a class a domain or a node takes in which not all fit that were to: by what the
+// better of two plans has placed there. free chose nodes in the domains, exact kept to those of the places. It reports
+// whether it has lowered a bound.
+func learn(c *sets.Problem, places []sets.Place, free, exact *Plan) (lowered bool) {
 	type kind struct {
-		home        tree.Home
-		node, class int
+		home  tree.Home
+		class int
 	}
-	inFree, inExact := placedBy(free), placedBy(exact)
-	wanted, fitsFree, fitsExact := map[kind]int{}, map[kind]int{}, map[kind]int{}
-	for _, at := range c.Places(answer) {
-		for _, k := range []kind{{at.Home, tree.None, at.Class}, {tree.Home{}, at.Node, at.Class}} {
-			wanted[k]++
-			if inFree[at.UID] {
-				fitsFree[k]++
-			}
-			if inExact[at.UID] {
-				fitsExact[k]++
-			}
+	of, at, wanted := map[gang.UID]sets.Place{}, map[string]int{}, map[kind]int{}
+	for _, p := range places {
+		of[p.UID] = p
+		wanted[kind{p.Home, p.Class}]++
+		wanted[kind{tree.Home{Level: aNode, Domain: p.Node}, p.Class}]++
+	}
+	for i, n := range free.Nodes {
+		at[n.Node().Name] = i
+	}
+	placed := func(a *Plan) map[kind]int {
+		count := map[kind]int{}
+		for _, as := range a.Assignments {
+			p := of[as.UID]
+			count[kind{p.Home, p.Class}]++
+			count[kind{tree.Home{Level: aNode, Domain: at[as.Node]}, p.Class}]++
 		}
+		return count
 	}
-	news := false
+	inFree, inExact := placed(free), placed(exact)
 	for k, n := range wanted {
-		switch {
-		case k.node != tree.None && fitsExact[k] < n && k.class < len(c.Nodes[k.node].Slots):
-			c.Nodes[k.node].Slots[k.class], news = fitsExact[k], true
-		case k.node == tree.None && max(fitsFree[k], fitsExact[k]) < n:
-			c.Cap(k.home, k.class, max(fitsFree[k], fitsExact[k]))
-			news = true
+		better := inExact
+		if inFree[k] > inExact[k] {
+			better = inFree
+		}
+		if better[k] >= n {
+			continue
+		}
+		nodes := []int{k.home.Domain}
+		if k.home.Level != aNode {
+			nodes = c.NodesOf(k.home)
+		}
+		for _, node := range nodes {
+			slots, most := c.Nodes[node].Slots, better[kind{tree.Home{Level: aNode, Domain: node}, k.class}]
+			if k.class < len(slots) && slots[k.class] > most {
+				slots[k.class], lowered = most, true
+			}
 		}
 	}
-	return news
-}
-
-func placedBy(a *Plan) map[gang.UID]bool {
-	placed := make(map[gang.UID]bool, len(a.Assignments))
-	for _, as := range a.Assignments {
-		placed[as.UID] = true
-	}
-	return placed
+	return lowered
 }

@@ -25,8 +25,10 @@ type Work struct {
 	// bounded is set if the plan has to come to an end after so much work, which visits counts.
 	bounded bool
 	visits  int
-	// many is set if the gang has many classes.
+	// many is set if the gang has too many classes to compare each on more than a few nodes.
 	many bool
+	// examined counts the nodes that were filtered.
+	examined int
 }
 
 func (w *Work) spend(visits int) { w.visits += visits }

@@ -34,10 +34,9 @@ type checking struct {
 	request *request
 	turn    gang.Turn
 	found   *proposal
-	gone    sets.Set[string]
-	// elsewhere are those of the pods that go which are on other nodes than the members.
-	elsewhere []dryrun.PlacedPod
-	said      findings
+	// gone are the pods that go, also those on other nodes than the members.
+	gone []dryrun.PlacedPod
+	said findings
 	// alone counts the questions about one node.
 	alone int
 }
@@ -63,11 +62,8 @@ func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *
 }
 
 func newChecking(ctx context.Context, p *Profile, r *request, turn gang.Turn, found *proposal) *checking {
-	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
-	for _, pod := range found.going() {
-		c.gone.Insert(string(pod.UID))
-	}
-	c.elsewhere = c.onOtherNodes()
+	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
+	c.gone = c.placed(found.going())
 	return c
 }
 
@@ -86,32 +82,7 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 func (c *checking) place(members []gang.Member, need gang.Minimum, on dryrun.Part) (*dryrun.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, on, nil,
-		func(d *dryrun.Run) error {
-			for _, n := range on.Nodes {
-				if _, proposed := c.found.pods[n.Node().Name]; !proposed {
-					continue
-				}
-				for _, info := range n.GetPods() {
-					if !c.gone.Has(string(info.GetPod().UID)) {
-						continue
-					}
-					if err := d.Remove(dryrun.PlacedPod{Info: info, Node: n.Node().Name}); err != nil {
-						return err
-					}
-				}
-			}
-			d.Elsewhere = c.elsewhere
-			return nil
-		})
-}
-
-// onOtherNodes finds the pods that go with the rest of their gang, on nodes where no member is placed.
-func (c *checking) onOtherNodes() []dryrun.PlacedPod {
-	return slices.DeleteFunc(c.placed(c.found.going()), func(p dryrun.PlacedPod) bool {
-		_, used := c.found.pods[p.Node]
-		return used
-	})
+	return c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, on, nil, c.gone)
 }
 
 // placed returns those of the pods that are on nodes yet.

@@ -26,11 +26,11 @@ type division struct {
 }
 
 // divide has the request ask for a domain for each group or segment of the gang.
-func (r *request) divide(e *Evictor, levels gangview.Topology, members []gang.Member, nodes []*v1.Node) error {
+func (r *request) divide(p *dryrun.Planner, levels gangview.Topology, members []gang.Member, nodes []*v1.Node) error {
 	numbers, alike := map[string]int{}, map[capacity.ShapeKey]int{}
 	var classes []requestClass
 	for _, c := range r.classes {
-		shape := e.Capacity.ShapeOf(c.pod)
+		shape := p.Capacity.ShapeOf(c.pod)
 		n, known := alike[shape]
 		if !known {
 			n = len(classes)
@@ -39,7 +39,7 @@ func (r *request) divide(e *Evictor, levels gangview.Topology, members []gang.Me
 		numbers[c.class] = n
 		classes[n].count += c.count
 	}
-	posed, err := e.sets().Outline(r.id, levels, r.need, members, numbers, nodes)
+	posed, err := p.Outline(r.id, levels, r.need, members, numbers, nodes)
 	if err != nil {
 		return err //nolint:wrapcheck // it says which pod
 	}
@@ -50,11 +50,6 @@ func (r *request) divide(e *Evictor, levels gangview.Topology, members []gang.Me
 	}
 	r.division, r.classes, r.required, r.held = d, classes, nil, nil
 	return nil
-}
-
-// sets divides gangs into groups and segments.
-func (e *Evictor) sets() *sets.Divider {
-	return &sets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
 }
 
 // objectsOf are the nodes of a cycle.
@@ -140,28 +135,27 @@ func (b *problemBuilder) addDomains() {
 func (c *checking) bySet() (*dryrun.Plan, findings, error) {
 	d := c.request.division
 	_, stale := c.nodes()
-	answer, known := c.found.Sets.Moved(&d.posed.Problem, func(n int) int {
-		if at, known := d.nodes[c.found.names[n]]; known {
-			return at
+	places := d.posed.Places(c.found.Sets)
+	for i := range places {
+		at, known := d.nodes[c.found.names[places[i].Node]]
+		if !known {
+			return &dryrun.Plan{}, nil, nil
 		}
-		return tree.None
-	})
+		places[i].Node = at
+	}
 	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	if !known {
-		return &dryrun.Plan{}, nil, nil
-	}
-	part, members := dryrun.OnNodes(d.posed, answer, nodes)
+	part, members := dryrun.OnNodes(places, nodes)
 	a, err := c.place(members, c.turn.Need, part)
 	if err != nil || a.Feasible() || stale {
 		return a, nil, err
 	}
 	placed := map[gang.Refusal]int{}
 	classOf := map[gang.UID]int{}
-	for i := range members {
-		classOf[members[i].UID], _ = d.posed.ClassOf(&members[i])
+	for i := range places {
+		classOf[places[i].UID] = places[i].Class
 	}
 	at := func(class int, node string) gang.Refusal {
 		return gang.Refusal{Class: c.request.classes[class].class, Node: node}

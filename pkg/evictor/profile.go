@@ -62,8 +62,8 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	if r.required = levels.Required; e.sets().Any(id, levels) {
-		if err := r.divide(e, levels, turn.Members, objectsOf(nodes)); err != nil {
+	if r.required = levels.Required; p.planner.Any(id, levels) {
+		if err := r.divide(p.planner, levels, turn.Members, objectsOf(nodes)); err != nil {
 			return "the gang evicts no pods: " + err.Error(), nil //nolint:nilerr // users are to read it
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,21 @@ func apply(t *testing.T, members []Member) []Member {
 	return out
 }
 
+// fewest is how often the ring leaves a domain at least, by level: once for each, if there are several.
+func fewest(members []Member) []int {
+	least := make([]int, len(members[0].Path))
+	for level := range least {
+		domains := map[string]bool{}
+		for _, m := range members {
+			domains[strings.Join(m.Path[:level+1], "/")] = true
+		}
+		if len(domains) > 1 {
+			least[level] = len(domains)
+		}
+	}
+	return least
+}
+
 // optimum is the least that any order reaches, found by trying all.
 func optimum(members []Member) []int {
 	byRank := slices.Clone(members)
@@ -111,34 +127,60 @@ func TestOfOneClassTheRingLeavesEachDomainOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
 		members := apply(t, plan(random, 1+random.IntN(200), 1+random.IntN(9), 1, 0))
-		if diff := cmp.Diff(Fewest(members), Crossings(members)); diff != "" {
+		if diff := cmp.Diff(fewest(members), Crossings(members)); diff != "" {
 			t.Fatal(diff)
 		}
 	}
 }
 
-func TestWithSeveralClassesTheOrderIsNearlyAlwaysTheBest(t *testing.T) {
+// inRow has the members of each class follow each other, as those of a role do.
+func inRow(members []Member) []Member {
+	slices.SortStableFunc(members, func(a, b Member) int { return strings.Compare(a.Class, b.Class) })
+	for i := range members {
+		members[i].Rank = i
+	}
+	return members
+}
+
+func TestWithSeveralClassesTheOrderIsOftenTheBest(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		classes int
 		fixed   float64
+		row     bool
+		// best is how many of 1,000 orders have to be the best, hops by how many percent more often the ring may leave
+		// domains than with the best orders.
+		best, hops int
 	}{
-		{"two classes", 2, 0}, {"three classes", 3, 0}, {"some stay", 1, 0.3}, {"most stay", 1, 0.8},
-		{"two classes, and some stay", 2, 0.3},
+		{"two classes", 2, 0, false, 990, 1}, {"three classes", 3, 0, false, 950, 1},
+		{"two classes, one after the other", 2, 0, true, 990, 1},
+		{"three classes, one after the other", 3, 0, true, 960, 1}, {"one of ten stays", 1, 0.1, false, 990, 1},
+		{"some stay", 1, 0.3, false, 990, 1}, {"most stay", 1, 0.8, false, 990, 1},
+		{"two classes, and some stay", 2, 0.3, false, 980, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(7, 7))
 			const cases = 300
-			best := 0
+			best, hops, least := 0, 0, 0
 			for range cases {
 				members := plan(random, 2+random.IntN(6), 1+random.IntN(5), tc.classes, tc.fixed)
-				if slices.Equal(Crossings(apply(t, members)), optimum(members)) {
+				if tc.row {
+					members = inRow(members)
+				}
+				want, got := optimum(members), Crossings(apply(t, members))
+				if slices.Equal(got, want) {
 					best++
 				}
+				for level := range got {
+					hops, least = hops+got[level], least+want[level]
+				}
 			}
-			t.Logf("best in %d of %d", best, cases)
-			if best < cases*99/100 {
-				t.Errorf("the order is the best in %d of %d cases, want at least 99%%", best, cases)
+			t.Logf("best in %d of %d; the ring leaves %.2f domains in the mean, and %.2f at best", best, cases,
+				float64(hops)/cases, float64(least)/cases)
+			if best*1000 < cases*tc.best || hops*100 > least*(100+tc.hops) {
+				t.Errorf("want the best order in %d of 1,000 cases, and at most %d%% more domains left", tc.best, tc.hops)
 			}
 		})
 	}
@@ -154,7 +196,7 @@ func TestALeaderOfItsOwnClassCostsNothing(t *testing.T) {
 			}
 		}
 		members = apply(t, members)
-		if diff := cmp.Diff(Fewest(members), Crossings(members)); diff != "" {
+		if diff := cmp.Diff(fewest(members), Crossings(members)); diff != "" {
 			t.Fatal(diff)
 		}
 	}

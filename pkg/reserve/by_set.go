@@ -12,14 +12,14 @@ import (
 // domains in which as few pods as possible have to end on any node.
 type setReserver struct {
 	*Problem
-	stages [][]tree.Stage
+	stages [][]tree.Node
 	// used is how much of a node is taken, members counts them by node and shape.
 	used    map[int]float64
 	members map[[2]int]int
 }
 
 func chooseBySet(p *Problem) (Choice, bool) {
-	s := &setReserver{Problem: p, stages: make([][]tree.Stage, len(p.Nodes)), used: map[int]float64{},
+	s := &setReserver{Problem: p, stages: make([][]tree.Node, len(p.Nodes)), used: map[int]float64{},
 		members: map[[2]int]int{}}
 	for n := range p.Nodes {
 		s.addNode(n)
@@ -55,7 +55,7 @@ func (s *setReserver) addNode(n int) {
 	if node.Domain < 0 {
 		return
 	}
-	now, empty, pods := tree.Stage{Free: node.Free[0]}, tree.Stage{Free: node.Free[1]}, 1
+	now, empty, pods := tree.Node{Free: node.Free[0]}, tree.Node{Free: node.Free[1]}, 1
 	for r := range node.Rooms {
 		room := &node.Rooms[r]
 		now.Slots, empty.Slots = append(now.Slots, min(room.Now, room.Empty)), append(empty.Slots, room.Empty)

@@ -33,18 +33,21 @@ func spans(all []Node, used []int) []int {
 	return counts
 }
 
-// enough reports whether the nodes take all members by their bounds.
-func enough(all []Node, used []int, want []int) bool {
+// slots bounds how many of the members the nodes take.
+func slots(all []Node, used []int, want []int) int {
+	fit := 0
 	for c, n := range want {
+		room := 0
 		for _, u := range used {
-			n -= all[u].Slots[c]
+			room += all[u].Slots[c]
 		}
-		if n > 0 {
-			return false
-		}
+		fit += min(n, room)
 	}
-	return true
+	return fit
 }
+
+// enough reports whether the nodes take all members by their bounds.
+func enough(all []Node, used []int, want []int) bool { return slots(all, used, want) == sum(want) }
 
 // fewest tries all sets of narrowest domains and returns the least counts by level, the widest level first; nil if
 // no set takes all members. Required levels may only be counted once.
@@ -86,7 +89,7 @@ func fewest(all []Node, required int, want []int) []int {
 // usable returns the nodes with slots of all sets.
 func usable(all []Node, a Arrangement) []int {
 	var out []int
-	for _, set := range a.Sets {
+	for _, set := range a {
 		for _, n := range set {
 			if sum(all[n].Slots) > 0 {
 				out = append(out, n)
@@ -192,7 +195,7 @@ func TestWhatAllArrangementsHaveInCommon(t *testing.T) {
 		full := true
 		for i, a := range arrangements {
 			var listed []int
-			for _, set := range a.Sets {
+			for _, set := range a {
 				if len(set) == 0 {
 					t.Fatalf("arrangement %d has a set without nodes", i)
 				}
@@ -216,32 +219,29 @@ func TestWhatAllArrangementsHaveInCommon(t *testing.T) {
 			if len(listed) == inRoot {
 				whole[root] = true
 			}
-			if a.Slots == sum(want) != enough(all, listed, want) {
-				t.Fatalf("arrangement %d has %d slots for %v", i, a.Slots, want)
-			}
-			if a.Slots < need && len(arrangements) > 1 {
+			if slots(all, listed, want) < need && len(arrangements) > 1 {
 				t.Fatalf("arrangement %d of %d is too small for the minimum", i, len(arrangements))
 			}
-			if a.Slots == sum(want) && !full {
+			if enough(all, listed, want) && !full {
 				t.Fatalf("arrangement %d is for all, those before it are not", i)
 			}
-			full = a.Slots == sum(want)
+			full = enough(all, listed, want)
 		}
 		pinned := slices.ContainsFunc(all, func(n Node) bool { return n.Held > 0 && !slices.Contains(n.Path[:required], "") })
-		slots := map[string][]int{}
+		byRoot := map[string][]int{}
 		for _, n := range all {
 			if slices.Contains(n.Path[:required], "") {
 				continue
 			}
 			root := fmt.Sprintf("%q", n.Path[:required])
-			if slots[root] == nil {
-				slots[root] = make([]int, classes)
+			if byRoot[root] == nil {
+				byRoot[root] = make([]int, classes)
 			}
 			for c := range n.Slots {
-				slots[root][c] += n.Slots[c]
+				byRoot[root][c] += n.Slots[c]
 			}
 		}
-		for root, s := range slots {
+		for root, s := range byRoot {
 			fits := 0
 			for c := range want {
 				fits += min(want[c], s[c])
@@ -260,18 +260,15 @@ func TestFillingSetBySet(t *testing.T) {
 		all, want := smallTree(t, 1), drawWant(t, 1)
 		for i, a := range Arrange(all, 0, Demand{Want: want, Need: want[0]}) {
 			rest := want[0]
-			for _, set := range a.Sets {
-				slots := 0
+			for _, set := range a {
+				fit := 0
 				for _, n := range set {
-					slots += all[n].Slots[0]
+					fit += all[n].Slots[0]
 				}
-				if rest <= 0 && slots > 0 && i == 0 {
+				if rest <= 0 && fit > 0 && i == 0 {
 					t.Fatalf("no member is left for nodes %v", set)
 				}
-				rest -= slots
-			}
-			if rest > 0 && a.Slots == want[0] {
-				t.Fatalf("arrangement %d has no room for %d members", i, rest)
+				rest -= fit
 			}
 		}
 	})
@@ -299,7 +296,7 @@ func paths(all []Node, arrangements []Arrangement) []string {
 	var out []string
 	for _, a := range arrangements {
 		var names []string
-		for _, set := range a.Sets {
+		for _, set := range a {
 			names = append(names, strings.Join(all[set[0]].Path, "/"))
 		}
 		out = append(out, strings.Join(names, " "))

@@ -35,7 +35,7 @@ func TestArrangementsAreBounded(t *testing.T) {
 			arrangements := Arrange(all, required, Demand{Want: []int{want}, Need: 1})
 			listed := 0
 			for _, a := range arrangements {
-				for _, set := range a.Sets {
+				for _, set := range a {
 					listed += len(set)
 				}
 			}

@@ -32,14 +32,10 @@ type Demand struct {
 	Need int
 }
 
-// Arrangement is a part of the nodes on which to try the group.
-type Arrangement struct {
-	// Sets holds the indices of nodes, by domain and in the order in which the domains are to be filled: a set is used
-	// when no further member fits in those before it. Domains that share a wider domain follow each other.
-	Sets [][]int
-	// Slots bounds from above how many of the wanted members fit.
-	Slots int
-}
+// Arrangement is a part of the nodes on which to try the group: their indices by domain, in the order in which the
+// domains are to be filled. A domain is used when no further member fits in those before it. Domains that share a wider
+// domain follow each other.
+type Arrangement [][]int
 
 const (
 	// mostArrangements is how many arrangements are returned besides whole domains.
@@ -58,7 +54,7 @@ const (
 // so that the group is tried wherever its minimum may fit although slots are only bounds. Domains that may hold all
 // members come first, by best fit; then those that may hold the minimum, largest first. Their sets are ordered in the
 // same way and include nodes without slots. If no domain may hold the minimum, only the largest one is returned, to
-// tell what is missing; its Slots are below Need. If no node has all required labels, there is no arrangement.
+// tell what is missing. If no node has all required labels, there is no arrangement.
 //
 // Preferred domains in which members are held already cost nothing and are filled first, those first beside whose
 // members most of the wanted ones belong. A required domain in which members are held is the only one that counts; of
@@ -85,7 +81,7 @@ func Arrange(nodes []Node, required int, demand Demand) []Arrangement {
 	whole := func(r *domain) {
 		if !returned[r] {
 			returned[r] = true
-			out = append(out, Arrangement{Sets: r.fill(nil), Slots: r.size})
+			out = append(out, r.fill(nil))
 		}
 	}
 	if levels > required && len(demand.Want) > 0 {
@@ -100,7 +96,7 @@ func Arrange(nodes []Node, required int, demand Demand) []Arrangement {
 				whole(s.root)
 				continue
 			}
-			out = append(out, Arrangement{Sets: sets, Slots: sum(demand.Want)})
+			out = append(out, sets)
 		}
 	}
 	slices.SortStableFunc(roots, byFit)

@@ -49,7 +49,7 @@ func describe(nodes []Node, arrangements []Arrangement) []string {
 	var out []string
 	for _, a := range arrangements {
 		var sets []string
-		for _, set := range a.Sets {
+		for _, set := range a {
 			// The path of a set that joins nodes on their own is what these share.
 			path := slices.Clone(nodes[set[0]].Path)
 			for level := range path {
@@ -197,30 +197,6 @@ func TestNothingToArrange(t *testing.T) {
 			all := nodes(t, tc.nodes)
 			if diff := cmp.Diff(tc.want, describe(all, Arrange(all, tc.required, tc.demand))); diff != "" {
 				t.Errorf("arrangements (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestSlotsOfAnArrangement(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name   string
-		demand Demand
-		want   []int
-	}{
-		{"an arrangement for all counts those that are wanted", Demand{Want: []int{3}, Need: 1}, []int{3, 3, 3}},
-		{"one for some counts these", Demand{Want: []int{9}, Need: 6}, []int{8}},
-		{"one for too few tells so", Demand{Want: []int{9}, Need: 9}, []int{8}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			var got []int
-			for _, a := range Arrange(nodes(t, "r1=5 r2=3"), 0, tc.demand) {
-				got = append(got, a.Slots)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("slots (-want +got):\n%s", diff)
 			}
 		})
 	}

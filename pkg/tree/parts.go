@@ -5,18 +5,22 @@ import (
 	"slices"
 )
 
-// area is a domain with its nodes.
+// area is a domain with its nodes, and its place in the order of its level; unordered for none.
 type area struct {
 	home  Home
 	nodes []int
+	order int
 }
 
-// parts divides nodes into domains.
+const unordered = 1 << 30
+
+// parts divides nodes into domains, in which they lie in the order of nodes.
 type parts struct {
 	problem *Problem
+	nodes   []int
 	// domains holds by level the nodes of each domain, known what within has found.
 	domains [][][]int
-	known   map[partsKey]found
+	known   map[partsKey][]area
 }
 
 type partsKey struct {
@@ -24,14 +28,11 @@ type partsKey struct {
 	around Home
 }
 
-// found is the domains of a level within an area: those with a place in the order of the level, in that order, and the
-// others.
-type found struct{ ordered, others []area }
-
 func newParts(p *Problem) parts {
-	of := parts{problem: p, domains: make([][][]int, len(p.Levels)), known: map[partsKey]found{}}
+	of := parts{problem: p, nodes: p.bySoonest(), domains: make([][][]int, len(p.Levels)), known: map[partsKey][]area{}}
 	for level, domains := range p.Levels {
-		for n, d := range domains {
+		for _, n := range of.nodes {
+			d := domains[n]
 			if d == None {
 				continue
 			}
@@ -47,25 +48,24 @@ func newParts(p *Problem) parts {
 // area is the home with its nodes, which may be none.
 func (p *parts) area(home Home) area {
 	switch {
-	case home.Level != None && home.Domain >= len(p.domains[home.Level]):
+	case home.Level == None:
+		return area{home: home, nodes: p.nodes}
+	case home.Domain == None || home.Domain >= len(p.domains[home.Level]):
 		return area{home: home}
-	case home.Level != None:
-		return area{home, p.domains[home.Level][home.Domain]}
 	}
-	all := make([]int, len(p.problem.Nodes))
-	for i := range all {
-		all[i] = i
-	}
-	return area{home, all}
+	return area{home: home, nodes: p.domains[home.Level][home.Domain]}
 }
 
-// within returns the domains of the level within the area.
-func (p *parts) within(level int, around area) (ordered, others []area) {
+// within returns the domains of the level within the area, those with a place in the order of the level first.
+func (p *parts) within(level int, around area) []area {
 	key := partsKey{level, around.home}
-	if f, known := p.known[key]; known {
-		return f.ordered, f.others
+	if all, known := p.known[key]; known {
+		return all
 	}
-	at := map[int]int{}
+	order, at := map[int]int{}, map[int]int{}
+	for i, d := range p.problem.Order[level] {
+		order[d] = i
+	}
 	var all []area
 	for _, n := range around.nodes {
 		d := p.problem.Levels[level][n]
@@ -75,24 +75,15 @@ func (p *parts) within(level int, around area) (ordered, others []area) {
 		i, known := at[d]
 		if !known {
 			i = len(all)
-			at[d] = i
-			all = append(all, area{home: Home{level, d}})
+			in := area{home: Home{level, d}, order: unordered}
+			if place, ordered := order[d]; ordered {
+				in.order = place
+			}
+			at[d], all = i, append(all, in)
 		}
 		all[i].nodes = append(all[i].nodes, n)
 	}
-	rank := map[int]int{}
-	for i, d := range p.problem.Order[level] {
-		rank[d] = i
-	}
-	var f found
-	for _, a := range all {
-		if _, ordered := rank[a.home.Domain]; ordered {
-			f.ordered = append(f.ordered, a)
-		} else {
-			f.others = append(f.others, a)
-		}
-	}
-	slices.SortFunc(f.ordered, func(a, b area) int { return cmp.Compare(rank[a.home.Domain], rank[b.home.Domain]) })
-	p.known[key] = f
-	return f.ordered, f.others
+	slices.SortStableFunc(all, func(a, b area) int { return cmp.Compare(a.order, b.order) })
+	p.known[key] = all
+	return all
 }

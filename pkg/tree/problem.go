@@ -12,6 +12,8 @@ type Node struct {
 	// Slots bounds how many members of each class the node takes if it takes no others. Classes that it leaves out are
 	// bounded by what is free.
 	Slots []int
+	// At is from when on the node has that. Of nodes and domains, those come first that are ready the soonest.
+	At int64
 }
 
 // Set is a set of members that shares a domain.
@@ -46,9 +48,6 @@ type Problem struct {
 	// how well they fit.
 	Order map[int][]int
 	Sets  []Set
-	// Caps bound by home and class, with None for no bound, how many members of all sets with that home fit by what else
-	// is known than the account.
-	Caps map[Home][]int
 }
 
 // Home is a domain of a level; the level None has the one domain of all nodes.
@@ -89,29 +88,6 @@ func (p *Problem) Same(a, b int) bool {
 		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
-// Moved is the answer for the same sets where nodes have other positions and levels; false if one of the nodes has
-// none.
-func (a *Answer) Moved(to *Problem, at func(node int) int) (*Answer, bool) {
-	out := &Answer{Whole: a.Whole, Placed: slices.Clone(a.Placed), Homes: make([]Home, len(a.Nodes)),
-		Nodes: make([][][]int, len(a.Nodes))}
-	for set, classes := range a.Nodes {
-		level := to.Sets[set].Level
-		out.Homes[set], out.Nodes[set] = Home{None, None}, make([][]int, len(classes))
-		for class, nodes := range classes {
-			for _, node := range nodes {
-				n := at(node)
-				if n == None {
-					return nil, false
-				}
-				if out.Nodes[set][class] = append(out.Nodes[set][class], n); level != None {
-					out.Homes[set] = Home{level, to.Levels[level][n]}
-				}
-			}
-		}
-	}
-	return out, true
-}
-
 // count is how many members have a place.
 func (a *Answer) count() int {
 	n := 0
@@ -144,15 +120,4 @@ func (p *Problem) NodesOf(home Home) []int {
 		}
 	}
 	return nodes
-}
-
-// Cap notes that no more members of a class fit in a home.
-func (p *Problem) Cap(home Home, class, most int) {
-	if p.Caps == nil {
-		p.Caps = map[Home][]int{}
-	}
-	if p.Caps[home] == nil {
-		p.Caps[home] = slices.Repeat([]int{None}, len(p.Asks))
-	}
-	p.Caps[home][class] = most
 }

@@ -10,9 +10,8 @@ import (
 type search struct {
 	*Problem
 	free [][]int64
-	// placed counts by node and class what was placed there, within by home and class what was placed in it.
+	// placed counts by node and class what was placed there.
 	placed [][]int
-	within map[Home][]int
 	// taken are the domains of sets that are alone there.
 	taken  map[Home]bool
 	answer *Answer
@@ -24,7 +23,7 @@ type search struct {
 }
 
 func newSearch(p *Problem, looks int) *search {
-	s := &search{Problem: p, within: map[Home][]int{}, taken: map[Home]bool{}, shares: make([]float64, len(p.Asks)),
+	s := &search{Problem: p, taken: map[Home]bool{}, shares: make([]float64, len(p.Asks)),
 		free: make([][]int64, len(p.Nodes)), placed: make([][]int, len(p.Nodes)),
 		answer: &Answer{Homes: make([]Home, len(p.Sets)), Placed: make([]bool, len(p.Sets)),
 			Nodes: make([][][]int, len(p.Sets))}}
@@ -63,31 +62,26 @@ func (s *search) room(class, node int) int {
 	return max(room, 0)
 }
 
-// roomIn is how many more members of a class an area takes, counting no further than most.
-func (s *search) roomIn(class int, in area, most int) int {
-	room := 0
+// roomIn is how many more members of a class an area takes, counting no further than most, and from when on.
+func (s *search) roomIn(class int, in area, most int) (room int, at int64) {
 	for _, node := range in.nodes {
 		if room >= most {
 			break
 		}
-		room += s.room(class, node)
+		if more := s.room(class, node); more > 0 {
+			room, at = room+more, s.Nodes[node].At
+		}
 	}
-	return room
+	return room, at
 }
 
 // take puts a member of a class on a node, or takes it back with minus one.
-func (s *search) take(set, class, node int, home Home, by int) {
+func (s *search) take(set, class, node, by int) {
 	for r, ask := range s.Asks[class] {
 		s.free[node][r] -= ask * int64(by)
 	}
 	if class < len(s.placed[node]) {
 		s.placed[node][class] += by
-	}
-	if len(s.Caps) > 0 {
-		if s.within[home] == nil {
-			s.within[home] = make([]int, len(s.Asks))
-		}
-		s.within[home][class] += by
 	}
 	if nodes := &s.answer.Nodes[set][class]; by > 0 {
 		*nodes = append(*nodes, node)
@@ -96,76 +90,63 @@ func (s *search) take(set, class, node int, home Home, by int) {
 	}
 }
 
-// capped reports whether the home takes no more members of the class.
-func (s *search) capped(class int, home Home) bool {
-	caps := s.Caps[home]
-	if caps == nil || caps[class] == None {
-		return false
-	}
-	return caps[class] == 0 || s.within[home] != nil && s.within[home][class] >= caps[class]
-}
-
 // areas goes through the domains in which to try the set, those of narrower levels that it prefers first.
 func (s *search) areas(set int, around area) iter.Seq[area] {
 	return func(yield func(area) bool) {
-		of, need := &s.Sets[set], s.demand(set)
-		if of.Held != None && of.Level != None {
-			around = s.parts.area(Home{of.Level, of.Held})
+		of, level := &s.Sets[set], s.Sets[set].Level
+		if of.Held != None && level != None {
+			around, level = s.parts.area(Home{level, of.Held}), None
 		}
-		for _, level := range of.Prefer {
-			for in := range s.areasOf(level, need, around, of.Alone) {
+		for _, level := range append(slices.Clip(of.Prefer), level) {
+			for in := range s.areasOf(level, s.demand(set), around, of.Alone) {
 				if !yield(in) {
 					return
 				}
-			}
-		}
-		if of.Level == None || of.Held != None {
-			yield(around)
-			return
-		}
-		for in := range s.areasOf(of.Level, need, around, of.Alone) {
-			if !yield(in) {
-				return
 			}
 		}
 	}
 }
 
 // areasOf goes through the domains of the level within the area that may take what is needed: those that have a place
-// in the order of the level first, then the tightest, or the roomiest.
+// in the order of the level first, then those that are ready the soonest, of these the tightest, or the roomiest.
+// Without a level, that is the area itself.
 func (s *search) areasOf(level int, need []int, around area, roomiest bool) iter.Seq[area] {
 	return func(yield func(area) bool) {
+		if level == None {
+			yield(around)
+			return
+		}
 		classes := s.byHardness(need)
-		may := func(in area) bool {
-			return !slices.ContainsFunc(classes, func(class int) bool {
-				return s.roomIn(class, in, need[class]) < need[class]
-			})
-		}
-		ordered, others := s.parts.within(level, around)
-		for _, in := range ordered {
-			if may(in) && !yield(in) {
-				return
-			}
-		}
 		type fit struct {
 			area
+			at   int64
 			room int
 		}
 		var fits []fit
-		for _, in := range others {
-			if may(in) {
-				f := fit{area: in}
-				if len(classes) > 0 {
-					f.room = s.roomIn(classes[0], in, unbounded)
-				}
-				fits = append(fits, f)
+		for _, in := range s.parts.within(level, around) {
+			f, may := fit{area: in}, true
+			for i := 0; i < len(classes) && may; i++ {
+				room, at := s.roomIn(classes[i], in, need[classes[i]])
+				f.at, may = max(f.at, at), room >= need[classes[i]]
 			}
+			switch {
+			case !may:
+				continue
+			case in.order < unordered:
+				if !yield(in) {
+					return
+				}
+				continue
+			case len(classes) > 0:
+				f.room, _ = s.roomIn(classes[0], in, unbounded)
+			}
+			if roomiest {
+				f.room = -f.room
+			}
+			fits = append(fits, f)
 		}
 		slices.SortStableFunc(fits, func(a, b fit) int {
-			if roomiest {
-				a, b = b, a
-			}
-			return cmp.Compare(a.room, b.room)
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.room, b.room))
 		})
 		for _, f := range fits {
 			if !yield(f.area) {
@@ -222,18 +203,15 @@ func (s *search) pack(set int, members []int, in area, next func() bool) bool {
 		return next()
 	}
 	class := members[0]
-	if s.capped(class, in.home) {
-		return false
-	}
 	for node := range s.nodesFor(class, in) {
 		if s.looks <= 0 {
 			return false
 		}
-		s.take(set, class, node, in.home, 1)
+		s.take(set, class, node, 1)
 		if s.pack(set, members[1:], in, next) {
 			return true
 		}
-		s.take(set, class, node, in.home, -1)
+		s.take(set, class, node, -1)
 	}
 	return false
 }
@@ -256,19 +234,20 @@ func (s *search) groups(set int, rest []int, in area, whole int, next func() boo
 	return s.groups(set, others, in, whole, next)
 }
 
-// fit is a node that takes room more members of a class, and what it has free of all resources.
+// fit is a node that takes room more members of a class, and what it has free of all resources from when on.
 type fit struct {
 	node, room int
-	free       int64
+	at, free   int64
 }
 
 func compareFits(a, b fit) int {
-	return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.free, b.free), cmp.Compare(a.node, b.node))
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.room, b.room), cmp.Compare(a.free, b.free),
+		cmp.Compare(a.node, b.node))
 }
 
 // fitOn is how a member of the class fits on the node.
 func (s *search) fitOn(class, node int) fit {
-	f := fit{node: node, room: s.room(class, node)}
+	f := fit{node: node, room: s.room(class, node), at: s.Nodes[node].At}
 	for _, n := range s.free[node] {
 		f.free += n
 	}
@@ -286,8 +265,8 @@ func (s *search) tightest(class int, in area) (fit, bool) {
 	return best, best.room > 0
 }
 
-// nodesFor goes through the nodes of the area that take a member of the class, those first that have the least left; of
-// nodes that are alike it tries one.
+// nodesFor goes through the nodes of the area that take a member of the class, in the order of how they fit; of nodes
+// that are alike it tries one.
 func (s *search) nodesFor(class int, in area) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		best, fits := s.tightest(class, in)

@@ -19,24 +19,34 @@ const (
 // It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number
 // of choices: a plan that exists can be missed, one that does not exist is never returned.
 func (p *Problem) Solve() *Answer {
-	s := newSearch(p, mostLooks)
-	if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
-		s.answer.Whole = true
-		(&growth{search: s}).grow(0)
-		return s.answer
+	s, root := growth{search: p.place(mostLooks)}, &p.Sets[0]
+	if s.failed = !s.answer.Whole; s.failed {
+		in, _ := s.roomiest(0, s.parts.area(Home{None, None}), p.all(0))
+		s.answer.Homes[0], s.answer.Placed[0] = in.home, true
+		s.fill(0, in, root.Need)
 	}
-	return p.some()
+	s.grow(0)
+	s.answer.Whole = !s.failed || root.Enough != None && s.answer.count() >= root.Enough
+	return s.answer
 }
 
 // Least gives what is needed domains and nodes, and nothing beyond; nil if it does not fit.
 func (p *Problem) Least() *Answer {
-	s := newSearch(p, leastLooks)
-	if !s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
-		return nil
+	if s := p.place(leastLooks); s.answer.Whole {
+		return s.answer
 	}
-	s.answer.Whole = true
-	return s.answer
+	return nil
 }
+
+// place looks for places for what is needed.
+func (p *Problem) place(looks int) *search {
+	s := newSearch(p, looks)
+	s.answer.Whole = s.whole(0, s.parts.area(Home{None, None}), found)
+	return s
+}
+
+// found is the end of a search.
+func found() bool { return true }
 
 // growth places what goes beyond what is needed, or what fits of it if not all does.
 type growth struct {
@@ -44,63 +54,17 @@ type growth struct {
 	failed bool
 }
 
-// some places what fits of a tree that does not fit whole.
-func (p *Problem) some() *Answer {
-	s := &growth{search: newSearch(p, mostLooks), failed: true}
-	root := &p.Sets[0]
-	in := s.parts.area(Home{None, None})
-	switch {
-	case root.Level == None:
-	case root.Held != None:
-		in = s.parts.area(Home{root.Level, root.Held})
-	default:
-		in = s.widest(root.Level, 0, in)
-	}
-	s.answer.Homes[0], s.answer.Placed[0] = in.home, true
-	s.fill(0, in, root.Need)
-	s.grow(0)
-	s.answer.Whole = root.Enough != None && s.answer.count() >= root.Enough
-	return s.answer
-}
-
-// widest is the domain of the level within the area that takes the most of the members of a set and of the sets within.
-func (s *growth) widest(level, set int, around area) area {
-	wanted := make([]int, len(s.Asks))
-	var add func(set int)
-	add = func(set int) {
-		for class := range wanted {
-			wanted[class] += s.Sets[set].members(class)
-		}
-		for _, within := range s.Sets[set].Sets {
-			add(within)
-		}
-	}
-	add(set)
-	best, most := area{home: Home{level, None}}, -1
-	ordered, others := s.parts.within(level, around)
-	for _, in := range slices.Concat(ordered, others) {
-		fits := 0
-		for class, n := range wanted {
-			fits += min(n, s.roomIn(class, in, n))
-		}
-		if fits > most {
-			best, most = in, fits
-		}
-	}
-	return best
-}
-
 // grow places what goes beyond the need of a set that has its place: whole sets within, parts of sets where they count,
 // and members.
 func (s *growth) grow(set int) {
 	of := &s.Sets[set]
-	in := s.areaOf(set)
+	in := s.parts.area(s.answer.Homes[set])
 	var failed []int
 	for _, within := range s.inOrder(of.Sets) {
 		if s.answer.Placed[within] || slices.ContainsFunc(failed, func(i int) bool { return s.Same(i, within) }) {
 			continue
 		}
-		if s.looks = growthLooks; !s.whole(within, in, func() bool { return true }) {
+		if s.looks = growthLooks; !s.whole(within, in, found) {
 			failed = append(failed, within)
 		}
 	}
@@ -115,25 +79,14 @@ func (s *growth) grow(set int) {
 			s.grow(within)
 		case s.failed && len(s.Sets[within].Sets) > 0:
 			// To tell what is missing, what fits of it is placed.
-			s.answer.Homes[within] = in.home
-			if level := s.Sets[within].Level; level != None {
-				s.answer.Homes[within] = s.widest(level, within, in).home
-			}
+			widest, _ := s.roomiest(within, in, s.all(within))
+			s.answer.Homes[within] = widest.home
 			s.grow(within)
 		}
 	}
 	if s.answer.Placed[set] {
 		s.fill(set, in, of.More)
 	}
-}
-
-// areaOf is the home of a set with its nodes.
-func (s *growth) areaOf(set int) area {
-	home := s.answer.Homes[set]
-	if home.Level != None && home.Domain == None {
-		return area{home: home}
-	}
-	return s.parts.area(home)
 }
 
 // part places what fits of one of the sets that have no place, and returns which; None if nothing fits. It takes the
@@ -145,7 +98,7 @@ func (s *growth) part(sets []int, around area, missing int) int {
 		if s.answer.Placed[set] {
 			continue
 		}
-		if in, fits := s.roomiest(set, around); min(fits, missing) > most {
+		if in, fits := s.roomiest(set, around, s.Sets[set].Need); min(fits, missing) > most {
 			chosen, home, most = set, in, min(fits, missing)
 		}
 	}
@@ -156,21 +109,23 @@ func (s *growth) part(sets []int, around area, missing int) int {
 	return chosen
 }
 
-// roomiest is the domain for the set that takes the most of what it needs, and how much that is.
-func (s *growth) roomiest(set int, around area) (best area, most int) {
+// roomiest is the domain for the set, of those within the area, that takes the most of the members, and how many these
+// are.
+func (s *growth) roomiest(set int, around area, members []int) (best area, most int) {
 	of, areas := &s.Sets[set], []area{around}
 	switch {
 	case of.Level == None:
 	case of.Held != None:
 		areas = []area{s.parts.area(Home{of.Level, of.Held})}
 	default:
-		ordered, others := s.parts.within(of.Level, around)
-		areas = slices.Concat(ordered, others)
+		areas = s.parts.within(of.Level, around)
 	}
+	best, most = area{home: Home{of.Level, None}}, None
 	for _, in := range areas {
 		fits := 0
-		for class, n := range of.Need {
-			fits += min(n, s.roomIn(class, in, n))
+		for class, n := range members {
+			room, _ := s.roomIn(class, in, n)
+			fits += min(n, room)
 		}
 		if fits > most {
 			best, most = in, fits
@@ -179,15 +134,29 @@ func (s *growth) roomiest(set int, around area) (best area, most int) {
 	return best, most
 }
 
+// all counts the members of a set and of those within, by class.
+func (p *Problem) all(set int) []int {
+	all := make([]int, len(p.Asks))
+	for class := range all {
+		all[class] = p.Sets[set].members(class)
+	}
+	for _, within := range p.Sets[set].Sets {
+		for class, n := range p.all(within) {
+			all[class] += n
+		}
+	}
+	return all
+}
+
 // fill places as many of the members as fit in the area.
 func (s *growth) fill(set int, in area, members []int) {
 	for _, class := range s.byHardness(members) {
 		for range members[class] {
 			best, fits := s.tightest(class, in)
-			if !fits || s.capped(class, in.home) {
+			if !fits {
 				break
 			}
-			s.take(set, class, best.node, in.home, 1)
+			s.take(set, class, best.node, 1)
 		}
 	}
 }
@@ -197,8 +166,8 @@ func (p *Problem) Times(set, most int) []int {
 	s := newSearch(p, growthLooks)
 	times := make([]int, len(s.parts.domains[p.Sets[set].Level]))
 	for d, nodes := range s.parts.domains[p.Sets[set].Level] {
-		in := area{Home{p.Sets[set].Level, d}, nodes}
-		for s.looks = growthLooks; times[d] < most && s.whole(set, in, func() bool { return true }); s.looks = growthLooks {
+		in := area{home: Home{p.Sets[set].Level, d}, nodes: nodes}
+		for s.looks = growthLooks; times[d] < most && s.whole(set, in, found); s.looks = growthLooks {
 			times[d]++
 		}
 	}

@@ -31,7 +31,6 @@ func TestSolve(t *testing.T) {
 		name  string
 		free  [][]int64
 		sets  []Set
-		caps  map[Home][]int
 		order []int
 		whole bool
 		// homes are the racks of the sets but for the first, None for those without a place.
@@ -61,8 +60,6 @@ func TestSolve(t *testing.T) {
 			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Alone = true }), of(1, 0)}, homes: []int{0, 0}},
 		{name: "racks are filled in their order", free: [][]int64{{4, 4}, {4, 4, 4, 4}}, whole: true, order: []int{1, 0},
 			sets: []Set{root(2, 1, 2), of(2, 0), of(2, 0)}, homes: []int{1, 1}},
-		{name: "a cap keeps members out of a rack", free: [][]int64{{4, 4}, {8, 8}}, whole: true,
-			caps: map[Home][]int{{0, 0}: {1, None}}, sets: []Set{root(1, 1), of(2, 0)}, homes: []int{1}},
 		{name: "parts count where they are enough", free: [][]int64{{4, 4, 4}, {4, 4}}, whole: true,
 			sets: []Set{changed(root(2, 1, 2), func(s *Set) { s.Enough = 5 }), of(3, 0), of(3, 0)}, homes: []int{0, 1}},
 		{name: "and not where they are not", free: [][]int64{{4, 4, 4}, {4}},
@@ -83,8 +80,7 @@ func TestSolve(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, rack := racks(2, tc.free...)
-			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets, Caps: tc.caps,
-				Order: map[int][]int{0: tc.order}}
+			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets, Order: map[int][]int{0: tc.order}}
 			a := p.Solve()
 			homes := []int{}
 			for i := range p.Sets[1:] {

@@ -11,7 +11,7 @@ import (
 )
 
 // comesFree is a node for one member that comes free at a time.
-func comesFree(at int64) []Stage { return []Stage{{At: at, Slots: []int{1}}} }
+func comesFree(at int64) []Node { return []Node{{At: at, Slots: []int{1}}} }
 
 func TestSoonest(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestSoonest(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			p := &Problem{Asks: [][]int64{{}}, Sets: tc.sets, Levels: [][]int{nil}}
-			var stages [][]Stage
+			var stages [][]Node
 			for rack, nodes := range tc.free {
 				for _, at := range nodes {
 					stages, p.Levels[0] = append(stages, comesFree(at)), append(p.Levels[0], rack)
@@ -83,13 +83,13 @@ func TestSoonest(t *testing.T) {
 }
 
 // grows has what nodes have come free in a few steps.
-func grows(p *Problem, draw func(n int) int) [][]Stage {
-	stages := make([][]Stage, len(p.Nodes))
+func grows(p *Problem, draw func(n int) int) [][]Node {
+	stages := make([][]Node, len(p.Nodes))
 	for n := range p.Nodes {
-		last := Stage{Free: p.Nodes[n].Free, Slots: p.Nodes[n].Slots}
+		last := Node{Free: p.Nodes[n].Free, Slots: p.Nodes[n].Slots}
 		at := int64(draw(4))
 		for range draw(3) {
-			part := Stage{At: at, Free: slices.Clone(last.Free), Slots: slices.Clone(last.Slots)}
+			part := Node{At: at, Free: slices.Clone(last.Free), Slots: slices.Clone(last.Slots)}
 			for r := range part.Free {
 				part.Free[r] = int64(draw(int(last.Free[r]) + 1))
 				if k := len(stages[n]); k > 0 {
@@ -190,7 +190,7 @@ func BenchmarkSoonest(b *testing.B) {
 	}
 }
 
-func segmentsOn(nodes, classes int) (*Problem, [][]Stage) {
+func segmentsOn(nodes, classes int) (*Problem, [][]Node) {
 	r := rand.New(rand.NewPCG(1, 1))
 	p := &Problem{Levels: [][]int{nil}, Sets: []Set{{Level: None, Held: None, Need: make([]int, classes), Least: 4,
 		Enough: None}}}
@@ -205,7 +205,7 @@ func segmentsOn(nodes, classes int) (*Problem, [][]Stage) {
 		p.Sets = append(p.Sets, Set{Level: 0, Held: None, Need: need, Enough: None})
 		p.Sets[0].Sets = append(p.Sets[0].Sets, i+1)
 	}
-	var stages [][]Stage
+	var stages [][]Node
 	for n := range nodes {
 		p.Levels[0] = append(p.Levels[0], n/20)
 		ends := make([]int64, 8)
@@ -213,10 +213,10 @@ func segmentsOn(nodes, classes int) (*Problem, [][]Stage) {
 			ends[i] = int64(r.ExpFloat64() * 3600)
 		}
 		slices.SortFunc(ends, cmp.Compare)
-		var of []Stage
+		var of []Node
 		for i, end := range ends {
 			free := int64(i + 1)
-			stage := Stage{At: end, Free: []int64{free}, Slots: make([]int, classes)}
+			stage := Node{At: end, Free: []int64{free}, Slots: make([]int, classes)}
 			for class := range classes {
 				stage.Slots[class] = int(free / p.Asks[class][0])
 			}

@@ -78,7 +78,8 @@ var bounds = map[string]map[string]string{
 		"stockWords":      inSource,
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
 		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode,
-		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
+		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod,
+		"besides.nodes": byNode, "besides.taken": byPod,
 		"amounts.claimed": oneCycle,
 	},
 	"pkg/gang/waiting": {
@@ -107,9 +108,7 @@ var bounds = map[string]map[string]string{
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
-	"pkg/gangplan": {
-		"orders.byClass": oneCycle, "orders.seen": oneCycle,
-	},
+	"pkg/gangplan": {},
 	"pkg/reserve": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
 		"setReserver.members": oneCycle,
@@ -135,23 +134,20 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/dryrun": {
-		"Planner.tables": "8 choices of levels (maxPathTables)", "causeCounts.lasting": oneCycle,
-		"causeCounts.most": oneCycle, "traits.asks": oneCycle, "search.leftBy": oneCycle,
-		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
+		"Planner.tables":   "8 choices of levels (maxPathTables)",
+		"Class.turnedAway": oneCycle, "traits.asks": oneCycle, "search.leftBy": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
-		"membership.classNames": oneCycle,
-		"nodeCopies.copies":     oneCycle,
-		"nodeCopies.index":      oneCycle,
-		"refusals.nodes":        oneCycle,
-		"search.names":          oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
+		"nodeCopies.copies": oneCycle,
+		"refusals.nodes":    oneCycle,
+		"search.names":      oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
 	},
 	"pkg/dryrun/sets": {
 		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
 	},
 	"pkg/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Minimum.Roles": byPod,
-		"Problem.Caps": oneCycle, "Problem.Order": oneCycle,
-		"parts.known": oneCycle, "search.within": oneCycle, "search.taken": oneCycle,
+		"Problem.Order": oneCycle,
+		"parts.known":   oneCycle, "search.taken": oneCycle,
 	},
 	"pkg/dryrun/account": {
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
@@ -170,7 +166,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
-		"checking.gone": oneCycle, "checking.said": oneCycle, "demand.held": oneCycle,
+		"checking.said": oneCycle, "demand.held": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},

@@ -13,6 +13,9 @@ import (
 // one alone: as few of the wider ones as possible. Paths holds the wider domains of nodes, the first required ones
 // those of all members; held counts the members on nodes.
 func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, need int) {
+	if paths == nil {
+		paths = make([][]string, len(c.nodes))
+	}
 	c.Order = map[int][]int{}
 	outer := map[int][]int{}
 	var collect func(at int)
@@ -38,31 +41,25 @@ func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, n
 // orderOf is the order of the domains of one level for the sets.
 func (c *Problem) orderOf(level int, sets []int, paths [][]string, required int, held map[string]int,
 	need int) []int {
-	domains := make([]topology.Node, len(c.levels[level].names))
-	first := make([]int, len(domains))
-	for i := range first {
-		first[i] = tree.None
-	}
+	domains := make([]topology.Node, len(c.levels[level].index))
+	first := slices.Repeat([]int{tree.None}, len(domains))
 	divided := map[int]bool{}
 	for i, d := range c.Levels[level] {
-		switch {
-		case d == tree.None:
+		if d == tree.None {
 			continue
-		case first[d] == tree.None:
+		}
+		if first[d] == tree.None {
 			first[d] = i
-		case paths != nil:
-			for at := range paths[i] {
-				divided[at] = divided[at] || paths[i][at] != paths[first[d]][at]
-			}
+		}
+		for at := range paths[first[d]] {
+			divided[at] = divided[at] || paths[i][at] != paths[first[d]][at]
 		}
 		domains[d].Held += held[c.nodes[i].Name]
 	}
 	for d := range domains {
-		if paths != nil {
-			for at, name := range paths[first[d]] {
-				if at < required || !divided[at] {
-					domains[d].Path = append(domains[d].Path, name)
-				}
+		for at, name := range paths[first[d]] {
+			if at < required || !divided[at] {
+				domains[d].Path = append(domains[d].Path, name)
 			}
 		}
 		domains[d].Path = append(domains[d].Path, fmt.Sprint(d))
@@ -88,5 +85,5 @@ func (c *Problem) orderOf(level int, sets []int, paths [][]string, required int,
 	if len(arrangements) == 0 {
 		return nil
 	}
-	return slices.Concat(arrangements[0].Sets...)
+	return slices.Concat(arrangements[0]...)
 }

@@ -2,14 +2,13 @@ package sets
 
 import (
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/tree"
 )
 
@@ -30,125 +29,68 @@ type Problem struct {
 // domains is the domains by some node labels.
 type domains struct {
 	keys  []string
-	names []string
 	index map[string]int
 }
 
-// Pose poses the problem of the sets on the nodes.
+// Pose poses the problem of the sets on the nodes, with what these have free.
 func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo) *Problem {
-	c := &Problem{Division: s, classes: map[string]int{}}
-	for _, n := range nodes {
-		c.nodes = append(c.nodes, n.Node())
+	classes, shapes := map[string]int{}, map[capacity.ShapeKey]int{}
+	var keys []capacity.ShapeKey
+	for i := range members {
+		m := &members[i]
+		pod := d.Pod(m.Ref)
+		if _, known := classes[m.Class]; known || pod == nil {
+			continue
+		}
+		key := d.Capacity.Acquire(pod)
+		defer d.Capacity.Release(key) // as long as it is asked about
+		class, known := shapes[key]
+		if !known {
+			class = len(keys)
+			shapes[key], keys = class, append(keys, key)
+		}
+		classes[m.Class] = class
 	}
-	c.Nodes = make([]tree.Node, len(nodes))
-	d.addClasses(c, members, nodes)
-	for i := range s.all {
-		c.addSet(i)
+	objects, names := make([]*v1.Node, len(nodes)), make([]string, len(nodes))
+	for i, n := range nodes {
+		objects[i], names[i] = n.Node(), n.Node().Name
+	}
+	asks, free := d.Capacity.Shared(keys, names)
+	c := newProblem(s, classes, asks, objects)
+	for i := range c.Nodes {
+		c.Nodes[i].Free = free[i]
+	}
+	for _, key := range keys[:min(len(keys), mostAccounts)] {
+		for i, slots := range d.Capacity.SlotsOn(key, names) {
+			c.Nodes[i].Slots = append(c.Nodes[i].Slots, slots)
+		}
 	}
 	return c
 }
 
-// addClasses adds what members ask for, and what nodes have of it.
-func (d *Divider) addClasses(c *Problem, members []gang.Member, nodes []fwk.NodeInfo) {
-	at := make(map[string]int, len(c.nodes))
-	for i, n := range c.nodes {
-		at[n.Name] = i
-	}
-	shapes := map[capacity.ShapeKey]int{}
-	var asks []amounts
-	for i := range members {
-		m := &members[i]
-		pod := d.Pod(m.Ref)
-		if _, known := c.classes[m.Class]; known || pod == nil {
-			continue
-		}
-		key := d.Capacity.Acquire(pod)
-		class, known := shapes[key]
-		if !known {
-			class = len(shapes)
-			shapes[key] = class
-			asks = append(asks, amountsOf(pod))
-			if class < mostAccounts {
-				for i := range c.Nodes {
-					c.Nodes[i].Slots = append(c.Nodes[i].Slots, 0)
-				}
-				d.Capacity.Each(key, func(node *v1.Node, now, _ int) {
-					if i, here := at[node.Name]; here {
-						c.Nodes[i].Slots[class] = now
-					}
-				})
-			}
-		}
-		d.Capacity.Release(key)
-		c.classes[m.Class] = class
-	}
-	c.Asks = make([][]int64, len(asks))
-	for _, name := range namesOf(asks) {
-		for class := range asks {
-			c.Asks[class] = append(c.Asks[class], asks[class][name])
-		}
-		for i, n := range nodes {
-			c.Nodes[i].Free = append(c.Nodes[i].Free, freeOf(n, name))
-		}
-	}
-}
-
-// ClassOf numbers the class of a member; those that ask for the same have one number. It is not known of members whose
-// pod is gone.
-func (c *Problem) ClassOf(m *gang.Member) (int, bool) {
-	class, known := c.classes[m.Class]
-	return class, known
-}
-
-// amounts is what a pod asks for, by resource; the names of pods themselves is empty.
-type amounts map[v1.ResourceName]int64
-
-func amountsOf(pod *v1.Pod) amounts {
-	of := amounts{v1.ResourcePods: 1}
-	info, err := framework.NewPodInfo(pod)
+// Outline poses the problem of members of a gang without an account, for those who know better what nodes will have: of
+// the nodes it has the domains only. classes numbers the classes of members, those that ask for the same with one
+// number.
+func (d *Divider) Outline(id gang.ID, levels gangview.Topology, need gang.Minimum, members []gang.Member,
+	classes map[string]int, nodes []*v1.Node) (*Problem, error) {
+	s, err := d.Divide(id, levels, need, members)
 	if err != nil {
-		return of
+		return nil, err
 	}
-	asks := info.CalculateResource().Resource
-	of[v1.ResourceCPU], of[v1.ResourceMemory] = asks.GetMilliCPU(), asks.GetMemory()
-	for name, n := range asks.GetScalarResources() {
-		of[name] = n
+	count := 0
+	for _, class := range classes {
+		count = max(count, class+1)
 	}
-	return of
+	return newProblem(s, classes, make([][]int64, count), nodes), nil
 }
 
-// namesOf returns the resources that any of the pods asks for, sorted.
-func namesOf(all []amounts) []v1.ResourceName {
-	var names []v1.ResourceName
-	for _, of := range all {
-		for name, n := range of {
-			if n > 0 {
-				names = append(names, name)
-			}
-		}
+func newProblem(s *Division, classes map[string]int, asks [][]int64, nodes []*v1.Node) *Problem {
+	c := &Problem{Division: s, nodes: nodes, classes: classes}
+	c.Asks, c.Nodes = asks, make([]tree.Node, len(nodes))
+	for i := range s.all {
+		c.addSet(i)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// unknownAmount is what a node has of a resource that it does not report: whether members fit is for the slots to say.
-const unknownAmount = 1 << 50
-
-// freeOf is how much of the resource the node has free.
-func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
-	has, used := n.GetAllocatable(), n.GetRequested()
-	switch name {
-	case v1.ResourcePods:
-		return int64(has.GetAllowedPodNumber() - len(n.GetPods()))
-	case v1.ResourceCPU:
-		return has.GetMilliCPU() - used.GetMilliCPU()
-	case v1.ResourceMemory:
-		return has.GetMemory() - used.GetMemory()
-	}
-	if total, reported := has.GetScalarResources()[name]; reported {
-		return total - used.GetScalarResources()[name]
-	}
-	return unknownAmount
+	return c
 }
 
 // addSet adds the i-th set.
@@ -165,7 +107,7 @@ func (c *Problem) addSet(i int) {
 			d, here := c.levels[out.Level].index[set.held]
 			if out.Held = d; !here {
 				// None of the nodes is in that domain, and the set has no place elsewhere.
-				out.Held = len(c.levels[out.Level].names)
+				out.Held = len(c.levels[out.Level].index)
 			}
 		}
 	}
@@ -232,19 +174,12 @@ func (c *Problem) levelOf(keys []string) int {
 			continue
 		}
 		if _, known := l.index[name]; !known {
-			l.index[name] = len(l.names)
-			l.names = append(l.names, name)
+			l.index[name] = len(l.index)
 		}
 		of[i] = l.index[name]
 	}
 	c.levels, c.Levels = append(c.levels, l), append(c.Levels, of)
 	return len(c.levels) - 1
-}
-
-// describe names a domain by the narrowest of its labels.
-func (l *domains) describe(domain string) string {
-	values := strings.Split(domain, "\x00")
-	return l.keys[len(l.keys)-1] + "=" + values[len(values)-1]
 }
 
 // Place is where the answer puts a member.

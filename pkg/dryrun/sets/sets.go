@@ -221,28 +221,23 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) 
 	held := make([]map[string]int, len(s.all))
 	for ref, name := range where {
 		at, known := s.of[ref.UID]
-		if !known {
-			continue
-		}
-		for ; at != tree.None; at = s.all[at].around {
+		for ; known && at != tree.None; at = s.all[at].around {
 			s.all[at].placed++
 			node := nodeOf(name)
 			if node == nil || len(s.all[at].keys) == 0 {
 				continue
 			}
-			if domain := domainOf(s.all[at].keys, node); domain != "" {
-				if held[at] == nil {
-					held[at] = map[string]int{}
-				}
-				held[at][domain]++
+			if held[at] == nil {
+				held[at] = map[string]int{}
 			}
+			held[at][domainOf(s.all[at].keys, node)]++
 		}
 	}
-	for at := range held {
-		set := &s.all[at]
-		for _, domain := range slices.Sorted(maps.Keys(held[at])) {
-			if set.held == "" || held[at][domain] > held[at][set.held] {
-				set.held = domain
+	for at, of := range held {
+		delete(of, "")
+		for domain, n := range of {
+			if most := s.all[at].held; n > of[most] || n == of[most] && domain < most {
+				s.all[at].held = domain
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 	}
 	kept, required := l.Kept(g.ID, g.Pods), g.Levels.Required
 	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
-	result := gangplan.Result{Need: g.Need,
+	result := gangplan.Result{
 		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, required, nil, kept))}
 	var nodes obstacle.Nodes
 	for i, c := range g.Classes {

@@ -21,6 +21,8 @@ func (w *world) keep(node string, n int64) {
 			gpus: fmt.Sprint(n)}).Obj()
 		w.kept[node] = &capacity.Kept{Node: node, To: gang.ID{Name: "g"}, Pod: member}
 	}
+	// Where less is kept, those that were turned away for it are woken, but for those of the backlog.
+	w.event()
 }
 
 func TestPodsWaitForWhatIsKeptAndEnterOnceTheyMay(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
@@ -97,8 +98,8 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	gpus := gpuRequests{names}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
-	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod,
-		PodGroup: c.members.Group, Profiles: c.profiles, Capacity: c.headroom, GPUs: names,
+	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger, Pod: c.members.Pod,
+		PodGroup: c.members.Group, Capacity: c.headroom}, GangOf: c.members.ID, Profiles: c.profiles, GPUs: names,
 		Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
@@ -126,7 +127,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 		}}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
-				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Sets()}})
+				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the

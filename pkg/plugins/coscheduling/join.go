@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -29,77 +28,28 @@ func (j joining) join(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) 
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	nodes, shares, err := c.planner.Sets().Join(j.id, levels, j.pod, nodes)
+	nodes, shares, err := c.planner.JoinDomain(j.id, levels, j.pod, nodes)
 	switch {
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	case len(nodes) == 0:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, shares)
-	case shares != "":
-		return j.within(levels, nodes, shares)
 	}
-	held := c.ledger.Nodes(j.id)
-	if len(held) == 0 {
+	names := c.planner.Join(j.ctx, j.id, levels, j.pod, nodes)
+	switch {
+	case names == nil && shares == "":
 		return c.open()
-	}
-	if len(levels.Required) == 0 {
-		if names := c.planner.Join(j.ctx, j.id, levels, j.pod, nodes); names != nil {
-			return confine(j.state, names)
-		}
-		return c.open()
-	}
-	domain := func(n *v1.Node) string {
-		path := ""
-		for _, key := range levels.Required {
-			path += n.Labels[key] + "\x00"
-		}
-		return path
-	}
-	count := map[string]int{}
-	most := ""
-	for _, n := range nodes {
-		if here := held[n.Node().Name]; here > 0 {
-			d := domain(n.Node())
-			if count[d] += here; most == "" || count[d] > count[most] {
-				most = d
-			}
-		}
-	}
-	if most == "" {
-		return c.open()
-	}
-	var within []fwk.NodeInfo
-	for _, n := range nodes {
-		if domain(n.Node()) == most {
-			within = append(within, n)
-		}
-	}
-	return j.within(levels, within, tiedTo(levels.Required, within[0].Node()))
-}
-
-// within lets a member of a gang that has started go to some nodes, where it fits near those beside its rank.
-func (j joining) within(levels gangview.Topology, nodes []fwk.NodeInfo,
-	why string) (*fwk.PreFilterResult, *fwk.Status) {
-	names := j.c.planner.Join(j.ctx, j.id, levels, j.pod, nodes)
-	if names == nil {
+	case names == nil:
 		names = sets.New[string]()
 		for _, n := range nodes {
 			names.Insert(n.Node().Name)
 		}
 	}
 	result, status := confine(j.state, names)
-	j.state.Write(nodesKey, nodeSet{Set: names, why: why})
-	return result, status
-}
-
-// tiedTo says where a pod has to be because the other members of its gang are there.
-func tiedTo(keys []string, example *v1.Node) string {
-	domains := make([]string, len(keys))
-	for i, key := range keys {
-		domains[i] = key + "=" + example.Labels[key]
+	if shares != "" {
+		j.state.Write(nodesKey, nodeSet{Set: names, why: shares})
 	}
-	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") +
-		", and this one has to be there, too"
+	return result, status
 }
 
 // wakeGroup has the members tried again whose group, within a gang that has started, may have waited for the pod.

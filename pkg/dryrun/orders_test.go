@@ -1,18 +1,18 @@
-package gangplan
+package dryrun
 
 import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // amounts are of two resources; most tests use the first alone.
@@ -71,8 +71,31 @@ func (in *instance) board() (*bins, error) {
 	return &b, nil
 }
 
-func (in *instance) build() (Result, *bins, error) {
-	return Build(in.members, in.need, func(class string) float64 { return float64(in.bins.sizes[class][0]) }, in.board)
+// build tries orders, the classes that take the most first, on boards of their own.
+func (in *instance) build() (*Plan, error) { return in.buildOn(in.board) }
+
+func (in *instance) buildOn(board func() (*bins, error)) (*Plan, error) {
+	o := orders{roles: len(in.need.Roles) > 0}
+	at := map[string]int{}
+	for _, m := range in.members {
+		i, known := at[m.Class]
+		if !known {
+			i = len(o.classes)
+			at[m.Class], o.classes = i, append(o.classes, nil)
+		}
+		o.classes[i] = append(o.classes[i], m)
+	}
+	slices.SortStableFunc(o.classes, func(a, b []gang.Member) int {
+		return in.bins.sizes[b[0].Class][0] - in.bins.sizes[a[0].Class][0]
+	})
+	return o.best(func(order order) (*Plan, bool, error) {
+		b, err := board()
+		if err != nil {
+			return nil, false, err
+		}
+		r, enough, err := order.place(in.need, b)
+		return &Plan{Result: r, feasible: enough}, enough, err
+	})
 }
 
 // feasible tries all ways to place the members.
@@ -142,69 +165,75 @@ func instanceOf(members, sizes, nodes string, need gang.Minimum, barred ...strin
 	return in
 }
 
-func TestBuild(t *testing.T) {
+// short reads classes such as "a 2/3": of three members, two fit.
+func short(classes ...string) []gangplan.Shortage {
+	var out []gangplan.Shortage
+	for _, text := range classes {
+		out = append(out, gangplan.Shortage{Class: text[:1], Fits: int(text[2] - '0'), Wanted: int(text[4] - '0')})
+	}
+	return out
+}
+
+func TestOrders(t *testing.T) {
 	t.Parallel()
 	roles := func(total int, byRole map[string]int) gang.Minimum { return gang.Minimum{Total: total, Roles: byRole} }
 	for _, tc := range []struct {
 		name string
 		in   *instance
-		// placed is the number of members with a node, short what Result.Short says.
+		// placed is the number of members with a node, short what the plan says.
 		placed   int
 		feasible bool
-		short    []Shortage
+		short    []gangplan.Shortage
 	}{
 		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", gang.Minimum{Total: 3}), 3, true, nil},
 		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", gang.Minimum{Total: 3}), 2, false,
-			[]Shortage{{"a", 3, 2}}},
+			short("a 2/3")},
 		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", gang.Minimum{Total: 2}), 3, true,
-			[]Shortage{{"a", 4, 3}}},
+			short("a 3/4")},
 		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2,
-			true, []Shortage{{"a", 1, 0}}},
+			true, short("a 0/1")},
 		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", gang.Minimum{Total: 2}),
-			2, true, []Shortage{{"a", 1, 0}}},
+			2, true, short("a 0/1")},
 		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2,
-			true, []Shortage{{"a", 1, 0}}},
+			true, short("a 0/1")},
 		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", gang.Minimum{Total: 3}),
 			3, true, nil},
 		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", gang.Minimum{Total: 3}, "a@n1", "a@n2"), 3, true,
 			nil},
 		{"small ones are enough where large ones would leave too little",
-			instanceOf("a b b b b", "a=4 b=1", "4", gang.Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
+			instanceOf("a b b b b", "a=4 b=1", "4", gang.Minimum{Total: 4}), 4, true, short("a 0/1")},
 		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4",
 			gang.Minimum{Total: 2}), 2, true,
-			[]Shortage{{"a", 1, 0}, {"c", 1, 0}}},
+			short("a 0/1", "c 0/1")},
 		{"a role that has a minimum goes before older members without", instanceOf("a a a a:leader", "a=1", "3",
 			roles(3, map[string]int{"leader": 1})), 3, true,
-			[]Shortage{{"a", 4, 3}}},
+			short("a 3/4")},
 		{"a role of one class goes before surplus of another", instanceOf("w:worker w:worker w:worker l:leader", "w=2 l=1",
 			"2 2 1", roles(3, map[string]int{"leader": 1, "worker": 2})), 3, true,
-			[]Shortage{{"w", 3, 2}}},
+			short("w 2/3")},
 		{"a role is taken by one that fits when an older one does not", instanceOf("x:worker w:leader w:worker", "x=9 w=2",
 			"2", roles(1, map[string]int{"worker": 1})), 1, true,
-			[]Shortage{{"w", 2, 1}, {"x", 1, 0}}},
+			short("w 1/2", "x 0/1")},
 		{"a role that is missing makes the plan useless", instanceOf("w:worker w:worker l:leader", "w=1 l=9", "4",
 			roles(3, map[string]int{"leader": 1, "worker": 2})), 2, false,
-			[]Shortage{{"l", 1, 0}}},
-		{"nothing more is needed", instanceOf("a", "a=9", "1", gang.Minimum{}), 0, true, []Shortage{{"a", 1, 0}}},
+			short("l 0/1")},
+		{"nothing more is needed", instanceOf("a", "a=9", "1", gang.Minimum{}), 0, true, short("a 0/1")},
 		{"there are no members and something is needed", instanceOf("", "", "1", gang.Minimum{Total: 1}), 0, false, nil},
 		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", gang.Minimum{Total: 1}), 0, false,
-			[]Shortage{{"a", 1, 0}, {"b", 1, 0}}},
+			short("a 0/1", "b 0/1")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r, board, err := tc.in.build()
+			r, err := tc.in.build()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Feasible() != tc.feasible || len(r.Assignments) != tc.placed {
 				t.Errorf("feasible %t with %d placed, want %t with %d", r.Feasible(), len(r.Assignments), tc.feasible, tc.placed)
 			}
-			slices.SortFunc(r.Short, func(a, b Shortage) int { return strings.Compare(a.Class, b.Class) })
-			if diff := cmp.Diff(tc.short, r.Short); diff != "" {
+			slices.SortFunc(r.Short, func(a, b gangplan.Shortage) int { return strings.Compare(a.Class, b.Class) })
+			if diff := cmp.Diff(tc.short, r.Short, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("short (-want +got):\n%s", diff)
-			}
-			if len(tc.in.members) > 0 && board == nil {
-				t.Error("no board is returned")
 			}
 			if tc.in.feasible() != tc.feasible {
 				t.Errorf("the case is wrong: brute force says %t", !tc.feasible)
@@ -214,7 +243,7 @@ func TestBuild(t *testing.T) {
 }
 
 // One class fits whole domains of its own; each class may be the one that has to go first.
-func TestBuildTriesEachClassFirst(t *testing.T) {
+func TestOrdersTriesEachClassFirst(t *testing.T) {
 	t.Parallel()
 	sizes := "a=3 b=3 c=3 d=3"
 	for _, first := range []string{"a", "b", "c", "d"} {
@@ -224,28 +253,27 @@ func TestBuildTriesEachClassFirst(t *testing.T) {
 			barred = append(barred, first+"@"+node)
 		}
 		in := instanceOf("a b c d", sizes, "3 4 4 4", gang.Minimum{Total: 4}, barred...)
-		if r, _, err := in.build(); err != nil || !r.Feasible() {
+		if r, err := in.build(); err != nil || !r.Feasible() {
 			t.Errorf("class %s has one node only: feasible %t, %v", first, r.Feasible(), err)
 		}
 	}
 }
 
-func TestBuildFailsWithItsBoards(t *testing.T) {
+func TestOrdersFailsWithItsBoards(t *testing.T) {
 	t.Parallel()
 	in := instanceOf("a b", "a=1 b=1", "4", gang.Minimum{Total: 2})
 	in.bins.fail = 2
-	if _, _, err := in.build(); err == nil {
+	if _, err := in.build(); err == nil {
 		t.Error("an error of the board is lost")
 	}
 	none := errors.New("no snapshot")
-	if _, _, err := Build(in.members, in.need, func(string) float64 { return 0 },
-		func() (*bins, error) { return nil, none }); !errors.Is(err, none) {
+	if _, err := in.buildOn(func() (*bins, error) { return nil, none }); !errors.Is(err, none) {
 		t.Errorf("error %v, want %v", err, none)
 	}
 }
 
 // The work is bounded, however many classes there are.
-func TestBuildBoundsItsOrders(t *testing.T) {
+func TestOrdersBoundsItsOrders(t *testing.T) {
 	t.Parallel()
 	in := &instance{need: gang.Minimum{Total: 40, Roles: map[string]int{"r": 1}},
 		bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
@@ -255,139 +283,11 @@ func TestBuildBoundsItsOrders(t *testing.T) {
 		in.members = append(in.members, changed(i, func(m *gang.Member) { m.Class = class }))
 	}
 	boards := 0
-	_, _, err := Build(in.members, in.need, func(string) float64 { return 0 }, func() (*bins, error) {
+	_, err := in.buildOn(func() (*bins, error) {
 		boards++
 		return in.board()
 	})
 	if err != nil || boards != mostOrders {
 		t.Errorf("%d dry runs, %v; want %d", boards, err, mostOrders)
-	}
-}
-
-// randomInstance draws a group of a few classes, some of them with roles, and nodes; some nodes are not for all. With
-// both set, both resources are scarce.
-func randomInstance(draw func(n int) int, both bool) *instance {
-	second := func(n int) int {
-		if both {
-			return draw(n)
-		}
-		return 0
-	}
-	in := &instance{bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{}, barred: map[string]bool{}}}
-	classes := 1 + draw(4)
-	for c := range classes {
-		in.bins.sizes[fmt.Sprint("c", c)] = amounts{1 + draw(6), second(7)}
-	}
-	for i := range 1 + draw(8) {
-		in.members = append(in.members, changed(i, func(m *gang.Member) {
-			m.Class = fmt.Sprint("c", draw(classes))
-			m.Role = []string{"", "leader", "worker"}[draw(3)]
-		}))
-	}
-	for n := range 1 + draw(5) {
-		in.bins.free[fmt.Sprint("n", n)] = amounts{draw(9), second(9)}
-		for c := range classes {
-			if draw(6) == 0 {
-				in.bins.barred[fmt.Sprintf("c%d@n%d", c, n)] = true
-			}
-		}
-	}
-	in.need.Total = draw(len(in.members) + 1)
-	if draw(3) == 0 {
-		in.need.Roles = map[string]int{"leader": draw(2), "worker": draw(3)}
-	}
-	return in
-}
-
-// What is called feasible can be carried out: each member once, on nodes that have room for it, enough for the minimum.
-func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		in := randomInstance(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "draw") }, rapid.Bool().Draw(t, "both"))
-		before := slices.Clone(in.members)
-		r, _, err := in.build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(before, in.members); diff != "" {
-			t.Fatalf("the members were reordered (-before +after):\n%s", diff)
-		}
-		check, _ := in.board()
-		byUID := map[gang.UID]gang.Member{}
-		for _, m := range in.members {
-			byUID[m.UID] = m
-		}
-		roles, fits := map[string]int{}, map[string]int{}
-		for _, a := range r.Assignments {
-			m, known := byUID[a.UID]
-			if !known || !check.fits(m.Class, a.Node) {
-				t.Fatalf("%s on %s: known and placed once %t, room %v", a.UID, a.Node, known, check.free[a.Node])
-			}
-			delete(byUID, a.UID)
-			check.free[a.Node] = check.free[a.Node].less(in.bins.sizes[m.Class])
-			roles[m.Role]++
-			fits[m.Class]++
-		}
-		if enough := in.need.MetBy(len(r.Assignments), func(role string) int { return roles[role] }); enough != r.Feasible() {
-			t.Fatalf("feasible %t, the assignments are enough for %s: %t", r.Feasible(), in.need, enough)
-		}
-		wanted := map[string]int{}
-		for _, m := range in.members {
-			wanted[m.Class]++
-		}
-		for _, s := range r.Short {
-			if s.Wanted != wanted[s.Class] || s.Fits != fits[s.Class] || s.Fits >= s.Wanted {
-				t.Fatalf("%+v, wanted %d and placed %d", s, wanted[s.Class], fits[s.Class])
-			}
-			delete(wanted, s.Class)
-		}
-		for class, n := range wanted {
-			if fits[class] != n {
-				t.Fatalf("class %s is short and not listed: %d of %d", class, fits[class], n)
-			}
-		}
-	})
-}
-
-// A feasible plan can be missed. How often is measured against brute force, on small instances that are hard on
-// purpose.
-func TestBuildMissesFewPlans(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		// tight raises the minimum to the largest that can be met, both makes two resources scarce.
-		tight, both bool
-		// most is how many of 10,000 feasible plans may be missed.
-		most int
-	}{
-		{"as they are drawn", false, false, 20},
-		{"with the largest minimum that can be met", true, false, 60},
-		{"two resources, as they are drawn", false, true, 20},
-		{"two resources, with the largest minimum that can be met", true, true, 40},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			random := rand.New(rand.NewPCG(1, 2))
-			feasible, missed := 0, 0
-			for range 5000 {
-				in := randomInstance(random.IntN, tc.both)
-				if tc.tight {
-					for in.need.Total = len(in.members); in.need.Total > 0 && !in.feasible(); {
-						in.need.Total--
-					}
-				}
-				if in.need.Total == 0 || !in.feasible() {
-					continue
-				}
-				feasible++
-				if r, _, err := in.build(); err != nil || !r.Feasible() {
-					missed++
-				}
-			}
-			t.Logf("missed %d of %d feasible plans", missed, feasible)
-			if missed*10000 > feasible*tc.most {
-				t.Errorf("missed %d of %d feasible plans, want at most %d in 10,000", missed, feasible, tc.most)
-			}
-		})
 	}
 }
