@@ -149,14 +149,15 @@ func (a *Agenda) Coming() []Coming {
 	return all
 }
 
-// Stragglers returns the pending members of groups that have started and have fewer than their minimum, by group.
+// Stragglers returns the pending members that groups need which have started and have fewer than their minimum, by
+// group.
 func (a *Agenda) Stragglers() map[ID][]Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	refs := map[ID][]Ref{}
 	for id, g := range a.lists.degraded {
 		for _, m := range g.members {
-			if m.mayLead() {
+			if kind, _ := m.turn(); m.mayLead() && kind != Hold {
 				refs[id] = append(refs[id], m.Ref)
 			}
 		}

@@ -133,6 +133,8 @@ type Loss struct {
 	Group  ID
 	Member Ref
 	Node   string
+	// Role is the member's if the group needs another of that role, empty if any other will do.
+	Role string
 	// Starting is set if the group is in the middle of its start: it is bound in part until the member has a node again.
 	Starting bool
 }

@@ -120,7 +120,11 @@ func loss(m *member) []Loss {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return nil
 	}
-	return []Loss{{Group: g.id, Member: m.Ref, Node: m.Node}}
+	lost := Loss{Group: g.id, Member: m.Ref, Node: m.Node}
+	if g.asks(g.run.needed(g.spec()).Groups(), m.Role) {
+		lost.Role = m.Role
+	}
+	return []Loss{lost}
 }
 
 // leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going

@@ -75,6 +75,9 @@ func (m *member) turn() (TurnKind, obstacle.Reason) {
 	case g.plan != nil && !g.plan.open && !g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
 	case g.started():
+		if lacking := g.lacking(m); lacking != nil {
+			return Hold, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Says: lacking.Short(g.census.settledIn)}
+		}
 		return Free, nil
 	case g.plan != nil && g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.Starting, Group: g.id}

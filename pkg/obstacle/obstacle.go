@@ -72,6 +72,8 @@ const (
 	LostMembers
 	// NoMember means that Pod does not wait for the group any more.
 	NoMember
+	// Surplus means that the group, which has started, lacks other members than this one, as Says has it.
+	Surplus
 	// Evicted means that all members that have a node are being evicted.
 	Evicted
 	causes
@@ -100,6 +102,7 @@ var kinds = [causes]string{
 	LostMember:     "gang lost a member before all had reserved their nodes",
 	LostMembers:    "gang lost the members that it needs",
 	NoMember:       "the pod is no pending member of its gang any more",
+	Surplus:        "gang lacks other members than this one",
 	Evicted:        "gang is being evicted",
 }
 
@@ -151,6 +154,8 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", o.Group, o.Says)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
+	case Surplus:
+		return fmt.Sprintf("gang %s has %s; what comes free is for others than this pod", o.Group, o.Says)
 	}
 	// Of the others at most the group is named.
 	kind := o.Kind()

@@ -27,8 +27,9 @@ const beginning = 2 * time.Second
 
 // Gate tells pods what they may not use. Scheduling cycles read what is kept without a lock.
 type Gate struct {
-	// Members knows the gangs of pods.
+	// Members knows the gangs of pods, and Cycles how they are on their way to a node.
 	Members *members.Directory
+	Cycles  *gang.Cycles
 	// Filters returns the filters that decide where the pod may be.
 	Filters func(*v1.Pod) *process.Traits
 	// Limit returns after what time the controller of a member ends it, 0 if it does not or that is not known.
@@ -106,8 +107,17 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 		return !start.IsZero() && run() > 0 && !time.Now().Add(beginning+run()).After(start)
 	}
 	return func(o *Hold) bool {
-		return o.To != id && o.Priority >= priority && (o.Kind != forTurn || !backfills() && !goneBy(o.start))
+		if o.To == id {
+			// Members that are planned together take what the plan says.
+			return o.Role != "" && o.Role != g.role(pod) && g.Cycles.Standing(gang.UID(pod.UID)).Alone
+		}
+		return o.Priority >= priority && (o.Kind != forTurn || !backfills() && !goneBy(o.start))
 	}
+}
+
+// role is that of the pod in its gang, empty without one.
+func (g *Gate) role(pod *v1.Pod) string {
+	return gangview.Role(pod, g.Members.Group(g.Members.ID(pod)))
 }
 
 // givesWay reports whether the pod runs in what is kept for a turn and has gone when the gang starts.
@@ -163,39 +173,17 @@ func (g *Gate) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []process.Planned {
 // Refuse returns the gang to which the capacity is kept that the pod would need on the node, one of nodes, if there is
 // one. Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they
 // ask for, see Before.
-func (g *Gate) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
-	kept := g.on(node, pod)
-	if len(kept) == 0 {
-		return gang.ID{}, false
-	}
-	binds := g.binding(pod)
-	to := g.needs(pod, node, kept, func(o *Hold) bool { return binds(o) && !Remain(o.after, nodes) })
-	if to == (gang.ID{}) {
-		return gang.ID{}, false
-	}
-	g.Wait(pod)
-	return to, true
-}
-
-// on returns what is kept on the node that may count against the pod.
-func (g *Gate) on(node fwk.NodeInfo, pod *v1.Pod) []Hold {
+func (g *Gate) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (to gang.ID, refused bool) {
 	view := g.view.Load()
 	if view == nil || len(view.byNode[node.Node().Name]) == 0 || podview.BelongsToNode(pod) {
-		return nil
+		return to, false
 	}
-	return view.byNode[node.Node().Name]
-}
-
-// needs returns the gang to which the capacity is kept that the pod would need on the node, the zero ID if there is
-// none, of the holds that count.
-func (g *Gate) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Hold) bool) (to gang.ID) {
-	with := node
+	kept, binds, filters, with := view.byNode[node.Node().Name], g.binding(pod), g.Filters(pod), node
 	var turn *Hold
 	claims := false
-	filters := g.Filters(pod)
 	for i := range kept {
 		o := &kept[i]
-		if !binds(o) {
+		if !binds(o) || Remain(o.after, nodes) {
 			continue
 		}
 		if with == node {
@@ -209,14 +197,13 @@ func (g *Gate) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Ho
 			turn = o
 		}
 	}
-	if with == node {
-		return gang.ID{}
+	fits := func() bool { return filters.Fits(pod, with) }
+	if claims = claims && filters.Claims(pod); with == node || !claims &&
+		(fits() || turn != nil && g.withoutBackfill(with, node.GetPods(), turn) && fits()) {
+		return gang.ID{}, false
 	}
-	if claims = claims && filters.Claims(pod); !claims &&
-		(filters.Fits(pod, with) || turn != nil && g.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
-		return gang.ID{}
-	}
-	return to
+	g.Wait(pod)
+	return to, true
 }
 
 // withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether

@@ -33,8 +33,10 @@ type Hold struct {
 	Kind     Kind
 	Priority int32
 	Node     string
-	// Member is for whom it is, empty if it is for any. info is what such a member asks for.
+	// Member is for whom it is, empty if it is for any of the role, or of any role if that is empty, too. Info is what such
+	// a member asks for.
 	Member gang.UID
+	Role   string
 	Info   fwk.PodInfo
 	// Until ends it, unless zero.
 	Until time.Time
@@ -94,27 +96,35 @@ func (p *Holds) Add(more Hold) {
 }
 
 // Drop ends the holds of a gang for which ends holds.
-func (p *Holds) Drop(id gang.ID, ends func(Hold) bool) {
+func (p *Holds) Drop(id gang.ID, ends func(Hold) bool) { p.drop(ends, id) }
+
+func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	p.change(func() int {
-		had := len(p.kept[id])
-		p.put(id, slices.DeleteFunc(p.kept[id], ends))
-		return allIf(len(p.kept[id]) < had)
+		ended := false
+		for _, id := range ids {
+			rest := slices.DeleteFunc(slices.Clone(p.kept[id]), ends)
+			ended = ended || len(rest) < len(p.kept[id])
+			p.put(id, rest)
+		}
+		return allIf(ended)
 	})
 }
 
-// Take ends the hold that a member of the gang makes use of, or makes needless, by going to the node: its own, else one
-// on the node, else any.
-func (p *Holds) Take(id gang.ID, uid gang.UID, node string) {
+// Take ends the hold that a member of a gang makes use of, or makes needless, by going to the node: its own, else one for
+// its like on the node, else any of those.
+func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return
 	}
+	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
 	p.change(func() int {
 		kept := p.kept[id]
 		taken := -1
+		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
 		for _, serves := range []func(Hold) bool{
-			func(o Hold) bool { return o.Member == uid },
-			func(o Hold) bool { return o.Member == "" && o.Node == node },
-			func(o Hold) bool { return o.Member == "" },
+			func(o Hold) bool { return o.Member == gang.UID(pod.UID) },
+			func(o Hold) bool { return like(o) && o.Node == node },
+			like,
 		} {
 			if taken = slices.IndexFunc(kept, serves); taken >= 0 {
 				break
@@ -145,20 +155,9 @@ func (p *Holds) Postpone(id gang.ID, after []AwaitedPod) {
 
 // Expire ends the holds whose time is over.
 func (p *Holds) Expire(now time.Time) {
-	if !p.Gate.Any() {
-		return
+	if p.Gate.Any() {
+		p.drop(func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) }, p.Gangs()...)
 	}
-	p.change(func() int {
-		ended := false
-		for id, kept := range p.kept {
-			rest := slices.DeleteFunc(slices.Clone(kept), func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) })
-			if len(rest) < len(kept) {
-				ended = true
-				p.put(id, rest)
-			}
-		}
-		return allIf(ended)
-	})
 }
 
 // To returns what is kept to the gang.

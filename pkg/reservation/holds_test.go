@@ -230,3 +230,52 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 		})
 	}
 }
+
+// What a lost leader held is for the next leader, also within its gang, but for members that are planned together.
+func TestWhatIsKeptForARole(t *testing.T) {
+	t.Parallel()
+	id, now := gang.ID{Namespace: "ns", Name: "g"}, time.Now()
+	pod := func(name, role string) *v1.Pod {
+		return st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: "4"}).
+			Label(schedulingv1alpha1.PodGroupLabel, "g").Label(wellknown.RoleKey, role).Obj()
+	}
+	info, err := InfoOf(pod("lost", "leader"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := framework.NewNodeInfo()
+	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4",
+		v1.ResourcePods: "110"}).Obj())
+	ledger := gang.NewLedger(time.Minute, nil)
+	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 1}}, now)
+	ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "first"}, State: gang.Bound, Node: "m"}, now)
+	alone := func(pod *v1.Pod) *v1.Pod {
+		ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(pod.UID)}, State: gang.Pending, Ours: true}, now)
+		ledger.Cycles.Turn(gang.UID(pod.UID))
+		return pod
+	}
+	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
+	p.Gate.Away.Wake, p.Gate.Away.Touch = func([]gang.Ref) {}, func(gang.ID) {}
+	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Role: "leader", Info: info})
+	for _, tc := range []struct {
+		name    string
+		pod     *v1.Pod
+		refused bool
+	}{
+		{"the next leader", alone(pod("leader", "leader")), false},
+		{"a worker", alone(pod("worker", "worker")), true},
+		{"a worker that is planned with others", pod("planned", "worker"), false},
+	} {
+		if _, refused := p.Gate.Refuse(tc.pod, node, nodesNamed{}); refused != tc.refused {
+			t.Errorf("%s is refused: %t, want %t", tc.name, refused, tc.refused)
+		}
+	}
+	p.Take(pod("worker", "worker"), "n")
+	if len(p.To(id)) != 1 {
+		t.Error("a worker has taken what is kept for a leader")
+	}
+	p.Take(pod("leader", "leader"), "m")
+	if len(p.To(id)) != 0 {
+		t.Error("the leader that has gone elsewhere has not taken it")
+	}
+}

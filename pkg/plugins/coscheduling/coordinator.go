@@ -89,8 +89,8 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
 	}, c.traits)
-	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Filters: c.profiles.Traits,
-		Limit: c.ownerLimit}}
+	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
+		Filters: c.profiles.Traits, Limit: c.ownerLimit}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
@@ -151,5 +151,5 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		priority = math.MaxInt32
 	}
 	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
-		Info: info, Until: time.Now().Add(c.settings.recovery)})
+		Role: loss.Role, Info: info, Until: time.Now().Add(c.settings.recovery)})
 }

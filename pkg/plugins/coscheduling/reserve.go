@@ -29,7 +29,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if !c.ledger.Cycles.Reserve(gang.UID(pod.UID), node, time.Now()) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
-	c.holds.Take(c.members.ID(pod), gang.UID(pod.UID), node)
+	c.holds.Take(pod, node)
 	return nil
 }
 

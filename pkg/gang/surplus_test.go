@@ -1,0 +1,96 @@
+package gang
+
+import (
+	"slices"
+	"testing"
+
+	"berth.dev/berth/pkg/tree"
+)
+
+// A gang that has started has lost members. It is asked of a new one of each role whether it may take what came free.
+func TestWhatComesFreeIsForThoseThatAreMissing(t *testing.T) {
+	t.Parallel()
+	team := Minimum{Total: 3, Roles: map[string]int{"leader": 1, "worker": 2}}
+	replica := func(name string) tree.Group {
+		return tree.Group{Name: name, Roles: map[string]int{name + "/leader": 1, name + "/worker": 1}}
+	}
+	copies := Minimum{Total: 2, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "replica", Copies: true, Least: 1,
+		Groups: []tree.Group{replica("r0"), replica("r1"), replica("r2")}}}}}
+	for _, tc := range []struct {
+		name        string
+		minimum     Minimum
+		bound, lost []string
+		// waits are the roles of which a further member waits, and goes those of which one is placed; role is whose room is
+		// kept, empty for any.
+		waits, goes []string
+		role        string
+	}{
+		{"the leader", team, []string{"leader", "worker", "worker"}, []string{"leader"}, []string{"worker", "other"},
+			[]string{"leader"}, "leader"},
+		{"a worker", team, []string{"leader", "worker", "worker"}, []string{"worker"}, []string{"leader", "other"},
+			[]string{"worker"}, "worker"},
+		{"both, so that either comes", team, []string{"leader", "worker", "worker"}, []string{"worker", "leader"},
+			[]string{"other"}, []string{"leader", "worker"}, "leader"},
+		{"one of those that may be of any role", Minimum{Total: 3, Roles: map[string]int{"leader": 1}},
+			[]string{"leader", "worker", "worker"}, []string{"worker"}, nil, []string{"leader", "worker", "other"}, ""},
+		{"the leader and one of those that may be of any role", Minimum{Total: 3, Roles: map[string]int{"leader": 1}},
+			[]string{"leader", "worker", "worker"}, []string{"worker", "leader"}, nil, []string{"leader", "worker"}, "leader"},
+		{"the leader of the copy that is needed", copies, []string{"r0/leader", "r0/worker"}, []string{"r0/leader"},
+			[]string{"r0/worker"}, []string{"r0/leader", "r1/leader", "r1/worker"}, "r0/leader"},
+		{"the leader of a copy beyond those, which keeps back its own workers alone", copies,
+			[]string{"r0/leader", "r0/worker", "r1/leader", "r1/worker"}, []string{"r1/leader"}, []string{"r1/worker"},
+			[]string{"r1/leader", "r0/worker", "r0/leader", "r2/worker"}, ""},
+		{"one beyond what is needed", team, []string{"leader", "worker", "worker", "worker"}, []string{"worker"}, nil,
+			[]string{"leader", "worker", "other"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := NewLedger(0, nil)
+			spec := minimumOf(1)
+			spec.Minimum = tc.minimum
+			l.Define(g1, Object, spec, t0)
+			of := map[string]UID{}
+			for i, role := range tc.bound {
+				of[role] = uid(i)
+				l.Observe(g1, changed(i, func(m *Member) { m.State, m.Node, m.Role = Bound, node(i), role }), t0)
+			}
+			var lost []Loss
+			for _, role := range tc.lost {
+				e := l.Forget(of[role], t0)
+				lost = append(lost, e.Lost...)
+			}
+			if kept := len(lost) > 0 && lost[len(lost)-1].Role != tc.role; kept {
+				t.Errorf("room is kept for the role %q, want %q", lost[len(lost)-1].Role, tc.role)
+			}
+			for i, role := range slices.Concat(tc.waits, tc.goes) {
+				l.Observe(g1, changed(10+i, func(m *Member) { m.Role = role }), t0)
+				if goes := l.Cycles.Turn(uid(10+i)).Kind == Free; goes != (i >= len(tc.waits)) {
+					t.Errorf("another %s goes: %t, want %t", role, goes, !goes)
+				}
+				l.Forget(uid(10+i), t0)
+			}
+		})
+	}
+}
+
+// Those that were kept back are let in when the one that was missing has a node.
+func TestSurplusMembersFollowTheOneThatWasMissing(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(0, nil)
+	spec := minimumOf(2)
+	spec.Minimum.Roles = map[string]int{"leader": 1, "worker": 1}
+	l.Define(g1, Object, spec, t0)
+	of := func(i int, role string, s State) Member {
+		return changed(i, func(m *Member) { m.State, m.Node, m.Role = s, "", role })
+	}
+	l.Observe(g1, of(0, "leader", Bound), t0)
+	l.Observe(g1, of(1, "worker", Bound), t0)
+	l.Observe(g1, of(0, "leader", Failed), t0)
+	l.Observe(g1, of(2, "worker", Pending), t0)
+	if ok, _ := l.Cycles.Admit(uid(2)); ok {
+		t.Error("a worker is let in that is not missing")
+	}
+	if e := l.Observe(g1, of(3, "leader", Bound), t0); !slices.Equal(uids(e.Activate), []UID{uid(2)}) {
+		t.Errorf("activated: %v, want the worker", e.Activate)
+	}
+}
