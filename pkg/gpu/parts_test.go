@@ -22,36 +22,37 @@ func TestPartsStandInForGPUsOnlyIfThePodSaysSo(t *testing.T) {
 	model := func(r *Request) { r.Models = []string{"Tesla-T4"} }
 	memory := func(r *Request) { r.MinMemMiB = 100 << 10 }
 	for name, tc := range map[string]struct {
-		request    *Request
-		want       Reason
-		wantShared Reason
+		request *Request
+		want    Reason
 	}{
-		"one":                        {whole(1), Reason{}, Reason{}},
-		"one with NVLink":            {with(whole(1), linked), Reason{}, Reason{}},
-		"two":                        {whole(2), Reason{Cause: Replicas, Need: 2}, Reason{}},
-		"all":                        {whole(8), Reason{Cause: Replicas, Need: 8}, Reason{}},
-		"two with NVLink":            {with(whole(2), linked), Reason{Cause: NotLinked, Need: 2}, Reason{Cause: NotLinked, Need: 2}},
-		"more than the node offers":  {whole(9), Reason{Cause: TooFewGPUs, Need: 9, Have: 8}, Reason{Cause: TooFewGPUs, Need: 9, Have: 8}},
-		"two of another model":       {with(whole(2), model), Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}, Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
-		"two of more memory":         {with(whole(2), memory), Reason{Cause: GPUMemory, Need: 100 << 10}, Reason{Cause: GPUMemory, Need: 100 << 10}},
+		"one":                       {whole(1), Reason{}},
+		"one with NVLink":           {with(whole(1), linked), Reason{}},
+		"two":                       {whole(2), Reason{Cause: Replicas, Need: 2}},
+		"all":                       {whole(8), Reason{Cause: Replicas, Need: 8}},
+		"two with NVLink":           {with(whole(2), linked), Reason{Cause: NotLinked, Need: 2}},
+		"more than the node offers": {whole(9), Reason{Cause: TooFewGPUs, Need: 9, Have: 8}},
+		"two of another model":      {with(whole(2), model), Reason{Cause: WrongModel, Detail: "NVIDIA-A10"}},
+		"two of more memory":        {with(whole(2), memory), Reason{Cause: GPUMemory, Need: 100 << 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for kind, inv := range map[string]*Inventory{"time slices": node(2, sliced(8)), "slices": node(2, cut(8))} {
-				want, wantShared := tc.want, tc.wantShared
-				if kind == "slices" && want.Cause == Replicas {
-					want.Detail = inv.Resource
-				}
-				if want.Cause == GPUMemory {
+				want := tc.want
+				switch want.Cause {
+				case GPUMemory:
 					want.Have = map[string]int{"time slices": 24 << 10, "slices": 5 << 10}[kind]
-					wantShared = want
+				case Replicas:
+					want.Detail = map[string]string{"slices": inv.Resource}[kind]
 				}
 				if diff := cmp.Diff(want, Fit(inv, tc.request)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", kind, diff)
 				}
+				if want.Cause == Replicas {
+					want = Reason{}
+				}
 				shared := *tc.request
 				shared.Sharing = SharingAllowed
-				if diff := cmp.Diff(wantShared, Fit(inv, &shared)); diff != "" {
+				if diff := cmp.Diff(want, Fit(inv, &shared)); diff != "" {
 					t.Errorf("%s, shared (-want +got):\n%s", kind, diff)
 				}
 			}
@@ -110,7 +111,8 @@ func TestTimeSlicesOfAnyNumberAddUpToTheirGPUs(t *testing.T) {
 		if exact := count * WholeMilli / replicas; used < exact || used > exact+1 || sum(left)+used != gpus*WholeMilli {
 			t.Fatalf("%d of %d slices take %d milli-GPU, want %d, and leave %v", count, inv.FreeReplicas, used, exact, left)
 		}
-		slice := SliceCount{Resource: "mig", Total: gpus * replicas, Count: gpus*replicas - count, Milli: 142, Replicas: replicas}
+		slice := SliceCount{Resource: "mig", Total: gpus * replicas, Milli: 142, Replicas: replicas}
+		slice.Count = slice.Total - count
 		cut := &Inventory{Slices: []SliceCount{slice}}
 		if got, exact := cut.FreeSlicedMilli(), slice.Count*142/replicas; got != exact {
 			t.Fatalf("%d of %d time slices of slices are %d milli-GPU, want %d", slice.Count, slice.Total, got, exact)

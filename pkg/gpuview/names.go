@@ -9,11 +9,13 @@ import (
 func (k *Keys) ReadsResource(name string) bool { return k.isGPU(name) || isHAMi(name) }
 
 // MakesGPUs says whether a resource or label is in the domain of a maker of GPUs.
-func (k *Keys) MakesGPUs(key string) bool { return maker(OfMaker(k.Resources, key)) == maker(key) }
+func (k *Keys) MakesGPUs(key string) bool { return indexOfMaker(k.Resources, key) >= 0 }
 
 // OfMaker is the first of the resources or labels that is in the same domain as the key, else the first of all.
-func OfMaker(names []string, key string) string {
-	return names[max(0, slices.IndexFunc(names, func(name string) bool { return maker(name) == maker(key) }))]
+func OfMaker(names []string, key string) string { return names[max(0, indexOfMaker(names, key))] }
+
+func indexOfMaker(names []string, key string) int {
+	return slices.IndexFunc(names, func(name string) bool { return maker(name) == maker(key) })
 }
 
 // PodResources are the extended resources by which pods ask for GPUs, or parts of them; slices have names without end.
@@ -33,7 +35,7 @@ func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), 
 
 func (k *Keys) labels() []string {
 	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
-		k.InterconnectLabels)
+		k.InterconnectLabels, []string{sharingStrategyLabel})
 	if slices.Contains(k.GenerationLabels, computeMajorLabel) {
 		labels = append(labels, computeMinorLabel)
 	}

@@ -72,9 +72,10 @@ func (g *Node) Offered() bool {
 // Unknown says what neither labels nor tables tell of the GPUs of the pool, of what pods may ask for.
 func (g *Node) Unknown() (model, memory bool) {
 	inv := &g.empty
-	unmeasured := func(s gpu.SliceCount) bool { return s.Profile.MemMiB == 0 }
-	return inv.Model == "" && len(inv.Devices)+inv.SlicedGPUs > 0,
-		inv.MemMiB == 0 && len(inv.Devices) > 0 || slices.ContainsFunc(inv.Slices, unmeasured)
+	if memory = inv.MemMiB == 0; len(inv.Devices) == 0 {
+		memory = slices.ContainsFunc(inv.Slices, func(s gpu.SliceCount) bool { return s.Profile.MemMiB == 0 })
+	}
+	return inv.Model == "" && len(inv.Devices)+inv.SlicedGPUs > 0, memory
 }
 
 // Empty is the inventory of the node without pods. It must not be changed.

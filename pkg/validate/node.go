@@ -58,8 +58,8 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 	d.report.together.addNode(node, read)
 }
 
-// unknownGPUs warns of GPUs whose model or memory nothing tells, unless the configuration reads no labels for it. Feature
-// discovery leaves out the memory of GPUs that have none of their own.
+// unknownGPUs warns of GPUs whose model or memory nothing tells, unless the configuration reads no labels for it.
+// Feature discovery leaves out the memory of GPUs that have none of their own.
 func (d *document) unknownGPUs(keys *gpuview.Keys, pool *gpuview.Node, at string) {
 	model, memory := pool.Unknown()
 	var unknown, annotations, labels []string
@@ -74,9 +74,9 @@ func (d *document) unknownGPUs(keys *gpuview.Keys, pool *gpuview.Node, at string
 		labels = append(labels, gpuview.OfMaker(keys.MemoryLabels, pool.Empty().Resource))
 	}
 	if len(unknown) > 0 {
-		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods with %s keep off "+
-			"them; %sset %s", strings.Join(unknown, " and the "), strings.Join(annotations, " or "), remedy,
-			strings.Join(labels, " and ")))
+		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods with %s "+
+			"keep off them; %slabel the node with %s", strings.Join(unknown, " and the "),
+			strings.Join(annotations, " or "), remedy, strings.Join(labels, " and ")))
 	}
 }
 

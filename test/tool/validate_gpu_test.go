@@ -74,7 +74,8 @@ func TestLabelsThatMakersAndProvidersSetAreKnown(t *testing.T) {
 			beta.amd.com/gpu.product-name=AMD_Instinct_MI300X_OAM beta.amd.com/gpu.product-name.AMD_Instinct_MI300X_OAM=8
 			beta.amd.com/gpu.simd-count=1216 beta.amd.com/gpu.vram=192G beta.amd.com/gpu.vram.192G=8
 			feature.node.kubernetes.io/amd-gpu=true`},
-		"AMD's labeller, GPUs that differ": {"amd.com/gpu: 2", `amd.com/gpu=true amd.com/gpu.product-name=AMD_Instinct_MI300X_OAM
+		"AMD's labeller, GPUs that differ": {"amd.com/gpu: 2", `amd.com/gpu=true
+			amd.com/gpu.product-name=AMD_Instinct_MI300X_OAM
 			amd.com/gpu.vram.16G=1 amd.com/gpu.vram.1G=1 amd.com/gpu.cu-count.2=1 amd.com/gpu.simd-count.4=1
 			amd.com/gpu.family.AI=2 amd.com/gpu.device-id.740f=1`},
 		"Intel": {"gpu.intel.com/i915: 2", `
@@ -117,17 +118,18 @@ func TestLabelsThatMakersAndProvidersSetAreKnown(t *testing.T) {
 func TestLabelsThatAreMisspelt(t *testing.T) {
 	t.Parallel()
 	for label, meant := range map[string]string{
-		"nvidia.com/gpu.prodct":         "nvidia.com/gpu.product",
-		"nvidia.com/gpu.compute.minr":   "nvidia.com/gpu.compute.minor",
-		"nvidia.com/gpu.compute.majr":   "nvidia.com/gpu.compute.major",
-		"nvidia.com/gpu.compute":        "",
-		"nvidia.com/gpu.replica":        "nvidia.com/gpu.replicas",
-		"nvidia.com/gpu.memroy":         "nvidia.com/gpu.memory",
-		"amd.com/gpu.product":           "amd.com/gpu.product-name",
-		"amd.com/gpu.vran":              "amd.com/gpu.vram",
-		"gpu.intel.com/memory":          "gpu.intel.com/memory.max",
-		"gpu.intel.com/prodcut":         "gpu.intel.com/product",
-		"nvidia.com/something-entirely": "",
+		"nvidia.com/gpu.prodct":          "nvidia.com/gpu.product",
+		"nvidia.com/gpu.compute.minr":    "nvidia.com/gpu.compute.minor",
+		"nvidia.com/gpu.compute.majr":    "nvidia.com/gpu.compute.major",
+		"nvidia.com/gpu.compute":         "",
+		"nvidia.com/gpu.replica":         "nvidia.com/gpu.replicas",
+		"nvidia.com/gpu.memroy":          "nvidia.com/gpu.memory",
+		"nvidia.com/gpu.sharing-stategy": "nvidia.com/gpu.sharing-strategy",
+		"amd.com/gpu.product":            "amd.com/gpu.product-name",
+		"amd.com/gpu.vran":               "amd.com/gpu.vram",
+		"gpu.intel.com/memory":           "gpu.intel.com/memory.max",
+		"gpu.intel.com/prodcut":          "gpu.intel.com/product",
+		"nvidia.com/something-entirely":  "",
 	} {
 		const machine = "node.kubernetes.io/instance-type"
 		line := 7
@@ -139,7 +141,8 @@ func TestLabelsThatAreMisspelt(t *testing.T) {
 			want = []string{fmt.Sprintf("f.yaml:%d: warning: Node nn: label %s is not read; did you mean %s? (gpu)", line, label,
 				meant)}
 		}
-		sameBeginnings(t, findings(t, gpuNode(map[string]string{label: "1", machine: "g5.xlarge"}, "nvidia.com/gpu: 1")), want)
+		labels := map[string]string{label: "1", machine: "g5.xlarge"}
+		sameBeginnings(t, findings(t, gpuNode(labels, "nvidia.com/gpu: 1")), want)
 	}
 }
 
@@ -150,10 +153,10 @@ func TestWhatIsSaidOfUnknownGPUs(t *testing.T) {
 		nv             = "nvidia.com/gpu: 1"
 	)
 	said := func(unknown, annotations, remedy string) []string {
-		return []string{"f.yaml:3: warning: Node nn: the " + unknown + " of the node's GPUs cannot be told from its labels: " +
-			"pods with " + annotations + " keep off them; " + remedy + " (gpu)"}
+		return []string{"f.yaml:3: warning: Node nn: the " + unknown + " of the node's GPUs cannot be told from its " +
+			"labels: pods with " + annotations + " keep off them; " + remedy + " (gpu)"}
 	}
-	const discovery = "run GPU feature discovery, or set "
+	const discovery = "run GPU feature discovery, or label the node with "
 	for name, tt := range map[string]struct {
 		labels      map[string]string
 		allocatable string
@@ -161,15 +164,18 @@ func TestWhatIsSaidOfUnknownGPUs(t *testing.T) {
 	}{
 		"memory that is not the GPU's own": {map[string]string{"nvidia.com/gpu.product": "NVIDIA-GB10",
 			"nvidia.com/gpu.compute.major": "12", "nvidia.com/gpu.compute.minor": "1", "nvidia.com/gpu.count": "1"}, nv,
-			said("memory", memory, "set nvidia.com/gpu.memory")},
+			said("memory", memory,
+				"label the node with nvidia.com/gpu.memory")},
 		"time slices of such a GPU": {map[string]string{"nvidia.com/gpu.product": "NVIDIA-GB10-SHARED",
-			"nvidia.com/gpu.replicas": "4"}, "nvidia.com/gpu: 4", said("memory", memory, "set nvidia.com/gpu.memory")},
+			"nvidia.com/gpu.replicas": "4"}, "nvidia.com/gpu: 4", said("memory", memory,
+			"label the node with nvidia.com/gpu.memory")},
 		"the same, set by hand": {map[string]string{"nvidia.com/gpu.product": "NVIDIA-GB10",
 			"nvidia.com/gpu.memory": "122880"}, nv, nil},
 		"AMD's, as its labeller says": {map[string]string{"amd.com/gpu.product-name": "AMD_Radeon_890M",
-			"amd.com/gpu.vram": "0G"}, "amd.com/gpu: 1", said("memory", memory, "set amd.com/gpu.vram")},
+			"amd.com/gpu.vram": "0G"}, "amd.com/gpu: 1", said("memory", memory, "label the node with amd.com/gpu.vram")},
 		"Intel's, as its labeller says": {map[string]string{"gpu.intel.com/product": "Arc_B580",
-			"gpu.intel.com/memory.max": "0"}, "gpu.intel.com/xe: 1", said("memory", memory, "set gpu.intel.com/memory.max")},
+			"gpu.intel.com/memory.max": "0"}, "gpu.intel.com/xe: 1", said("memory", memory,
+			"label the node with gpu.intel.com/memory.max")},
 		"a model": {map[string]string{"nvidia.com/gpu.memory": "24576"}, nv, said("model", models,
 			discovery+"nvidia.com/gpu.product")},
 		"a model of a known memory in GiB": {map[string]string{"gpu-memory-gb": "24"}, nv, said("model", models,
@@ -185,8 +191,11 @@ func TestWhatIsSaidOfUnknownGPUs(t *testing.T) {
 			said("model", models, discovery+"nvidia.com/gpu.product")},
 		"slices of a known model that no table has": {map[string]string{"nvidia.com/gpu.product": "NVIDIA-Z100-MIG-1g.5gb",
 			"nvidia.com/gpu.count": "7", "nvidia.com/gpu.memory": "4864"}, "nvidia.com/gpu: 7", nil},
+		"slices of an unknown geometry beside GPUs": {map[string]string{"nvidia.com/gpu.product": "Tesla-T4",
+			"nvidia.com/gpu.count": "2"}, "nvidia.com/gpu: 1, nvidia.com/mig-small: 7", nil},
 		"slices of an unknown geometry": {map[string]string{"nvidia.com/gpu.product": "NVIDIA-Z100"},
-			"nvidia.com/mig-small: 7", said("memory", memory, "set nvidia.com/gpu.memory")},
+			"nvidia.com/mig-small: 7", said("memory", memory,
+				"label the node with nvidia.com/gpu.memory")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,8 +264,8 @@ func TestLabelsOfGPUsThatTheNodeDoesNotOffer(t *testing.T) {
 
 func TestReplicasThatAreNoNumber(t *testing.T) {
 	t.Parallel()
-	for replicas, good := range map[string]bool{"4096": true, "1": true, "0": true, "-4": false, "four": false, "4.0": false,
-		"99999999999": false} {
+	for replicas, good := range map[string]bool{"4096": true, "1": true, "0": true, "-4": false, "four": false,
+		"4.0": false, "99999999999": false} {
 		var want []string
 		if !good {
 			want = []string{"f.yaml:8: error: Node nn: metadata.labels[nvidia.com/gpu.replicas]: \"" + replicas +
