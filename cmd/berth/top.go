@@ -81,7 +81,7 @@ why, gangs and what they lack, what the nodes cost and which part of that is idl
 Kueue. Enter shows the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is
 where it is. "?" shows all keys.
 
-The domain of a node is that of the narrowest level of NetworkTopology of which the node has a label: rack=r1.
+The domain of a node is that of the narrowest level of NetworkTopology whose label the node has: rack=r1.
 
 A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use
 the rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age

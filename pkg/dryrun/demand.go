@@ -17,7 +17,7 @@ type demand struct {
 	now, empty int
 }
 
-// demandOf returns what members ask for by class, that first of which the fewest fit.
+// demandOf returns what members ask for by class, the one with the fewest members that fit first.
 func (s *Sources) demandOf(members []gang.Member) []demand {
 	var all []demand
 	at := map[string]int{}

@@ -23,7 +23,7 @@ type orders struct {
 	// classes are those of the members, the hardest first.
 	classes [][]gang.Member
 	roles   bool
-	// short are the classes of which members were left over in the last order.
+	// short are the classes with members that were left over in the last order.
 	short []gangplan.Shortage
 }
 

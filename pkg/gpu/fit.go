@@ -272,7 +272,7 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	return Reason{}
 }
 
-// fitParts tests so where what the node calls a GPU is a part of one, of which it has that many.
+// fitParts tests the same where what the node calls a GPU is a part of one; parts is how many it has.
 func fitParts(r *Request, parts int, resource string) Reason {
 	switch {
 	case parts < r.Count:

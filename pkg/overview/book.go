@@ -39,7 +39,7 @@ type Pricing struct {
 type Book struct {
 	feed
 	pricing Pricing
-	// levels are those of the network, of which the narrowest that a node has is shown.
+	// levels are those of the network. The narrowest one that a node has is shown.
 	levels podview.NetworkLevels
 }
 

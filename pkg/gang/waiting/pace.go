@@ -28,7 +28,7 @@ type Pace struct {
 
 // planning is what is known of a namespace.
 type planning struct {
-	// typical is a mean of the time that the last plans took, the last of which ended at that time.
+	// typical is a mean of the time that the last plans took; the last one ended at that time.
 	typical time.Duration
 	at      time.Time
 }
