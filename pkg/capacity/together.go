@@ -35,22 +35,6 @@ func (x *book) amountsOf(keys []ShapeKey) *amounts {
 	return a
 }
 
-// Shared returns what pods of live shapes ask for of what limits how many of them share a node, by shape, and what each
-// of the nodes has free of it.
-func (x *Index) Shared(keys []ShapeKey, nodes []string) (asks, free [][]int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.settle()
-	a := x.amountsOf(keys)
-	free = make([][]int64, len(nodes))
-	for i, name := range nodes {
-		if free[i] = make([]int64, len(a.resources)); x.nodes.byName[name] != nil {
-			free[i] = a.free(x.nodes.byName[name].has, x.nodes.byName[name].used)
-		}
-	}
-	return a.asks, free
-}
-
 // free is what a node has left of the resources.
 func (a *amounts) free(has, used []int64) []int64 {
 	free := make([]int64, len(a.resources))

@@ -1,10 +1,12 @@
 package sets
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
@@ -36,6 +38,7 @@ type domains struct {
 func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo) *Problem {
 	classes, shapes := map[string]int{}, map[capacity.ShapeKey]int{}
 	var keys []capacity.ShapeKey
+	var wants []amounts
 	for i := range members {
 		m := &members[i]
 		pod := d.Pod(m.Ref)
@@ -47,7 +50,7 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 		class, known := shapes[key]
 		if !known {
 			class = len(keys)
-			shapes[key], keys = class, append(keys, key)
+			shapes[key], keys, wants = class, append(keys, key), append(wants, amountsOf(pod))
 		}
 		classes[m.Class] = class
 	}
@@ -55,10 +58,18 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 	for i, n := range nodes {
 		objects[i], names[i] = n.Node(), n.Node().Name
 	}
-	asks, free := d.Capacity.Shared(keys, names)
+	resources := namesOf(wants)
+	asks := make([][]int64, len(wants))
+	for class, of := range wants {
+		for _, name := range resources {
+			asks[class] = append(asks[class], of[name])
+		}
+	}
 	c := newProblem(s, classes, asks, objects)
-	for i := range c.Nodes {
-		c.Nodes[i].Free = free[i]
+	for i, n := range nodes {
+		for _, name := range resources {
+			c.Nodes[i].Free = append(c.Nodes[i].Free, freeOf(n, name))
+		}
 	}
 	for _, key := range keys[:min(len(keys), mostAccounts)] {
 		for i, slots := range d.Capacity.SlotsOn(key, names) {
@@ -66,6 +77,55 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 		}
 	}
 	return c
+}
+
+// amounts is what a pod asks for, by resource.
+type amounts map[v1.ResourceName]int64
+
+func amountsOf(pod *v1.Pod) amounts {
+	of := amounts{v1.ResourcePods: 1}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return of
+	}
+	asks := info.CalculateResource().Resource
+	of[v1.ResourceCPU], of[v1.ResourceMemory] = asks.GetMilliCPU(), asks.GetMemory()
+	maps.Copy(of, asks.GetScalarResources())
+	return of
+}
+
+// namesOf returns the resources that any of the pods asks for, sorted.
+func namesOf(all []amounts) []v1.ResourceName {
+	var names []v1.ResourceName
+	for _, of := range all {
+		for name, n := range of {
+			if n > 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unknownAmount is what a node has of a resource that it does not report: whether members fit is for the slots to say.
+const unknownAmount = 1 << 50
+
+// freeOf is how much of the resource the node has free besides what is assumed, which the account does not know.
+func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
+	has, used := n.GetAllocatable(), n.GetRequested()
+	switch name {
+	case v1.ResourcePods:
+		return int64(has.GetAllowedPodNumber() - len(n.GetPods()))
+	case v1.ResourceCPU:
+		return has.GetMilliCPU() - used.GetMilliCPU()
+	case v1.ResourceMemory:
+		return has.GetMemory() - used.GetMemory()
+	}
+	if total, reported := has.GetScalarResources()[name]; reported {
+		return total - used.GetScalarResources()[name]
+	}
+	return unknownAmount
 }
 
 // Outline poses the problem of members of a gang without an account, for those who know better what nodes will have: of
