@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/dashboard"
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // liveFrame shows the page at the width of a phone and, once it has plots and has followed a change of the cluster,
@@ -69,8 +70,8 @@ func largeCluster() *overview.Cluster {
 		LeftOut: []string{"volumes: " + reason},
 	}
 	for i := range 301 {
-		c.Nodes = append(c.Nodes, overview.Node{Name: fmt.Sprint("node-", i), Model: "A100", Rack: strings.Repeat("r", 63),
-			State: overview.Ready, Sharing: overview.Shared,
+		c.Nodes = append(c.Nodes, overview.Node{Name: fmt.Sprint("node-", i), Model: "A100",
+			Domain: podview.Domain{Level: "topology.kubernetes.io/rack", Value: strings.Repeat("r", 63)}, State: overview.Ready, Sharing: overview.Shared,
 			GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: i > 0, MicroDollarsPerHour: 5_000_000})
 	}
 	return c
