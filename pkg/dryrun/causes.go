@@ -87,8 +87,8 @@ func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obs
 	}), nil
 }
 
-// cause is what a plugin says against a node; nothing if that is short of anything only with the members that were placed
-// there: then it fits.
+// cause is what a plugin says against a node; nothing if that is short of anything only with the members that were
+// placed there: then it fits.
 func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 	cause := CauseOf(status)
 	if !placed {

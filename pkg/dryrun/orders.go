@@ -17,8 +17,8 @@ type order struct{ first, rest []gang.Member }
 // orders gives the orders in which to try the members of some classes, each class in a row. At first the hardest class
 // goes first, because what fits almost nowhere must choose before what fits almost everywhere. If too few members find
 // a node like that, what the roles need goes before anything else, then the easiest class first, which places the most,
-// then what was left over at first (Joslin and Clements, Squeaky Wheel Optimization, JAIR 10, 1999), and then each class
-// once.
+// then what was left over at first (Joslin and Clements, Squeaky Wheel Optimization, JAIR 10, 1999), and then each
+// class once.
 type orders struct {
 	// classes are those of the members, the hardest first.
 	classes [][]gang.Member

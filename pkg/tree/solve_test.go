@@ -80,7 +80,8 @@ func TestSolve(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, rack := racks(2, tc.free...)
-			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets, Order: map[int][]int{0: tc.order}}
+			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets,
+				Order: map[int][]int{0: tc.order}}
 			a := p.Solve()
 			homes := []int{}
 			for i := range p.Sets[1:] {

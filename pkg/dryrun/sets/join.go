@@ -13,9 +13,9 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// JoinDomain returns on which nodes a member that comes later is in a domain of its gang, group or segment, with why. If no
-// other member of that has a node, domains count in which all fits that it needs. Where they share nothing, it returns
-// all nodes and does not say why.
+// JoinDomain returns on which nodes a member that comes later is in a domain of its gang, group or segment, with why.
+// If no other member of that has a node, domains count in which all fits that it needs. Where they share nothing, it
+// returns all nodes and does not say why.
 func (d *Divider) JoinDomain(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
 	string, error) {
 	members := []gang.Member{d.memberOf(id, pod)}
