@@ -72,7 +72,7 @@ func largeCluster() *overview.Cluster {
 	for i := range 301 {
 		c.Nodes = append(c.Nodes, overview.Node{Name: fmt.Sprint("node-", i), Model: "A100",
 			Domain: podview.Domain{Level: "topology.kubernetes.io/rack", Value: strings.Repeat("r", 63)},
-			State: overview.Ready, Sharing: overview.Shared, GPUs: gpus, AllocatedMilliGPU: 1500,
+			State:  overview.Ready, Sharing: overview.Shared, GPUs: gpus, AllocatedMilliGPU: 1500,
 			StrandedMilliGPU: 1000, Pods: 1, Priced: i > 0, MicroDollarsPerHour: 5_000_000})
 	}
 	return c
