@@ -102,8 +102,8 @@ func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	return obstacle.NodeCause{Fits: true}
 }
 
-// shortOf is the cause that the first of the bounds is that lets no pod onto a node; none if all let one. Without what is
-// used, it is what the node lacks.
+// shortOf is the cause that the first of the bounds is that lets no pod onto a node; none if all let one. Without what
+// is used, it is what the node lacks.
 func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCause {
 	for k := range bounds {
 		if slotsOn(bounds[k:k+1], has, used) > 0 {

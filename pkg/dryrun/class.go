@@ -50,8 +50,6 @@ type traits struct {
 	reserves bool
 	// members is how many there are of the class.
 	members int
-	// asks are what a member requests, once that was asked for.
-	asks map[v1.ResourceName]int64
 }
 
 // search is how far the nodes were looked at.

@@ -57,9 +57,9 @@ func newPathTable(keys []string, network *podview.NetworkLevels, nodes []fwk.Nod
 	t := &pathTable{}
 	var all [][]string
 	for _, n := range nodes {
-		path := make([]string, len(keys))
-		for i, key := range keys {
-			path[i] = n.Node().Labels[key]
+		var path []string
+		for _, key := range keys {
+			path = append(path, n.Node().Labels[key])
 		}
 		if network != nil {
 			path = append(path, network.Path(n.Node())...)

@@ -2,8 +2,8 @@ package gang
 
 import "berth.dev/berth/pkg/tree"
 
-// lacking returns the part of the group for which the member has to wait: the group, or one within it that the member is
-// in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for
+// lacking returns the part of the group for which the member has to wait: the group, or one within it that the member
+// is in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for
 // those that are missing, or the gang would run with more of one role and without another. It is nil if the member need
 // not wait.
 func (g *group) lacking(m *member) *tree.Group {

@@ -20,8 +20,8 @@ func TestWhatComesFreeIsForThoseThatAreMissing(t *testing.T) {
 		name        string
 		minimum     Minimum
 		bound, lost []string
-		// A further member of the roles in waits has to wait, one of those in goes is placed. role is whose room is kept, empty
-		// for any.
+		// A further member of the roles in waits has to wait, one of those in goes is placed. role is whose room is kept,
+		// empty for any.
 		waits, goes []string
 		role        string
 	}{

@@ -191,8 +191,8 @@ func TestOnlyWhatIsShownIsKept(t *testing.T) {
 	t.Parallel()
 	w, err := started(t, server(t).RESTConfig())
 	must(t, err)
-	w.feed.mu.Lock()
-	defer w.feed.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if p := w.pods["p"]; p == nil || len(p.pod.Spec.Containers[0].Env) != 0 {
 		t.Errorf("kept is %+v", p)
 	}

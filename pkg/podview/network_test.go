@@ -19,7 +19,8 @@ func TestNodeTellsItsDomainByTheFirstLabelThatItHas(t *testing.T) {
 	}{
 		{"no labels", nil, []string{"", "", ""}, ""},
 		{"all of them",
-			map[string]string{v1.LabelHostname: "n", "leaf": "old", "a/new-leaf": "new", v1.LabelTopologyZone: "z"}, []string{"z", "new", "n"}, "new-leaf=new"},
+			map[string]string{v1.LabelHostname: "n", "leaf": "old", "a/new-leaf": "new", v1.LabelTopologyZone: "z"},
+			[]string{"z", "new", "n"}, "new-leaf=new"},
 		{"an empty one is none", map[string]string{"leaf": "old", "a/new-leaf": ""}, []string{"", "old", ""}, "leaf=old"},
 		{"a wide level", map[string]string{v1.LabelTopologyZone: "z"}, []string{"z", "", ""}, "zone=z"},
 		{"only the name of the node", map[string]string{v1.LabelHostname: "n"}, []string{"", "", "n"}, ""},

@@ -33,8 +33,8 @@ type Hold struct {
 	Kind     Kind
 	Priority int32
 	Node     string
-	// Member is for whom it is, empty if it is for any of the role, or of any role if that is empty, too. Info is what such
-	// a member asks for.
+	// Member is for whom it is, empty if it is for any of the role, or of any role if that is empty, too. Info is what
+	// such a member asks for.
 	Member gang.UID
 	Role   string
 	Info   fwk.PodInfo
@@ -110,8 +110,8 @@ func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	})
 }
 
-// Take ends the hold that a member of a gang makes use of, or makes needless, by going to the node: its own, else one for
-// its like on the node, else any of those.
+// Take ends the hold that a member of a gang makes use of, or makes needless, by going to the node: its own, else one
+// for its like on the node, else any of those.
 func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return

@@ -135,7 +135,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/dryrun": {
 		"Planner.tables":   "8 choices of levels (maxPathTables)",
-		"Class.turnedAway": oneCycle, "traits.asks": oneCycle, "search.leftBy": oneCycle,
+		"Class.turnedAway": oneCycle, "search.leftBy": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"nodeCopies.copies": oneCycle,
 		"refusals.nodes":    oneCycle,

@@ -32,8 +32,8 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // CountsOnNodes implements process.NodeCounter.
 func (*Plugin) CountsOnNodes() {}
 
-// Unfit says of nodes whose GPUs are of a model, or have a memory, that the pod does not accept. It is nil for pods that
-// accept any, and says nothing of GPUs that are claimed.
+// Unfit says of nodes whose GPUs are of a model, or have a memory, that the pod does not accept. It is nil for pods
+// that accept any, and says nothing of GPUs that are claimed.
 func (p *Plugin) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	request, err := p.settings.request(pod)
 	if err != nil || len(request.Models) == 0 && request.MinMemMiB == 0 {
