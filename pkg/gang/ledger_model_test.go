@@ -321,6 +321,8 @@ func (w *world) drain() {
 		switch _, told := w.l.Held(p.group)[p.Ref]; {
 		case foreign > 0 && !g.started():
 			// The minimum may need what another scheduler has not placed.
+		case told && w.waitsForOthers(p):
+			// What comes free is for members that the minimum needs and that do not exist.
 		case g.spec() != nil && (g.started() || g.quorum()):
 			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID,
 				g.members[p.UID].stage,
@@ -331,4 +333,22 @@ func (w *world) drain() {
 			w.t.Fatalf("%s is not told why it is held", p.UID)
 		}
 	}
+}
+
+// waitsForOthers reports whether members of the started group have a node, not enough of them by its minimum, and
+// enough of the role of the pod.
+func (w *world) waitsForOthers(p *worldPod) bool {
+	g := w.l.groups[p.group]
+	if g.spec() == nil || !g.started() {
+		return false
+	}
+	total, roles := 0, map[string]int{}
+	for _, o := range w.all(func(o *worldPod) bool { return o.group == p.group && !o.deleted }) {
+		if o.State == Bound || o.State == Succeeded {
+			total++
+			roles[o.Role]++
+		}
+	}
+	minimum := g.spec().Minimum
+	return !minimum.MetBy(total, func(role string) int { return roles[role] }) && minimum.Roles[p.Role] <= roles[p.Role]
 }
