@@ -167,8 +167,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.required, tc.preferred, tc.notKept}, got); diff != "" {
 				t.Errorf("levels, and what is not followed (-want +got):\n%s", diff)
 			}
-			if kept := kind.States(kind.Keep(obj))[""]; kept != s {
-				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)
+			if diff := cmp.Diff(s, kind.States(kind.Keep(obj))[""]); diff != "" {
+				t.Errorf("what a dump keeps says something else (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -212,8 +212,8 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			if s.Why != want {
 				t.Errorf("got %q, want %q", s.Why, want)
 			}
-			if kept := kind.States(kind.Keep(obj))[""]; kept != s {
-				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)
+			if diff := cmp.Diff(s, kind.States(kind.Keep(obj))[""]); diff != "" {
+				t.Errorf("what a dump keeps says something else (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 	for part, s := range states {
 		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
 		if k.Object != "" {
-			s.withOwnAnnotations(obj)
+			maps.Copy(s.Says, ownAnnotations(obj))
 		}
 		if s.Minimum > maxMinMember {
 			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Title(), obj.GetName(), s.Minimum,

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,7 +72,7 @@ func (k *ownerKind) run(ctx context.Context) {
 		AddFunc:    func(obj any) { k.see(ctx, obj, false) },
 		DeleteFunc: func(obj any) { k.see(ctx, obj, true) },
 		UpdateFunc: func(old, obj any) {
-			if !maps.Equal(old.(*ownerObject).states, obj.(*ownerObject).states) {
+			if !reflect.DeepEqual(old.(*ownerObject).states, obj.(*ownerObject).states) {
 				k.see(ctx, obj, false)
 			}
 		},

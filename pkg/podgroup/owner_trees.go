@@ -2,8 +2,8 @@ package podgroup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -108,14 +108,11 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 		if s.Unkept, s.Class = o.unkept(owner, t.Keys), ""; t.Why != "" {
 			return waiting(s, t.Why)
 		}
-		says := map[string]string{}
-		_ = json.Unmarshal([]byte(s.Says), &says) // it was written by gangview
-		if says[wellknown.GroupsKey] == "" {
-			says[wellknown.GroupsKey] = grouptree.EncodeGroups(t.Groups)
-			says[wellknown.GroupLabelKey], says[wellknown.RoleLabelKey] = grouptree.PodField, grouptree.PodField
+		if s.Says[wellknown.GroupsKey] == "" {
+			s.Says = maps.Clone(s.Says)
+			s.Says[wellknown.GroupsKey] = grouptree.EncodeGroups(t.Groups)
+			s.Says[wellknown.GroupLabelKey], s.Says[wellknown.RoleLabelKey] = grouptree.PodField, grouptree.PodField
 		}
-		text, _ := json.Marshal(says) // maps of text can be written
-		s.Says = string(text)
 		spec, err := gangview.Spec(s.PodGroup(owner.Gang()), 0)
 		if err != nil {
 			s.Why = fmt.Sprintf("%s cannot be read as a tree: %s", owner.Object(), err)

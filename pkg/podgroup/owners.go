@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -34,11 +35,10 @@ type Owners struct {
 	queue    workqueue.TypedInterface[gang.ID]
 	running  sync.WaitGroup
 
-	// declared holds, by gang, what groups of other schedulers say as PodGroups. Scheduling cycles read it.
-	declared sync.Map
-	trees    trees
+	trees trees
 
-	mu    sync.Mutex
+	// Scheduling cycles read what is declared.
+	mu    sync.RWMutex
 	kinds map[string]*ownerKind
 	gangs map[gang.ID]*followedGang
 }
@@ -50,6 +50,8 @@ type followedGang struct {
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
 	told     bool
+	// declared is what it says as a PodGroup, nil if it is no group.
+	declared *schedulingv1alpha1.PodGroup
 	// read is set if all objects of the kind were known then.
 	read bool
 	// written is what was last written to the objects of a tree.
@@ -121,15 +123,17 @@ func (o *Owners) Drop(id gang.ID) {
 			delete(g.kind.gangs, key)
 		}
 		delete(o.gangs, id)
-		o.declared.Delete(id)
 	}
 }
 
 // Group returns what a group of another scheduler says about the gang, as a PodGroup that must not be changed, or nil.
 func (o *Owners) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
-	pg, _ := o.declared.Load(id)
-	group, _ := pg.(*schedulingv1alpha1.PodGroup)
-	return group
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if g := o.gangs[id]; g != nil {
+		return g.declared
+	}
+	return nil
 }
 
 // Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
@@ -178,16 +182,13 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
 	state = o.inTree(g.owner, state)
-	news := !g.told || state != g.reported
+	news := !g.told || !reflect.DeepEqual(state, g.reported)
 	notKept := state.NotKept(&g.owner)
 	if state.UID == g.reported.UID && notKept == g.reported.NotKept(&g.owner) {
 		notKept = ""
 	}
-	g.reported, g.told = state, true
-	if pg := state.PodGroup(id); pg == nil {
-		o.declared.Delete(id)
-	} else if news {
-		o.declared.Store(id, pg)
+	if g.reported, g.told = state, true; news {
+		g.declared = state.PodGroup(id)
 	}
 	o.mu.Unlock()
 	if news {

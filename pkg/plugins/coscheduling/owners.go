@@ -55,7 +55,7 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 		}
 	}
 	spec, why := f.ownerSpec(id, s)
-	if s.Says != "" {
+	if s.Says != nil {
 		// Which part of the group a member is of depends on what the group says.
 		f.seeRoles(id)
 	}
@@ -64,7 +64,7 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 		c.effects.Apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
 		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
-		if s.Says != "" {
+		if s.Says != nil {
 			f.wakeJoining(ctx, id)
 		}
 	}
