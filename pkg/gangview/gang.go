@@ -28,12 +28,12 @@ const (
 	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
 
-// Of returns the gang that the pod is a member of by its own word. Where the pod itself carries the minimum, spec holds
-// it. A pod that means to be in a gang but says so wrongly is an error. OwnerPolicy.Of also knows the gangs of
+// Of returns the gang that the pod is a member of by its own word, with its minimum where the pod itself carries that,
+// else 0. A pod that means to be in a gang but says so wrongly is an error. OwnerPolicy.GangOf also knows the gangs of
 // controllers whose pods say nothing.
-func Of(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
+func Of(pod *v1.Pod) (id gang.ID, minimum int, err error) {
 	m, err := (*OwnerPolicy)(nil).GangOf(pod)
-	return m.ID, m.Spec, err
+	return m.ID, m.Minimum, err
 }
 
 // labelledGang reads the labels that name a gang: that of a PodGroup, then the older form by labels alone.
@@ -56,8 +56,7 @@ func labelledGang(pod *v1.Pod) (Membership, error) {
 			Missing: !given,
 			Allowed: allowedMinimum}
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name},
-		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minMember}}}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}, Minimum: minMember}, nil
 }
 
 // parseMinimum reads the minimum of a gang as a label or an annotation of its pods has it.
@@ -150,9 +149,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 		Node:     pod.Spec.NodeName,
 		Ours:     ours,
 		Role:     Role(pod, pg),
-	}
-	if of.Spec != nil {
-		m.Minimum = of.Spec.Minimum.Total
+		Minimum:  of.Minimum,
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:

@@ -31,6 +31,6 @@ func kueueGang(pod *v1.Pod) (Membership, error) {
 	if pod.Labels[kueueGroup] == "" {
 		ended = endedLabelOf(pod)
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, EndedLabel: ended, FollowEnded: true,
-		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minimum}}}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, Minimum: minimum, EndedLabel: ended,
+		FollowEnded: true}, nil
 }

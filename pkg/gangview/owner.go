@@ -19,8 +19,8 @@ import (
 type Membership struct {
 	// ID is zero for a pod in no gang.
 	ID gang.ID
-	// Spec holds the minimum where the pod itself carries it, else it is nil.
-	Spec *gang.Spec
+	// Minimum is how many members have to start together where the pod itself says so, else 0.
+	Minimum int
 	// Owner is set if the gang is the pods of a controller's object, or of a group of Kubernetes or another scheduler. Its
 	// Kind is empty for gangs that labels name.
 	Owner Owner
@@ -195,10 +195,8 @@ func ownedGang(pod *v1.Pod, owner Owner) Membership {
 	if !known {
 		return Membership{}
 	}
-	m := Membership{ID: owner.Gang(), Owner: owner, EndedLabel: kind.EndedLabel, FollowEnded: kind.EndedLabel != ""}
-	if owner.Minimum > 0 {
-		m.Spec = &gang.Spec{Minimum: gang.Minimum{Total: owner.Minimum}}
-	}
+	m := Membership{ID: owner.Gang(), Minimum: owner.Minimum, Owner: owner, EndedLabel: kind.EndedLabel,
+		FollowEnded: kind.EndedLabel != ""}
 	if kind.Object != "" && kind.EndedLabel == "" {
 		m.EndedLabel, m.FollowEnded = endedLabelOf(pod), true
 	}

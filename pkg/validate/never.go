@@ -84,7 +84,7 @@ func (t *together) members() {
 	}
 	gangs := map[types.NamespacedName]*made{}
 	for _, r := range t.pods {
-		id, spec, err := gangview.Of(r.pod)
+		id, minimum, err := gangview.Of(r.pod)
 		if err != nil || id.Name == "" {
 			continue
 		}
@@ -94,9 +94,7 @@ func (t *together) members() {
 			gangs[name] = &made{reference: r}
 		}
 		gangs[name].pods += r.count
-		if spec != nil {
-			gangs[name].minimum = max(gangs[name].minimum, spec.Minimum.Total)
-		}
+		gangs[name].minimum = max(gangs[name].minimum, minimum)
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(gangs),
 		func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
