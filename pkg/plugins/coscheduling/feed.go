@@ -32,18 +32,11 @@ import (
 
 // feed hands what informers tell to the owners of state.
 type feed struct {
-	c *coordinator
-	// told are the handlers that have to be told of what there is at the start.
-	told   []cache.DoneChecker
-	pods   *podFeed
-	groups *groupFeed
-}
-
-// podFeed tells the owners of state of pods.
-type podFeed struct {
 	ctx    context.Context
 	c      *coordinator
 	client clientset.Interface
+	// told are the handlers that have to be told of what there is at the start.
+	told []cache.DoneChecker
 	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
 	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
@@ -52,16 +45,8 @@ type podFeed struct {
 	ends   map[string]bool
 }
 
-// groupFeed tells the owners of state of PodGroups and of the owners of pods.
-type groupFeed struct {
-	ctx  context.Context
-	c    *coordinator
-	pods *podFeed
-}
-
 func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *feed {
-	pods := &podFeed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
-	return &feed{c: c, pods: pods, groups: &groupFeed{ctx: ctx, c: c, pods: pods}}
+	return &feed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
@@ -88,12 +73,12 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
-		f.groups.applyOwner)
+		f.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
 	c.members.Declared = c.told.owners.Group
-	c.told.owners.FollowTrees(c.settings.owners, f.groups.refile)
+	c.told.owners.FollowTrees(c.settings.owners, f.refile)
 	of.Together = c.told.owners.Together
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
@@ -108,12 +93,13 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
-	if err := f.watch(factory, groups, handlers(f.groups.addGroup, f.groups.changeGroup, f.groups.loseGroup)); err != nil {
+	if err := f.watch(factory, groups, handlers(func(pg *schedulingv1alpha1.PodGroup) { f.seeGroup(nil, pg) },
+		f.seeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, finished := range groups.Ended {
 		f.c.members.AddFinished(finished.GetStore())
-		if err := f.watch(factory, finished, f.pods.finished()); err != nil {
+		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
 	}
@@ -132,27 +118,27 @@ func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache
 }
 
 // finished handles pods that have ended.
-func (f *podFeed) finished() cache.ResourceEventHandler {
+func (f *feed) finished() cache.ResourceEventHandler {
 	return handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	pods := handlers(func(pod *v1.Pod) {
-		f.pods.seePod(pod)
+		f.seePod(pod)
 		if pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
 		} else {
-			f.c.wakeGroup(f.pods.ctx, pod)
+			f.c.wakeGroup(f.ctx, pod)
 		}
 	}, func(old, pod *v1.Pod) {
 		f.c.held.See(old, pod)
-		f.pods.seePod(pod)
+		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
 		}
-		f.pods.doubtPod(old, pod)
-	}, f.pods.losePod)
+		f.doubtPod(old, pod)
+	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
@@ -210,7 +196,8 @@ func (f *feed) touch(kind waiting.Needs, obj metav1.Object) {
 // roleKeys are the annotations of a PodGroup that say what roles members have.
 var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey}
 
-func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
+// seeGroup tells of a PodGroup that came, for which old is nil, or that changed.
+func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
 	if podgroup.Generated(pg) {
@@ -224,58 +211,50 @@ func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		f.c.ledger.Note(id, "")
 		f.c.effects.Apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
-		f.seeRoles(id)
-	}
+	f.seeRoles(id, old, pg)
 	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
-}
-
-func (f *groupFeed) addGroup(pg *schedulingv1alpha1.PodGroup) {
-	f.seeGroup(pg)
-	f.seePlacement(nil, pg)
-}
-
-func (f *groupFeed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	f.seeGroup(pg)
-	f.seePlacement(old, pg)
-	f.doubtGroup(old, pg)
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return old.Annotations[key] != pg.Annotations[key] }) {
-		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
+	f.seePlacement(id, old, pg)
+	if old != nil {
+		f.doubtGroup(old, pg)
 	}
+}
+
+func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
+	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
+	f.seePlacement(id, pg, nil)
+	f.seeRoles(id, pg, nil)
+	f.c.told.status.Enqueue(id)
 }
 
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may
 // be. The ledger knows only what PodGroups say that define a gang: those that stand in for labels do not, nor do those
 // that cannot be read.
-func (f *groupFeed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
-	if gangview.Placement(old) == gangview.Placement(pg) {
-		return
+func (f *feed) seePlacement(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
+	if gangview.Placement(old) != gangview.Placement(pg) {
+		f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(id, time.Now()))
 	}
-	of := cmp.Or(pg, old)
-	f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
 }
 
-// seeRoles looks at the members again, whose roles depend on the PodGroup.
-func (f *groupFeed) seeRoles(id gang.ID) {
+// seeRoles looks at the members again if the PodGroup, which was or is nil, says something else of their roles.
+func (f *feed) seeRoles(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
+	before, now := cmp.Or(old, &schedulingv1alpha1.PodGroup{}), cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
+	if slices.ContainsFunc(roleKeys, func(key string) bool { return before.Annotations[key] != now.Annotations[key] }) {
+		f.seeMembers(id)
+	}
+}
+
+// seeMembers looks at the members of a gang again.
+func (f *feed) seeMembers(id gang.ID) {
 	for _, ref := range f.c.ledger.Members(id) {
 		if pod := f.c.members.Any(ref); pod != nil {
-			f.pods.seeMember(pod)
+			f.seeMember(pod)
 		}
 	}
 }
 
-func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
-	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
-	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
-	f.seePlacement(pg, nil)
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
-		f.seeRoles(id)
-	}
-	f.c.told.status.Enqueue(id)
-}
-
 // seePod tells of a pod as it is now: the scheduler's cache may have told of its end before.
-func (f *podFeed) seePod(told *v1.Pod) {
+func (f *feed) seePod(told *v1.Pod) {
 	pod := f.c.members.Pod(gangview.RefOf(told))
 	if pod == nil {
 		return
@@ -290,14 +269,14 @@ func (f *podFeed) seePod(told *v1.Pod) {
 }
 
 // seeEnded tells the ledger of a member that has ended.
-func (f *podFeed) seeEnded(pod *v1.Pod) {
+func (f *feed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
-func (f *podFeed) seeMember(pod *v1.Pod) {
+func (f *feed) seeMember(pod *v1.Pod) {
 	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		// It is woken if its gang held it, as nothing does any more.
@@ -324,7 +303,7 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 	}
 }
 
-func (f *podFeed) losePod(pod *v1.Pod) {
+func (f *feed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.backlog.Gone(pod.UID)
@@ -339,6 +318,6 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.forget(pod)
 }
 
-func (f *podFeed) forget(pod *v1.Pod) {
+func (f *feed) forget(pod *v1.Pod) {
 	f.c.effects.Apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 }

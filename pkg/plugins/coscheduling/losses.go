@@ -28,14 +28,14 @@ func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
 }
 
 // doubtPod tells a running pod that has told of a checkpoint which does not count.
-func (f *podFeed) doubtPod(old, pod *v1.Pod) {
+func (f *feed) doubtPod(old, pod *v1.Pod) {
 	if pod.Spec.NodeName != "" {
 		f.c.told.doubt(old, pod, pod, func() *wellknown.BadValue { return workview.Doubtful(pod, time.Now()) })
 	}
 }
 
 // doubtGroup does the same for a PodGroup.
-func (f *groupFeed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
+func (f *feed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.c.told.doubt(old, pg, podgroup.ReferenceTo(pg),
 		func() *wellknown.BadValue { return workview.DoubtfulGroup(pg, time.Now()) })
 }
