@@ -121,6 +121,13 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	return s, nil
 }
 
+// Generated reports whether the controller created the PodGroup and no user has edited its spec since.
+func Generated(pg *schedulingv1alpha1.PodGroup) bool {
+	minimum, marked := pg.Annotations[wellknown.StandInKey]
+	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 &&
+		pg.Spec.ScheduleTimeoutSeconds == nil
+}
+
 // Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They
 // count in PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
 func Placement(pg *schedulingv1alpha1.PodGroup) string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/dryrun/sets"
@@ -84,7 +85,12 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		c.told.status.Enqueue(id)
 		inbox.Change(id)
 	})
-	c.told.status = podgroup.New(&c.told.leader, c.groupSource())
+	c.members.Ledger = c.ledger
+	c.told.status = podgroup.New(&c.told.leader, podgroup.Source{Ledger: c.ledger, Members: c.members,
+		Profiles: c.profiles, Classes: s.classes.order,
+		Reserved: func(id gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) {
+			return c.loop.Reservations.Message.Of(id)
+		}})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)

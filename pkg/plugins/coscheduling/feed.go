@@ -200,7 +200,7 @@ var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.G
 func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if podgroup.Generated(pg) {
+	if gangview.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.told.status.EnqueueGenerated(id)

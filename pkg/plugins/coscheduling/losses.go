@@ -16,15 +16,7 @@ import (
 // newLoss returns what says which work evictions lose.
 func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
 	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: gpus.milli, GangOf: c.members.ID,
-		Members: func(id gang.ID) (metav1.Object, []*v1.Pod) {
-			var members []*v1.Pod
-			for _, ref := range c.ledger.Members(id) {
-				if member := c.members.Pod(ref); member != nil {
-					members = append(members, member)
-				}
-			}
-			return c.members.Object(id), members
-		}}
+		Members: func(id gang.ID) (metav1.Object, []*v1.Pod) { return c.members.Object(id), c.members.PodsOf(id) }}
 }
 
 // doubtPod tells a running pod that has told of a checkpoint which does not count.

@@ -76,7 +76,7 @@ func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.
 // or only now it is known to have no minimum.
 func (f *feed) refile(from gang.ID, podGroup string) {
 	if from.Name == "" {
-		for _, pod := range f.c.pods() {
+		for _, pod := range f.c.members.Pods() {
 			if pod.Namespace == from.Namespace && gangview.NativeName(pod) == podGroup {
 				f.refilePod(pod)
 			}
@@ -105,9 +105,9 @@ func (f *feed) refilePod(pod *v1.Pod) {
 func (f *feed) wakeJoining(ctx context.Context, id gang.ID) {
 	c := f.c
 	var e gang.Effects
-	for _, ref := range c.ledger.Members(id) {
-		if pod := c.members.Pod(ref); pod != nil && pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(ref.UID).Alone {
-			e.Activate = append(e.Activate, ref)
+	for _, pod := range c.members.PodsOf(id) {
+		if pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone {
+			e.Activate = append(e.Activate, gangview.RefOf(pod))
 		}
 	}
 	c.effects.Apply(ctx, e)
