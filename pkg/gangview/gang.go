@@ -82,13 +82,13 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if err != nil {
 		return gang.Spec{}, err
 	}
-	if _, bad := backfill("PodGroup "+pg.Name, pg.Annotations); bad != nil {
+	if _, bad := Backfill(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
-	if _, bad := runview.GroupRunTime(pg); bad != nil {
+	if _, bad := runview.Declared(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
-	if _, bad := workview.GroupWork(pg); bad != nil {
+	if _, bad := workview.Declared(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
 	groups, err := groupsOf(pg)

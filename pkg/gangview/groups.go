@@ -13,6 +13,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/grouptree"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -67,10 +68,8 @@ func roleInGroup(group, role string) string {
 
 // groupsOf reads the groups of a gang from its PodGroup; nil if it has none.
 func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
-	if label, named := pg.Annotations[wellknown.GroupLabelKey]; named && slices.ContainsFunc(groupLabels(pg),
-		func(key string) bool { return len(validation.IsQualifiedName(key)) > 0 }) {
-		return nil, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupLabelKey,
-			Value: label, Allowed: "the key of a pod label, such as " + wellknown.GroupKey}
+	if slices.ContainsFunc(groupLabels(pg), func(key string) bool { return len(validation.IsQualifiedName(key)) > 0 }) {
+		return nil, podview.BadAnnotation(pg, wellknown.GroupLabelKey, "the key of a pod label, such as "+wellknown.GroupKey)
 	}
 	text, given := pg.Annotations[wellknown.GroupsKey]
 	if !given {

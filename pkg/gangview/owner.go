@@ -239,13 +239,12 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	value, asked := pod.Annotations[wellknown.GangKey]
 	key, minKey, minimum := wellknown.GangKey, MinMemberKey(pod.Annotations), 0
 	if asked && value != "true" {
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value, Allowed: `"true"`}
+		return Owner{}, podview.BadAnnotation(pod, key, `"true"`)
 	}
 	if minKey != "" {
 		var ok bool
 		if minimum, ok = parseMinimum(pod.Annotations[minKey]); !ok {
-			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: minKey, Value: pod.Annotations[minKey],
-				Allowed: allowedMinimum}
+			return Owner{}, podview.BadAnnotation(pod, minKey, allowedMinimum)
 		}
 		if !asked {
 			asked, key = true, minKey

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/podview"
 )
 
 // Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects'
@@ -224,11 +224,9 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 	if err != nil {
 		return Owner{}, err
 	}
-	size, given := pod.Annotations[LeaderWorkerSetSizeKey]
-	minimum, ok := parseMinimum(size)
+	minimum, ok := parseMinimum(pod.Annotations[LeaderWorkerSetSizeKey])
 	if !ok {
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: LeaderWorkerSetSizeKey, Value: size,
-			Missing: !given, Allowed: allowedMinimum}
+		return Owner{}, podview.BadAnnotation(pod, LeaderWorkerSetSizeKey, allowedMinimum)
 	}
 	if pod.Annotations[lwsExclusiveTopologyKey] != "" || pod.Annotations[lwsSubGroupTopologyKey] != "" {
 		// Which pods have to start together, and where, the object says.

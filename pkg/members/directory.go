@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -52,14 +51,6 @@ func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	both.Annotations, both.Status = maps.Clone(declared.Annotations), stored.Status
 	maps.Copy(both.Annotations, stored.Annotations)
 	return &both
-}
-
-// Object returns the PodGroup of the gang, or nil.
-func (d *Directory) Object(id gang.ID) metav1.Object {
-	if pg := d.Group(id); pg != nil {
-		return pg
-	}
-	return nil
 }
 
 // AddFinished adds a store of pods that have ended.

@@ -37,15 +37,11 @@ func lateWords(who string, due *runview.Due) string {
 
 // dueOf returns by when the gang has to start for its first member that waits and has to, false if none has to.
 func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, stated bool) {
-	var group metav1.Object // a nil PodGroup would be none
-	if pg != nil {
-		group = pg
-	}
 	for _, pod := range s.Members {
 		if _, has := pod.Annotations[wellknown.DeadlineKey]; !has || !waits(pod) {
 			continue
 		}
-		if due, ok := runview.DueOf(pod, group); ok && (!stated || due.Start.Before(first.Start)) {
+		if due, ok := runview.DueOf(pod, pg); ok && (!stated || due.Start.Before(first.Start)) {
 			first, stated = due, true
 		}
 	}

@@ -142,7 +142,7 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	if id == (gang.ID{}) {
 		return runview.RunTime(pod, nil, 0)
 	}
-	return runview.RunTime(pod, g.Members.Object(id), g.Limit(pod))
+	return runview.RunTime(pod, g.Members.Group(id), g.Limit(pod))
 }
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a

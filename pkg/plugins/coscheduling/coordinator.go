@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
+	"berth.dev/berth/pkg/workview"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -101,9 +102,9 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
-	gpus := gpuRequests{names}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
+		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
+			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Resume: inbox.Resume, Wake: inbox.Activate}
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger, Pod: c.members.Pod,
 		PodGroup: c.members.Group, Capacity: c.headroom}, GangOf: c.members.ID, Profiles: c.profiles, GPUs: names,
 		Said: c.told.messages.about}}

@@ -137,7 +137,9 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
 		}
-		f.doubtPod(old, pod)
+		if pod.Spec.NodeName != "" {
+			f.c.told.doubt(old, pod, pod)
+		}
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
@@ -215,7 +217,7 @@ func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
 	f.seePlacement(id, old, pg)
 	if old != nil {
-		f.doubtGroup(old, pg)
+		f.c.told.doubt(old, pg, podgroup.ReferenceTo(pg))
 	}
 }
 
