@@ -128,7 +128,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Client {
 	t.Helper()
 	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
-	groupClient, err := NewClient(config)
+	groupClient, err := informers.NewCustomClient(config, Kind)
 	if err != nil {
 		t.Fatal(err)
 	}

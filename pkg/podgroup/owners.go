@@ -62,7 +62,7 @@ type followedGang struct {
 func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName, to events.EventRecorderLogger,
 	changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
-	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
+	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Kind.Reader
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)

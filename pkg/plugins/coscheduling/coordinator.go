@@ -57,13 +57,9 @@ type coordinator struct {
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	factory := profile.SharedInformerFactory()
 	c, err := informers.Shared(factory, func() (*coordinator, error) {
-		client, err := podgroup.NewClient(profile.KubeConfig())
+		groups, client, err := informers.Custom(factory, profile.KubeConfig(), podgroup.Kind)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what it is for
-		}
-		groups, err := podgroup.NewInformer(factory, client)
-		if err != nil {
-			return nil, err
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory))

@@ -50,7 +50,7 @@ func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *f
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups cache.SharedIndexInformer,
 	groupClient *restclient.RESTClient) error {
 	client := profile.ClientSet()
 	c.feed = newFeed(ctx, c, client)
@@ -92,12 +92,14 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
-	if err := f.watch(factory, groups, handlers(func(pg *schedulingv1alpha1.PodGroup) { f.seeGroup(nil, pg) },
-		f.seeGroup, f.loseGroup)); err != nil {
+func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups cache.SharedIndexInformer) error {
+	if err := f.watch(factory, groups, informers.Events[*schedulingv1alpha1.PodGroup]{Set: f.seeGroup,
+		Gone: f.loseGroup}); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	for _, finished := range groups.Ended {
+	for _, label := range gangview.Labels() {
+		finished := podgroup.NewEndedInformer(f.client, label)
+		informers.Run(factory, finished)
 		f.c.members.AddFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
@@ -119,33 +121,32 @@ func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache
 
 // finished handles pods that have ended.
 func (f *feed) finished() cache.ResourceEventHandler {
-	return handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
+	return informers.Events[*v1.Pod]{Set: func(_, pod *v1.Pod) { f.seeEnded(pod) }, Gone: f.forget}
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	pods := handlers(func(pod *v1.Pod) {
+	pods := informers.Events[*v1.Pod]{Set: func(old, pod *v1.Pod) {
+		if old != nil {
+			f.c.held.See(old, pod)
+		}
 		f.seePod(pod)
-		if pod.Spec.NodeName != "" {
+		bound := pod.Spec.NodeName != ""
+		switch {
+		case bound && (old == nil || old.Spec.NodeName == ""):
 			f.c.loop.Inbox.Arrive(pod)
-		} else {
+		case old == nil:
 			f.c.wakeGroup(f.ctx, pod)
 		}
-	}, func(old, pod *v1.Pod) {
-		f.c.held.See(old, pod)
-		f.seePod(pod)
-		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-			f.c.loop.Inbox.Arrive(pod)
-		}
-		if pod.Spec.NodeName != "" {
+		if old != nil && bound {
 			f.c.told.doubt(old, pod, pod)
 		}
-	}, f.losePod)
+	}, Gone: f.losePod}
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes := handlers(f.seeHardware, func(_, node *v1.Node) { f.seeHardware(node) },
-		func(node *v1.Node) { f.c.hardware.see(node.Name, "") })
+	nodes := informers.Events[*v1.Node]{Set: func(_, node *v1.Node) { f.seeHardware(node) },
+		Gone: func(node *v1.Node) { f.c.hardware.see(node.Name, "") }}
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -175,8 +176,9 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 			means{waiting.NeedsDevices, resource.DeviceClasses().Informer()})
 	}
 	for _, m := range all {
-		tell := func(obj metav1.Object) { f.touch(m.kind, obj) }
-		if err := f.watch(factory, m.informer, handlers(tell, func(_, obj metav1.Object) { tell(obj) }, tell)); err != nil {
+		handler := informers.Events[metav1.Object]{Set: func(_, obj metav1.Object) { f.touch(m.kind, obj) },
+			Gone: func(obj metav1.Object) { f.touch(m.kind, obj) }}
+		if err := f.watch(factory, m.informer, handler); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}
 	}

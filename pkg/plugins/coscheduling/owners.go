@@ -22,7 +22,7 @@ func (f *feed) followEnded(label string) {
 		return
 	}
 	f.ends[label] = true
-	finished := podgroup.NewEndedInformer(f.client, label, 0)
+	finished := podgroup.NewEndedInformer(f.client, label)
 	f.c.members.AddFinished(finished.GetStore())
 	err := finished.SetTransform(f.withoutOthers)
 	if _, handleErr := finished.AddEventHandler(f.finished()); handleErr != nil {
