@@ -1,6 +1,7 @@
 package gangview
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -131,20 +132,17 @@ func Generated(pg *schedulingv1alpha1.PodGroup) bool {
 // Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They
 // count in PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
 func Placement(pg *schedulingv1alpha1.PodGroup) string {
-	var c class
-	if pg == nil {
-		return ""
-	}
+	said := map[string]string{}
+	pg = cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
 		wellknown.GroupLabelKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
-			c.text(key)
-			c.text(value)
+			said[key] = value
 		}
 	}
-	return string(c.written)
+	return fmt.Sprintf("%q", said)
 }
 
 // Member reads a pod as a member of its gang. Ours says whether the process schedules it.

@@ -196,9 +196,9 @@ func settledIn(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) map[string
 	return settled
 }
 
-// parts are the objects of a tree that were not told yet how far they have come: one has started if enough of what is
-// in it has. The lock is held.
-func (o *Owners) parts(g *followedGang, p *progress) []part {
+// partsOfTree are the objects of a tree with how far they have come: one has started if enough of what is in it has.
+// The lock is held.
+func (o *Owners) partsOfTree(g *followedGang, p *progress) []part {
 	root := grouptree.Key{Namespace: g.owner.Namespace, Name: g.owner.Name, Composite: true}
 	var parts []part
 	var look func(key grouptree.Key) bool
@@ -229,11 +229,9 @@ func (o *Owners) parts(g *followedGang, p *progress) []part {
 			of.why = "it starts with the other groups of " + root.String() + ", which says what they wait for"
 		}
 		kind := o.kinds[kindOf(key)]
-		if text := fmt.Sprint(state.UID, of.step, of.why); g.written[key] != text {
-			parts = append(parts, part{kind: kind, progress: &of, key: key, text: text,
-				about: &v1.ObjectReference{APIVersion: state.APIVersion, Kind: kind.Object, Namespace: key.Namespace,
-					Name: key.Name, UID: state.UID}})
-		}
+		parts = append(parts, part{kind: kind, progress: &of, key: key, text: fmt.Sprint(state.UID, of.step, of.why),
+			about: &v1.ObjectReference{APIVersion: state.APIVersion, Kind: kind.Object, Namespace: key.Namespace,
+				Name: key.Name, UID: state.UID}})
 		return has >= node.Least
 	}
 	look(root)

@@ -54,8 +54,6 @@ type followedGang struct {
 	declared *schedulingv1alpha1.PodGroup
 	// read is set if all objects of the kind were known then.
 	read bool
-	// written is what was last written to the objects of a tree.
-	written map[grouptree.Key]string
 }
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 const (
@@ -42,8 +43,10 @@ type record struct {
 	anomalies map[string]string
 	// late is the last message about a deadline that cannot be met.
 	late string
-	// foreign is what was last written to the group of another scheduler, foreignKind without its text.
-	foreign, foreignKind string
+	// foreign is what was last written to the group of another scheduler, by object if that is a tree; foreignKind is
+	// without the text.
+	foreign     map[grouptree.Key]string
+	foreignKind string
 	// refused is the pause after the last PodGroup that was refused, 0 if none was; uncreatable is set if none can ever be
 	// created.
 	refused     time.Duration
