@@ -1,8 +1,6 @@
 package gangview
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -56,9 +55,7 @@ func (o *Owner) Gang() gang.ID {
 		name += "." + o.Part
 	}
 	if len(name) > maxNameLength {
-		sum := sha256.Sum256([]byte(name))
-		suffix := "-" + hex.EncodeToString(sum[:8])
-		name = strings.TrimRight(name[:maxNameLength-len(suffix)], "-.") + suffix
+		name = grouptree.Short(name, name, maxNameLength, 8)
 	}
 	return gang.ID{Namespace: o.Namespace, Name: name}
 }

@@ -37,8 +37,9 @@ type Controller struct {
 	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
 	// Pods records events about single pods.
-	Pods       PodEvents
-	records    records
+	Pods PodEvents
+	// records holds the *record of each gang that exists.
+	records    sync.Map
 	namespaces namespaces
 	// messages limits the writes that change only messages.
 	messages *rate.Limiter

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -36,12 +35,8 @@ type trees struct {
 }
 
 // plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.
-func (k *ownerKind) plant(ctx context.Context, obj any, gone bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	object, ok := obj.(*ownerObject)
-	if !ok || k.Kind != gangview.NativeGroup && k.Kind != gangview.CompositeGroup || k.owners.trees.refile == nil {
+func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
+	if k.Kind != gangview.NativeGroup && k.Kind != gangview.CompositeGroup || k.owners.trees.refile == nil {
 		return
 	}
 	o, node := k.owners, object.states[""].Node
@@ -174,12 +169,11 @@ func (o *Owners) Together(pod *v1.Pod) (with string, whole bool) {
 	if name == "" {
 		return "", false
 	}
-	unit, has := o.trees.Unit(pod.Namespace, name)
+	unit, whole, has := o.trees.Unit(pod.Namespace, name)
 	if !has {
 		return "", false
 	}
-	node, _ := o.trees.Under(unit)
-	return unit.String(), node.Parent == ""
+	return unit.String(), whole
 }
 
 // settledIn counts the members of a tree of native groups, by PodGroup, that have a node or have succeeded.

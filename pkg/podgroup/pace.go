@@ -1,12 +1,10 @@
 package podgroup
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/grouptree"
 )
 
@@ -82,30 +80,6 @@ func (r *record) pause(underway bool, now time.Time) time.Duration {
 		r.startBy = now.Add(startDelay - settleDelay)
 	}
 	return max(0, writePause-now.Sub(r.wrote), r.startBy.Sub(now))
-}
-
-// records hold the records of the gangs that exist.
-type records struct {
-	mu     sync.Mutex
-	byGang map[gang.ID]*record
-}
-
-func (r *records) of(id gang.ID) *record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byGang == nil {
-		r.byGang = map[gang.ID]*record{}
-	}
-	if r.byGang[id] == nil {
-		r.byGang[id] = &record{}
-	}
-	return r.byGang[id]
-}
-
-func (r *records) forget(id gang.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.byGang, id)
 }
 
 // sooner is the shorter of two pauses; 0 is none.

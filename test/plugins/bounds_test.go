@@ -160,7 +160,7 @@ var bounds = map[string]map[string]string{
 		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
-		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang,
+		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
