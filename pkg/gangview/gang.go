@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/utils/ptr"
 
@@ -83,13 +84,7 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if err != nil {
 		return gang.Spec{}, err
 	}
-	if _, bad := Backfill(pg); bad != nil {
-		return gang.Spec{}, bad
-	}
-	if _, bad := runview.Declared(pg); bad != nil {
-		return gang.Spec{}, bad
-	}
-	if _, bad := workview.Declared(pg); bad != nil {
+	if bad := Misstated(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
 	groups, err := groupsOf(pg)
@@ -120,6 +115,15 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		s.Timeout = min(time.Duration(*t)*time.Second, maxTimeout)
 	}
 	return s, nil
+}
+
+// Misstated returns what a pod or a PodGroup says wrongly of backfill, its run time or its work, nil if nothing is
+// wrong.
+func Misstated(of metav1.Object) *wellknown.BadValue {
+	_, backfill := Backfill(of)
+	_, run := runview.Declared(of)
+	_, work := workview.Declared(of)
+	return cmp.Or(backfill, run, work)
 }
 
 // Generated reports whether the controller created the PodGroup and no user has edited its spec since.

@@ -149,25 +149,26 @@ func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false
 	}
-	o.mu.Lock()
-	k := o.kinds[owner.Kind]
-	o.mu.Unlock()
-	if k == nil || k.Object != "" {
-		return false
-	}
-	state, found := k.states(owner)[""]
-	return found && state.Outlived(owner.Kind, pod)
+	k, states := o.statesOf(owner)
+	state, found := states[""]
+	return found && k.Object == "" && state.Outlived(owner.Kind, pod)
 }
 
 // Limit returns after what time the object ends the pods of its gang, 0 if it does not or has not been read.
 func (o *Owners) Limit(owner gangview.Owner) time.Duration {
-	o.mu.Lock()
+	_, states := o.statesOf(owner)
+	return states[owner.Part].Limit
+}
+
+// statesOf returns what the object says, by part, and its kind; nil if it is not known.
+func (o *Owners) statesOf(owner gangview.Owner) (*ownerKind, map[string]gangview.OwnerState) {
+	o.mu.RLock()
 	k := o.kinds[owner.Kind]
-	o.mu.Unlock()
+	o.mu.RUnlock()
 	if k == nil {
-		return 0
+		return nil, nil
 	}
-	return k.states(owner)[owner.Part].Limit
+	return k, k.states(owner)
 }
 
 // sync tells what holds for the gang if that is new.

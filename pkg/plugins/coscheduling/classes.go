@@ -14,7 +14,6 @@ import (
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // queueClasses places pods in a queue with classes. Where there are none, it leaves them to priority and time.
@@ -77,12 +76,5 @@ func (q queueClasses) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if _, bad := podview.SLAClass(q.order, pod); bad != nil {
 		return bad
 	}
-	if _, bad := gangview.Backfill(pod); bad != nil {
-		return bad
-	}
-	if _, bad := workview.Declared(pod); bad != nil {
-		return bad
-	}
-	_, bad := runview.Declared(pod)
-	return bad
+	return gangview.Misstated(pod)
 }
