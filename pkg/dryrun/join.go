@@ -15,9 +15,46 @@ import (
 	"berth.dev/berth/pkg/ranks"
 )
 
-// Join returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
+// Join returns the nodes that a member may take that comes later, nil if it may take any, and why no others. A group or
+// segment that begins, or lacks members, is tried in a dry run as a whole: if it fits, the member goes to its node of
+// that; and a group begins on no other condition.
+func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (sets.Set[string], string, error) {
+	levels, err := p.Topology(id, pod)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := p.Divider.Join(id, levels, pod, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	if j.Rest != nil {
+		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, placed := range a.Assignments {
+			if a.Feasible() && placed.UID == gang.UID(pod.UID) {
+				return sets.New(placed.Node), j.Why, nil
+			}
+		}
+	}
+	if j.Begins {
+		return sets.New[string](), j.Why, nil
+	}
+	if names := p.near(ctx, id, levels, pod, j.Nodes); names != nil || j.Why == "" {
+		return names, j.Why, nil
+	}
+	names := sets.New[string]()
+	for _, n := range j.Nodes {
+		names.Insert(n.Node().Name)
+	}
+	return names, j.Why, nil
+}
+
+// near returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
 // of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
-func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+func (p *Planner) near(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
 	far := p.distances(id, levels, pod, nodes)
 	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}

@@ -25,7 +25,9 @@ type part struct {
 	own    bool
 	prefer [][]string
 	// lacks holds by role how many members have to be placed for the set to be whole; nil if all have to.
-	lacks   map[string]int
+	lacks map[string]int
+	// of is the group with what it still needs; nil for a gang and a segment.
+	of      *tree.Group
 	members []gang.Member
 	// held is the domain in which most of the members that have a place are, placed how many these are.
 	held   string
@@ -193,7 +195,8 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, around: at, alone: of.Alone, children: children{enough: tree.None}})
+				lacks: of.Roles, of: of, around: at, alone: of.Alone,
+				children: children{enough: tree.None}})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
