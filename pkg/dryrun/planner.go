@@ -11,7 +11,6 @@ import (
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -21,7 +20,7 @@ import (
 
 // Plan is a plan for a gang, or for as much of it as fits.
 type Plan struct {
-	gangplan.Result
+	Result
 	*Run
 	// Within names the level that all members have to share, or is empty.
 	Within string
