@@ -92,8 +92,8 @@ func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string
 func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 	members := s.within(at)
 	j.Turn = gang.Turn{Members: members, Need: gang.Minimum{Total: len(members)}}
-	if of := s.all[at].of; of != nil {
-		j.Turn.Need = gang.Minimum{Total: of.Members(), Tree: of}
+	if lacks := s.all[at].lacks; lacks != nil {
+		j.Turn.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
 	}
 	if j.Turn.Need.Total == 0 {
 		return

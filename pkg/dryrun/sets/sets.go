@@ -24,10 +24,8 @@ type part struct {
 	keys   []string
 	own    bool
 	prefer [][]string
-	// lacks holds by role how many members have to be placed for the set to be whole; nil if all have to.
-	lacks map[string]int
-	// of is the group with what it still needs; nil for a gang and a segment.
-	of      *tree.Group
+	// lacks is what has to be placed for the set to be whole; nil if all members have to.
+	lacks   *tree.Group
 	members []gang.Member
 	// held is the domain in which most of the members that have a place are, placed how many these are.
 	held   string
@@ -84,7 +82,7 @@ func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum
 	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
-		lacks: need.Groups().Roles, around: tree.None, children: children{enough: tree.None}})
+		lacks: need.Groups(), around: tree.None, children: children{enough: tree.None}})
 	divide := d.divideByGroup
 	if s.Size > 0 {
 		divide = d.divideByRank
@@ -144,7 +142,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels gangview.Topology
 			return levels.Segment.Unranked(pod)
 		}
 	}
-	s.all[0].lacks = map[string]int{}
+	s.all[0].lacks = &tree.Group{}
 	number, sets := map[gang.UID]int{}, map[int]int{}
 	for i, rank := range ranks.Number(indices) {
 		number[uids[i]] = rank / s.Size
@@ -195,8 +193,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, of: of, around: at, alone: of.Alone,
-				children: children{enough: tree.None}})
+				lacks: of, around: at, alone: of.Alone, children: children{enough: tree.None}})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
