@@ -28,6 +28,9 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod,
 	if err != nil {
 		return nil, "", err
 	}
+	if j.Begins && j.Rest != nil && j.Rest.Least() == nil {
+		return sets.New[string](), j.Why, nil // not even by the account
+	}
 	if j.Rest != nil {
 		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
 		if err != nil {
