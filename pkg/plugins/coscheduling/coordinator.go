@@ -102,7 +102,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		PodGroup: c.members.Group, Capacity: c.headroom}, GangOf: c.members.ID, Profiles: c.profiles, GPUs: names,
 		Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
-		Lost: c.keepForReturn, Landed: c.evictor.Landed}
+		Lost: c.keepForReturn, Evictor: c.evictor}
 	c.loop = c.newLoop(inbox)
 	return c
 }
