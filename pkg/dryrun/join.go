@@ -89,7 +89,7 @@ func (p *Planner) near(ctx context.Context, id gang.ID, levels gangview.Topology
 // GPU model than the gang uses, then by the levels that they do not share with a member beside the pod's rank.
 func (p *Planner) distances(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) []int {
 	far, paths := make([]int, len(nodes)), make([][]string, len(nodes))
-	beside := besideRanks(p.Pod, []gang.Member{memberOf(pod)}, p.Ledger.Where(id))
+	beside := p.besideRanks([]gang.Member{memberOf(pod)}, p.Ledger.Where(id))
 	network := p.Network(pod.Spec.SchedulerName)
 	var near [][]string
 	for i, n := range nodes {
@@ -127,14 +127,14 @@ func memberOf(pod *v1.Pod) gang.Member {
 
 // besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
 // and next to how many of these. Held are the nodes of members that have one.
-func besideRanks(podOf func(gang.Ref) *v1.Pod, members []gang.Member, held map[gang.Ref]string) map[string]int {
+func (s *Sources) besideRanks(members []gang.Member, held map[gang.Ref]string) map[string]int {
 	if len(held) == 0 {
 		return nil
 	}
 	var indices []ranks.Index
 	var nodes []string
 	add := func(ref gang.Ref, node string) {
-		if pod := podOf(ref); pod != nil {
+		if pod := s.Members.Pod(ref); pod != nil {
 			if index, numbered := gangview.IndexOf(pod); numbered {
 				indices, nodes = append(indices, index), append(nodes, node)
 			}

@@ -41,7 +41,7 @@ func (d *Divider) Join(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes 
 	}
 	own, known := s.of[members[0].UID]
 	if !known {
-		return nil, gangview.UnknownGroup(pod, d.PodGroup(id))
+		return nil, gangview.UnknownGroup(pod, d.Members.Group(id))
 	}
 	j, lacks := &Joining{}, own
 	for at := own; at > 0; at = s.all[at].around {
@@ -123,11 +123,11 @@ func (d *Divider) ofStarted(id gang.ID, levels gangview.Topology, members []gang
 	held := d.Ledger.Where(id)
 	settled := map[string]int{}
 	for _, ref := range d.Ledger.Members(id) {
-		other := d.Pod(ref)
+		other := d.Members.Pod(ref)
 		switch {
 		case other == nil || ref.UID == members[0].UID:
 		case held[ref] != "":
-			settled[gangview.Role(other, d.PodGroup(id))]++
+			settled[gangview.Role(other, d.Members.Group(id))]++
 		default:
 			if _, ranked := gangview.IndexOf(other); ranked || levels.Segment.Size == 0 {
 				members = append(members, d.memberOf(id, other))
@@ -143,7 +143,7 @@ func (d *Divider) Waiting(id gang.ID) []gang.Member {
 	var members []gang.Member
 	placed := d.Ledger.Where(id)
 	for _, ref := range d.Ledger.Members(id) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil || placed[ref] != "" {
 			continue
 		}
@@ -156,7 +156,7 @@ func (d *Divider) Waiting(id gang.ID) []gang.Member {
 
 // memberOf reads a member as plans need it.
 func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
-	return gangview.Member(pod, gangview.Membership{}, d.PodGroup(id), true)
+	return gangview.Member(pod, gangview.Membership{}, d.Members.Group(id), true)
 }
 
 // name is how messages call a set.

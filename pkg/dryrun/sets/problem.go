@@ -41,7 +41,7 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 	var wants []amounts
 	for i := range members {
 		m := &members[i]
-		pod := d.Pod(m.Ref)
+		pod := d.Members.Pod(m.Ref)
 		if _, known := classes[m.Class]; known || pod == nil {
 			continue
 		}

@@ -8,10 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/ranks"
 	"berth.dev/berth/pkg/tree"
 )
@@ -54,8 +54,7 @@ type Division struct {
 // Divider divides gangs into sets.
 type Divider struct {
 	Ledger   *gang.Ledger
-	Pod      func(gang.Ref) *v1.Pod
-	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Members  *members.Directory
 	Capacity *capacity.Index
 }
 
@@ -129,7 +128,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels gangview.Topology
 	var indices []ranks.Index
 	known := map[gang.UID]bool{}
 	for i, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil || known[ref.UID] {
 			continue
 		}
@@ -201,9 +200,9 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 		}
 	}
 	within(need.Groups(), 0)
-	pg := d.PodGroup(id)
+	pg := d.Members.Group(id)
 	for _, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil {
 			continue
 		}
