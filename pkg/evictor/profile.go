@@ -14,7 +14,6 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
@@ -101,7 +100,7 @@ func roomOf(r *request, plan *dryrun.Plan) ([]reservation.Hold, error) {
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
 // is gone.
 func (r *request) addMembers(known *members.Directory, all []gang.Member) (never string, complete bool) {
-	index := map[gangplan.Shortage]int{}
+	index := map[dryrun.Shortage]int{}
 	for _, m := range all {
 		r.priority = min(r.priority, m.Priority)
 		pod := known.Pod(m.Ref)
@@ -111,7 +110,7 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 		if never == "" && podview.NeverPreempts(pod) {
 			never = pod.Name
 		}
-		key := gangplan.Shortage{Class: m.Class + "/" + m.Role}
+		key := dryrun.Shortage{Class: m.Class + "/" + m.Role}
 		if i, known := index[key]; known {
 			r.classes[i].count++
 			continue

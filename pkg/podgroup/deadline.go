@@ -92,8 +92,8 @@ func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulin
 // hasDeadline reports whether a single pod of this scheduler waits and has a deadline; members have that of their gang.
 func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 	_, has := pod.Annotations[wellknown.DeadlineKey]
-	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil && p.c.source.Profiles.Of(pod) != nil &&
-		p.c.source.Members.ID(pod) == (gang.ID{})
+	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil &&
+		p.c.source.Profiles.Of(pod) != nil && p.c.source.Members.ID(pod) == (gang.ID{})
 }
 
 func podIsLate(pod *v1.Pod) *v1.PodCondition {

@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -22,20 +21,20 @@ var durations = []struct {
 	key     string
 	least   time.Duration
 	allowed string
-	of      func(*eviction.Work) *time.Duration
+	of      func(*Work) *time.Duration
 }{
 	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h",
-		func(w *eviction.Work) *time.Duration { return &w.Every }},
+		func(w *Work) *time.Duration { return &w.Every }},
 	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m",
-		func(w *eviction.Work) *time.Duration { return &w.Restart }},
+		func(w *Work) *time.Duration { return &w.Restart }},
 	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
-		func(w *eviction.Work) *time.Duration { return &w.Protected }},
+		func(w *Work) *time.Duration { return &w.Protected }},
 }
 
 // Declared reads what a pod, or a PodGroup for its pods, declares of their work. A wrong value says nothing.
-func Declared(of metav1.Object) (eviction.Work, *wellknown.BadValue) {
+func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
 	var (
-		w     eviction.Work
+		w     Work
 		wrong *wellknown.BadValue
 	)
 	annotations := of.GetAnnotations()
@@ -80,7 +79,7 @@ func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
 	if wrong != nil || at.IsZero() {
 		return wrong
 	}
-	if !eviction.Credible(at, now) {
+	if !Credible(at, now) {
 		return badCheckpoint(of, "a time in the past")
 	}
 	// That of a PodGroup may be older than its pods.

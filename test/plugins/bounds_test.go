@@ -108,7 +108,6 @@ var bounds = map[string]map[string]string{
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
-	"pkg/gangplan": {},
 	"pkg/reserve": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
 		"setReserver.members": oneCycle,
@@ -172,7 +171,7 @@ var bounds = map[string]map[string]string{
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"feed.ends": byAdmin, "pluginMessages.last": byGang, "hardware.failing": byNode,
+		"feed.ends": byAdmin, "hardware.failing": byNode,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,

@@ -95,17 +95,16 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
 		Filters: c.profiles.Traits, Limit: c.ownerLimit}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
-		c.members.Pod)
+		c.members)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
 			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Resume: inbox.Resume, Wake: inbox.Activate}
-	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger, Pod: c.members.Pod,
-		PodGroup: c.members.Group, Capacity: c.headroom}, GangOf: c.members.ID, Profiles: c.profiles, GPUs: names,
-		Said: c.told.messages.about}}
+	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
+		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
-		Lost: c.keepForReturn, Landed: c.evictor.Landed}
+		Lost: c.keepForReturn, Evictor: c.evictor}
 	c.loop = c.newLoop(inbox)
 	return c
 }
@@ -124,10 +123,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
-		Forgotten: func(id gang.ID) {
-			c.told.owners.Drop(id)
-			c.told.messages.forget(id)
-		}}, inbox, list,
+		Forgotten: func(id gang.ID) { c.told.owners.Drop(id) }}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
