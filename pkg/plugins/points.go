@@ -54,8 +54,8 @@ func UntoldDevices(p *config.Plugins) string {
 		enabled(gpuaware.Name, []config.PluginSet{p.Reserve, p.PreBind}) {
 		return ""
 	}
-	return "GPUAware is not enabled in reserve and preBind: a pod that asks for a part of a GPU is told no device, and two " +
-		"pods can get the same one; enable it in multiPoint"
+	return "GPUAware is not enabled in reserve and preBind: a pod that asks for a part of a GPU is told no device, and " +
+		"two pods can get the same one; enable it in multiPoint"
 }
 
 // CheckPoints returns an error that names the first plugin that a profile enables in part although it keeps books, the

@@ -86,7 +86,10 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 			return key == wellknown.GangKey && value == "true" || gangview.MinMemberKey(map[string]string{key: value}) != ""
 		})
 	}
-	d.foreignMinimum(obj.GetAnnotations(), pod, asked)
+	d.foreignMinimum("metadata", pod, asked)
+	if job, inside := strings.CutSuffix(path, ".spec.template"); inside { // of a CronJob or a JobSet
+		d.foreignMinimum(job+".metadata", pod, asked)
+	}
 	d.pod(pod, path+".metadata", podsOf(within))
 	if !asked || !owns {
 		return

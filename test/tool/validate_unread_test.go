@@ -82,6 +82,15 @@ spec:
 		"a minimum of Volcano on a Deployment alone": {text: deployment,
 			want: []string{"f.yaml:5: warning: Deployment d: annotation scheduling.volcano.sh/group-min-member alone makes no " +
 				"gang of the pods: put it on the pod template"}},
+		"one of KAI on the Jobs of a CronJob": {text: "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec:\n" +
+			"  schedule: '@daily'\n  jobTemplate:\n    metadata: {annotations: {kai.scheduler/batch-min-member: '4'}}\n" +
+			"    spec: {parallelism: 6, template: {spec: {restartPolicy: Never, schedulerName: gang-scheduler, containers: " +
+			"[{name: c, image: i}]}}}\n",
+			want: []string{"f.yaml:7: warning: CronJob c: annotation kai.scheduler/batch-min-member alone makes no gang of the " +
+				"pods: put it on the pod template"}},
+		"one for the scheduler of the cluster, which is Berth's": {text: profile + "- schedulerName: default-scheduler\n" +
+			quietArgs + strings.Replace(deployment, "schedulerName: gang-scheduler, ", "", 1),
+			want: []string{"Deployment d: annotation scheduling.volcano.sh/group-min-member alone makes no gang of the pods"}},
 		"one beside the annotation of a gang": {
 			text: strings.Replace(deployment, "{a: b}}, spec", "{a: b}, annotations: {berth.dev/gang: \"true\"}}, spec", 1)},
 		"one for Volcano":                {text: strings.Replace(deployment, "gang-scheduler", "volcano", 1)},
