@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -88,7 +89,6 @@ func (t *together) members() {
 		if err != nil || id.Name == "" {
 			continue
 		}
-		r.eviction()
 		name := nameIn(id.Namespace, id.Name)
 		if gangs[name] == nil {
 			gangs[name] = &made{reference: r}
@@ -115,35 +115,39 @@ func (t *together) members() {
 	}
 }
 
-// eviction warns of a Job that an eviction of its gang ends: each of its pods then counts as a failure.
-func (r reference) eviction() {
-	var of struct {
-		Spec struct {
-			batchv1.JobSpec
-			JobTemplate batchv1.JobTemplateSpec
-		}
-	}
-	if r.d.Kind != "Job" && r.d.Kind != "CronJob" || json.Unmarshal(r.d.json, &of) != nil {
+// eviction warns of a Job with a template at a path that an eviction of its gang of that many pods ends, and of a JobSet
+// with such a Job and without a policy for it.
+func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, path string, failures int) {
+	var spec batchv1.JobSpec
+	restarts, _, _ := unstructured.NestedInt64(set.Object, "spec", "failurePolicy", "maxRestarts")
+	_, ruled, _ := unstructured.NestedFieldNoCopy(set.Object, "spec", "failurePolicy", "rules")
+	if !slices.Contains([]string{"Job", "CronJob", "JobSet"}, d.Kind) || restarts > 0 || ruled ||
+		runtime.DefaultUnstructuredConverter.FromUnstructured(job, &spec) != nil {
 		return
 	}
-	spec := of.Spec.JobSpec
-	if r.d.Kind == "CronJob" {
-		spec = of.Spec.JobTemplate.Spec
+	warn := func(why string) {
+		ends := map[string]string{"JobSet": "the JobSet fails; let its failurePolicy restart it, or "}[d.Kind]
+		d.findAt(Warning, "eviction", d.line(path+".metadata"), "when the gang is evicted, "+why+": "+
+			cmp.Or(ends, "the Job ends; ")+"let podFailurePolicy ignore DisruptionTarget")
 	}
-	for _, rule := range ptr.Deref(spec.PodFailurePolicy, batchv1.PodFailurePolicy{}).Rules {
-		for _, on := range rule.OnPodConditions {
-			if on.Type == v1.DisruptionTarget && rule.Action != batchv1.PodFailurePolicyActionCount {
-				return
-			}
+	rules := ptr.Deref(spec.PodFailurePolicy, batchv1.PodFailurePolicy{}).Rules
+	first := slices.IndexFunc(rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return slices.ContainsFunc(rule.OnPodConditions, func(on batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return on.Type == v1.DisruptionTarget
+		})
+	})
+	if first >= 0 && rules[first].Action != batchv1.PodFailurePolicyActionCount {
+		if action := rules[first].Action; action != batchv1.PodFailurePolicyActionIgnore {
+			warn(fmt.Sprintf("podFailurePolicy says %s for DisruptionTarget", action))
 		}
+		return
 	}
-	limit, allowed, failures := "backoffLimit", ptr.Deref(spec.BackoffLimit, 6), r.count
+	limit, allowed := "backoffLimit", ptr.Deref(spec.BackoffLimit, 6)
 	if each := spec.BackoffLimitPerIndex; each != nil && (*each == 0 || spec.BackoffLimit == nil) {
 		limit, allowed, failures = "backoffLimitPerIndex", *each, 1
 	}
 	if failures > int(allowed) {
-		r.d.findAt(Warning, "eviction", r.d.line(r.at), fmt.Sprintf("when the gang is evicted, each of its pods counts as a "+
-			"failure, and %s is %d: the Job ends; let podFailurePolicy ignore DisruptionTarget", limit, allowed))
+		warn(fmt.Sprintf("each of its pods counts as a failure, and %s is %d", limit, allowed))
 	}
 }
 

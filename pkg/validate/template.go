@@ -68,6 +68,7 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
 	asked := pod.Annotations[wellknown.GangKey] == "true"
+	gang := asked || gangview.MinMemberKey(pod.Annotations) != ""
 	owner, owns := gangview.OwnerKindOf(d.Kind)
 	kind := obj.GroupVersionKind()
 	switch d.Kind {
@@ -89,6 +90,9 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	d.foreignMinimum("metadata", pod, asked)
 	if job, inside := strings.CutSuffix(path, ".spec.template"); inside { // of a CronJob or a JobSet
 		d.foreignMinimum(job+".metadata", pod, asked)
+	}
+	if id, _, err := gangview.Of(pod); gang || err == nil && id.Name != "" {
+		d.eviction(within, obj, path, podsOf(within))
 	}
 	d.pod(pod, path+".metadata", podsOf(within))
 	if !asked || !owns {
