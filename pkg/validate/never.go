@@ -115,8 +115,8 @@ func (t *together) members() {
 	}
 }
 
-// eviction warns of a Job with a template at a path that an eviction of its gang of that many pods ends, and of a JobSet
-// with such a Job and without a policy for it.
+// eviction warns of a Job that an eviction of its gang ends, with that many pods of the template at the path, and of a
+// JobSet with such a Job and without a policy for it.
 func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, path string, failures int) {
 	var spec batchv1.JobSpec
 	restarts, _, _ := unstructured.NestedInt64(set.Object, "spec", "failurePolicy", "maxRestarts")
