@@ -35,12 +35,10 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint", &g)
 	subGroups := r.items("spec.subGroups")
 	children := map[string][]*objectReader{}
-	tree := false
 	for _, sub := range subGroups {
 		parent := sub.text("parent")
 		children[parent] = append(children[parent], sub)
-		required, preferred := kaiLevels(sub, "topologyConstraint", &g)
-		tree = tree || parent != "" || len(subGroups) > 1 && len(required)+len(preferred) > 0
+		kaiLevels(sub, "topologyConstraint", &g)
 	}
 	least := r.number("spec.minSubGroup", len(children[""]))
 	switch g.why = kaiUnrooted(subGroups, children); {
@@ -49,20 +47,14 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 		n := len(children[""])
 		g.why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
 			plural.Of(n, "sub-group"))
-	case len(subGroups) == 0:
-	case tree || least < len(children[""]):
+	case len(subGroups) > 0:
 		g.groups = kaiGroups(children, "")
+		if only := &g.groups[0]; len(g.groups) == 1 && len(g.required)+len(g.preferred) == 0 {
+			g.required, g.preferred = levelsOf(only.Required), levelsOf(only.Preferred)
+			only.Required, only.Preferred = "", ""
+		}
 		if least < len(g.groups) {
 			g.groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
-		}
-	default:
-		g.minimum, g.roles = 0, map[string]int{}
-		for _, sub := range subGroups {
-			name := sub.text("name")
-			g.roles[name] = sub.number("minMember", 0)
-			g.minimum = sum(g.minimum, g.roles[name])
-			required, preferred := kaiLevels(sub, "topologyConstraint", nil)
-			g.ownLevels(required, preferred)
 		}
 	}
 	if queue := r.text("spec.queue"); queue != "" {
@@ -83,7 +75,8 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	return g.states(r)
 }
 
-// kaiUnrooted says which sub-group is in none at the root, or has the name of another, empty if none is so.
+// kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
+// none is so.
 func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
 	rooted := map[string]bool{}
 	for names := []string{""}; len(names) > 0; names = names[1:] {
@@ -92,7 +85,13 @@ func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader)
 		}
 		rooted[names[0]] = true
 		for _, sub := range children[names[0]] {
-			names = append(names, sub.text("name"))
+			name := sub.text("name")
+			names = append(names, name)
+			within := len(children[name])
+			if least := sub.number("minSubGroup", within); within > 0 && least > within {
+				return fmt.Sprintf("minSubGroup of sub-group %.120q is %d, and it has %s", name, least,
+					plural.Of(within, "sub-group"))
+			}
 		}
 	}
 	for _, sub := range subGroups {

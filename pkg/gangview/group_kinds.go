@@ -167,7 +167,8 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		says[wellknown.GroupsKey] = grouptree.EncodeGroups(g.groups)
 		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
 		if err != nil {
-			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)
+			_, why, _ := strings.Cut(err.Error(), ": ") // the object has other fields than the annotation that it is put in
+			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, why)
 		} else {
 			s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
 		}

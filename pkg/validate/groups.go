@@ -50,6 +50,7 @@ func (r *Report) namedGroups(profiles []string) {
 		}
 		owner := m.Owner
 		owner.Namespace = nameIn(pod.pod.Namespace, "").Namespace
+		owner.Priority = max(owner.Priority, r.together.priorities[owner.Class])
 		for range grouptree.MaxDepth {
 			if owner.Name == "" {
 				break

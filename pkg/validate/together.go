@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +32,9 @@ type together struct {
 	groups map[types.NamespacedName]bool
 	// declared are the PodGroups of the files, with the documents that declare them.
 	declared map[types.NamespacedName]declared
-	// clustered is set if they are those of a cluster, too.
+	// priorities are those of the PriorityClasses of the files.
+	priorities map[string]int32
+	// clustered is set if the PodGroups are those of a cluster, too.
 	clustered bool
 	// pods and templates of pods that refer to them.
 	pods []reference
@@ -111,6 +114,11 @@ func (t *together) addPod(d *document, keys *gpuview.Keys, pod *v1.Pod, at strin
 // add takes in the objects that pods refer to.
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
+	case *schedulingv1.PriorityClass:
+		if t.priorities == nil {
+			t.priorities = map[string]int32{}
+		}
+		t.priorities[o.Name] = o.Value
 	case *schedulingv1alpha1.PodGroup:
 		name := nameIn(o.Namespace, o.Name)
 		t.addGroup(name)

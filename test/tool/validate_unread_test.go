@@ -99,6 +99,12 @@ spec:
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
 			want: []string{"not checked: the fields of this kind",
 				"f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
+		"a group of KAI that KAI would not evict": {text: strings.Replace(pod("gang-scheduler", "pod-group-name: g"),
+			"spec:\n", "spec:\n  priorityClassName: inference\n", 1) +
+			"---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: inference}\nvalue: 125\n" +
+			"---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 1}\n",
+			want: []string{"not checked: the fields of this kind",
+				"PodGroup g: not followed: priority 125, at which KAI evicts no group: pods of a higher priority may evict it"}},
 		"a profile with the plugins": {text: profile + with + pod("with", pool, spot)},
 		"no configuration":           {text: pod("without", pool, spot)},
 		"annotations of nobody's":    {text: profile + without + pod("without", "some: value")},
