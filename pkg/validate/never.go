@@ -20,11 +20,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/spelling"
+	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -75,6 +78,40 @@ func (r reference) tooLarge(name v1.ResourceName, message string) {
 		line = r.d.line(r.spec())
 	}
 	r.d.findAt(Warning, "too-large", line, message)
+}
+
+// levels warns of levels that a group, which may be nil, or a pod names, and that no node has as a label.
+func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodGroup, pod *v1.Pod) {
+	topology, err := gangview.TopologyOf(group, pod)
+	if err != nil || len(t.labels) == 0 {
+		return
+	}
+	named := map[string][]string{wellknown.TopologyRequiredKey: topology.Required,
+		wellknown.TopologyPreferredKey: topology.Preferred}
+	if topology.Segment.Level != "" {
+		named[wellknown.SegmentTopologyKey] = []string{topology.Segment.Level}
+	}
+	if group != nil {
+		if spec, err := gangview.Spec(group, 0); err == nil && spec.Minimum.Tree != nil {
+			named[wellknown.GroupsKey] = levelsOf(spec.Minimum.Tree)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(named)) {
+		for _, level := range named[key] {
+			if says := spelling.NoLabel("no node "+t.where(), []string{level}, t.labels); says != "" {
+				d.findAt(Warning, "no-level", d.keyLine(at, key), says)
+			}
+		}
+	}
+}
+
+// levelsOf are the levels that a group within a gang and those in it name.
+func levelsOf(g *tree.Group) []string {
+	levels := slices.Concat(g.Required, g.Preferred)
+	for i := range g.Groups {
+		levels = append(levels, levelsOf(&g.Groups[i])...)
+	}
+	return levels
 }
 
 // members warns of gangs for which the files make fewer pods than have to start together.

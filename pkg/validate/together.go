@@ -27,6 +27,8 @@ import (
 type together struct {
 	// models of the GPUs of the nodes, and resources that the nodes offer.
 	models, offered map[string]bool
+	// labels are those of the nodes.
+	labels map[string]string
 	// sizes are what the nodes have of each resource, once for those that have the same.
 	sizes  []v1.ResourceList
 	groups map[types.NamespacedName]bool
@@ -56,13 +58,16 @@ type reference struct {
 // declared is a PodGroup of the files with its minimum.
 type declared struct {
 	d       *document
+	group   *schedulingv1alpha1.PodGroup
 	minimum int
 }
 
 func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 	if t.models == nil {
 		t.models, t.offered = map[string]bool{}, map[string]bool{}
+		t.labels = map[string]string{v1.LabelHostname: ""} // nodes in the short form get it
 	}
+	maps.Copy(t.labels, node.Labels)
 	for _, pool := range read.Pools() {
 		if pool.GPUs() > 0 && (pool.Model() != "" || pool.Offered()) {
 			t.models[cmp.Or(pool.Model(), "an unknown model")] = true
@@ -126,7 +131,7 @@ func (t *together) add(d *document, obj runtime.Object) {
 			if t.declared == nil {
 				t.declared = map[types.NamespacedName]declared{}
 			}
-			t.declared[name] = declared{d, spec.Minimum.Total}
+			t.declared[name] = declared{d, o, spec.Minimum.Total}
 		}
 	}
 }
@@ -145,6 +150,10 @@ func (t *together) check(profiles []string) {
 		t.model(r)
 		t.resources(r)
 		t.size(r)
+		t.levels(r.d, r.at, nil, r.pod)
+	}
+	for _, g := range t.declared {
+		t.levels(g.d, "metadata", g.group, &v1.Pod{})
 	}
 	t.members()
 	t.pods, t.declared = nil, nil
