@@ -32,9 +32,12 @@ var nativeKinds, foreignKinds = groupKinds[:2], groupKinds[2:]
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
+// GroupAnnotations are those by which pods name the group of another scheduler.
+func GroupAnnotations() []string { return []string{volcanoName, volcanoOtherName, kaiName} }
+
 // NameAnnotations are those by which pods name their group, or their part in it.
 func NameAnnotations() []string {
-	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName, kueueGroup}
+	keys := append(GroupAnnotations(), volcanoTask, kueueGroup)
 	for _, f := range foreigners {
 		keys = append(keys, f.Key)
 	}

@@ -18,21 +18,32 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
+// indirect are kinds that make pods through other objects, and what of their own metadata counts: no pod gets it.
+// Volcano puts that of a Job on its PodGroup.
+var indirect = map[schema.GroupKind]string{
+	{Group: "ray.io", Kind: "RayJob"}:                 controllers,
+	{Group: "ray.io", Kind: "RayService"}:             controllers,
+	{Group: "trainer.kubeflow.org", Kind: "TrainJob"}: controllers,
+	{Group: "batch.volcano.sh", Kind: "Job"}:          wellknown.PodGroups,
+}
+
 // controller checks the templates of pods in an object of Kubernetes, or of a kind whose pods can be a gang. What other
 // kinds do with their templates is not known. An object without templates is a group, or has nothing that is read.
 func (d *document) controller() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	owner, owns := gangview.OwnerKindOf(d.Kind)
-	obj := &unstructured.Unstructured{}
-	if (manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group) && obj.UnmarshalJSON(d.json) == nil &&
-		len(d.templates(obj, obj.Object, "", nil)) > 0 {
-		return
+	of := indirect[gvk.GroupKind()]
+	made := manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group || of != ""
+	obj, paths := &unstructured.Unstructured{}, []string(nil)
+	if made && obj.UnmarshalJSON(d.json) == nil {
+		paths = d.templates(obj, obj.Object, "", nil)
 	}
-	of := ""
 	if _, group := gangview.GroupKindOf(gvk); group {
 		of = wellknown.PodGroups
 	}
-	d.keysAt("metadata", of)
+	if len(paths) == 0 || of != "" {
+		d.keysAt("metadata", of, paths...)
+	}
 }
 
 // templates checks the templates below a value at a path of the object, and returns their paths. Within is the object
@@ -45,14 +56,17 @@ func (d *document) templates(obj *unstructured.Unstructured, value any, path str
 			paths = append(paths, d.templates(obj, item, fmt.Sprintf("%s[%d]", path, i), within)...)
 		}
 	case map[string]any:
+		of := indirect[obj.GroupVersionKind().GroupKind()]
 		if spec, _ := v["spec"].(map[string]any); path != "" && spec["containers"] != nil {
-			d.template(obj, v, path, within)
+			if of == "" {
+				d.template(obj, v, path, within)
+			}
 			return []string{path}
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			paths = append(paths, d.templates(obj, v[key], strings.TrimPrefix(path+"."+key, "."), v)...)
 		}
-		if len(paths) > 0 {
+		if len(paths) > 0 && of == "" {
 			d.keysAt(strings.TrimPrefix(path+".metadata", "."), controllers, paths...)
 		}
 	}
