@@ -18,11 +18,7 @@ type setSearch struct {
 }
 
 func (s *setSearch) choose() (Plan, bool) {
-	nodes := make([]int, len(s.Nodes))
-	for n := range nodes {
-		nodes[n] = n
-	}
-	s.enter(nodes)
+	s.enter(s.allNodes())
 	if s.arrange() {
 		return s.plan(), true
 	}

@@ -95,7 +95,7 @@ func (b *problemBuilder) addDomains() {
 		return
 	}
 	index, held := map[string]int{}, map[int]int{}
-	var domains []eviction.Domain
+	var domains [][]int
 	for n := range b.cluster.Nodes {
 		path, complete := "", true
 		for _, key := range b.request.required {
@@ -110,9 +110,9 @@ func (b *problemBuilder) addDomains() {
 		if !known {
 			d = len(domains)
 			index[path] = d
-			domains = append(domains, eviction.Domain{})
+			domains = append(domains, nil)
 		}
-		domains[d].Nodes = append(domains[d].Nodes, n)
+		domains[d] = append(domains[d], n)
 		held[d] += b.request.held[b.cluster.Nodes[n].Name]
 	}
 	most := -1
@@ -126,7 +126,7 @@ func (b *problemBuilder) addDomains() {
 	}
 	b.problem.Domains = domains
 	if domains == nil {
-		b.problem.Domains = []eviction.Domain{{}}
+		b.problem.Domains = [][]int{{}}
 	}
 }
 
