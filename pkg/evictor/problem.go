@@ -23,7 +23,10 @@ import (
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
 type request struct {
-	beneficiary
+	// name says for whom, in messages and as a key; id is the zero ID for a single pod, which only is.
+	name string
+	id   gang.ID
+	only *v1.Pod
 	// of is the gang that asks, or that of the single pod. statuses say on which nodes no eviction helps the single pod.
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
@@ -69,6 +72,8 @@ func (r *request) mayHelp(node string) bool {
 type proposal struct {
 	eviction.Plan
 	request *request
+	// at is when it was found.
+	at      time.Time
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
@@ -85,17 +90,6 @@ func (p *proposal) going() []*v1.Pod { return slices.Concat(p.victims, p.leaving
 
 // idle says that no pod has to go.
 func (p *proposal) idle() bool { return len(p.victims)+len(p.leaving) == 0 }
-
-// leftBy is when the grace periods of the pods that terminate anyway have ended.
-func (p *proposal) leftBy() time.Time {
-	var last time.Time
-	for _, pod := range p.leaving {
-		if ends := pod.DeletionTimestamp.Time; ends.After(last) {
-			last = ends
-		}
-	}
-	return last
-}
 
 // evicting says what is done about what cannot be had otherwise.
 func (p *proposal) evicting() string {
