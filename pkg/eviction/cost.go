@@ -61,15 +61,6 @@ func (c *Cost) Join(other Cost) {
 // Compare orders costs: the least lost of the highest rank, and of that the fewest pods, then of the next rank.
 func (c Cost) Compare(other Cost) int { return compareCosts(c, 1, other, 1) }
 
-// Lost is the work that is lost in all.
-func (c Cost) Lost() int64 {
-	sum := int64(0)
-	for _, level := range c.levels {
-		sum += level.lost
-	}
-	return sum
-}
-
 // add adds the cost of pods of one rank.
 func (c *Cost) add(pods costLevel) {
 	for i := range c.levels {

@@ -331,7 +331,11 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 		return err
 	}
 	podsPreempted.Inc()
+	losing := ""
+	if moment.Limits.Unsaved > 0 {
+		losing = "; it loses " + moment.Describe(pod)
+	}
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(pod, moment))
+		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing)
 	return nil
 }

@@ -107,8 +107,9 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	if err != nil {
 		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: readBudgets(all),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys),
 		leaving: map[string][]*v1.Pod{}, now: time.Now()}
+	b.problem.Budgets, b.covers = readBudgets(all)
 	p := b.build(said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
 	impacts := map[gang.ID]gang.EvictionImpact{}
@@ -152,7 +153,7 @@ type problemBuilder struct {
 	evictor *Evictor
 	request *request
 	cluster *capacity.Snapshot
-	covers  *coverage
+	covers  coverage
 	problem eviction.Problem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
@@ -164,7 +165,7 @@ type problemBuilder struct {
 
 func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
+	p.Priority, p.Need, p.Groups = r.priority, r.need, map[gang.ID]eviction.Group{}
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
 		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role,
@@ -181,7 +182,13 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
-	b.addLosses()
+	if loss := b.evictor.Sources.Loss; loss.Limits.Unsaved > 0 {
+		moment := loss.At(b.now)
+		for i, pod := range b.victims {
+			v := &p.Victims[i]
+			v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
+		}
+	}
 	b.addKept()
 	b.addNominated()
 	b.applyFilterFindings(said)
@@ -259,14 +266,17 @@ func (b *problemBuilder) addKept() {
 		index[b.problem.Nodes[n].Name] = n
 	}
 	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
-		n, known := index[o.Node]
-		if !known {
-			continue
+		if n, known := index[o.Node]; known {
+			b.kept = true
+			b.take(n, o.Info)
 		}
-		b.kept = true
-		for i, name := range b.cluster.Resources {
-			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)
-		}
+	}
+}
+
+// take takes off the node what the pod asks for.
+func (b *problemBuilder) take(n int, info fwk.PodInfo) {
+	for i, name := range b.cluster.Resources {
+		b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 	}
 }
 
@@ -280,9 +290,7 @@ func (b *problemBuilder) addNominated() {
 				(b.request.id != gang.ID{} && b.evictor.Members.ID(pod) == b.request.id) {
 				continue
 			}
-			for i, name := range b.cluster.Resources {
-				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
-			}
+			b.take(n, info)
 		}
 	}
 }

@@ -137,7 +137,12 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	case found.idle():
 		e.await(r, found)
 		return nil, nil, "", nil
-	case p.lacksAfter(r.id, found):
+	}
+	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("listing nodes: %w", err)
+	}
+	if len(p.missing(r.id, nodes, found.going()).Short) > 0 {
 		return nil, nil, e.refuse(r, "evicting pods of lower priority does not free the minimum resources"), nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.

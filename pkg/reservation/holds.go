@@ -110,8 +110,9 @@ func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	})
 }
 
-// Take ends the hold that a member of a gang makes use of, or makes needless, by going to the node: its own, else one
-// for its like on the node, else any of those.
+// Take ends the hold for the return of a lost member that another makes use of, or makes needless, by going to the
+// node: one on the node, else any. What is kept for a start ends with the start: until then a member may give its node
+// back.
 func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return
@@ -119,16 +120,10 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
 	p.change(func() int {
 		kept := p.kept[id]
-		taken := -1
-		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
-		for _, serves := range []func(Hold) bool{
-			func(o Hold) bool { return o.Member == gang.UID(pod.UID) },
-			func(o Hold) bool { return like(o) && o.Node == node },
-			like,
-		} {
-			if taken = slices.IndexFunc(kept, serves); taken >= 0 {
-				break
-			}
+		like := func(o Hold) bool { return o.Kind == ForReturn && (o.Role == "" || o.Role == role) }
+		taken := slices.IndexFunc(kept, func(o Hold) bool { return like(o) && o.Node == node })
+		if taken < 0 {
+			taken = slices.IndexFunc(kept, like)
 		}
 		if taken < 0 {
 			return 0

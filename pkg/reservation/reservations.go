@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,8 +29,8 @@ type Reservations struct {
 	Leader *informers.Leader
 	// Changed is told that the status of the gang changes.
 	Changed func(gang.ID)
-	// Message says what is kept for whom, for the status of its PodGroup.
-	Message message
+	// said is read by the writer of statuses.
+	said atomic.Pointer[said]
 
 	// lookAt is when to look next at what to keep.
 	lookAt  time.Time
@@ -190,12 +191,6 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 		c.told = c.kept.Start
 	}
 	r.tell(id, next)
-}
-
-func (r *Reservations) tell(id gang.ID, next said) {
-	if r.Message.set(id, next) {
-		r.Changed(id)
-	}
 }
 
 // unreserve ends what is kept to the gang for its turn.

@@ -52,7 +52,7 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 			s.OtherScheduler = pod.Spec.SchedulerName
 		}
 	}
-	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Message.Of(id)
+	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Said(id)
 	return s
 }
 
