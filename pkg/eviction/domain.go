@@ -10,11 +10,6 @@ type domain struct {
 	reach []int
 	// most is the largest number of members that were placed together, in any domain.
 	most int
-	// buffers are memory that offers use again and again.
-	buffers struct {
-		room         Vector
-		found, picks []candidate
-	}
 }
 
 // enter makes other nodes the domain, and starts afresh.

@@ -91,8 +91,8 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
 		return offer{}, false
 	}
-	start, fits := len(s.trail), false
-	room, picks := append(s.buffers.room[:0], s.room(node)...), s.buffers.picks[:0]
+	start, fits, room := len(s.trail), false, slices.Clone(s.room(node))
+	var picks []candidate
 	changed := func(c candidate, by int64) {
 		if len(s.units[c.unit].inside) > 0 {
 			copy(room, s.room(node)) // spare members of it may have been gone before
@@ -109,7 +109,6 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 			}
 		}
 	}
-	s.buffers.room, s.buffers.picks = room, picks
 	if !fits {
 		s.undo(start)
 		return offer{}, false
@@ -137,7 +136,8 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 
 // candidates returns the units whose eviction helps a member of the class on the node, the best first.
 func (s *domain) candidates(class, node, want int) []candidate {
-	found, short := s.buffers.found[:0], s.room(node)
+	var found []candidate
+	short := s.room(node)
 	for r, demand := range s.classes[class].Demand {
 		short[r] = max(demand-short[r], 0)
 	}
@@ -146,7 +146,6 @@ func (s *domain) candidates(class, node, want int) []candidate {
 			found = append(found, s.candidate(part.unit, part.frees, value, want))
 		}
 	}
-	s.buffers.found = found
 	s.sort(found)
 	return found
 }

@@ -21,9 +21,8 @@ type prepared struct {
 	groups  []group
 	// onNode holds, by node, what units free there, the least important first.
 	onNode [][]*part
-	// parts and memory are where those of units, and their vectors, are kept.
-	parts  []part
-	memory []int64
+	// parts are those of all units.
+	parts []part
 }
 
 func prepare(problem *Problem) *prepared {
@@ -50,16 +49,6 @@ func prepare(problem *Problem) *prepared {
 	}
 	p.sortClasses()
 	return p
-}
-
-// vector returns zeros.
-func (p *prepared) vector() Vector {
-	if len(p.memory) < p.dims {
-		p.memory = make([]int64, 1024*p.dims)
-	}
-	v := p.memory[:p.dims:p.dims]
-	p.memory = p.memory[p.dims:]
-	return v
 }
 
 // resources returns the indices of the resources that the gang asks for.

@@ -220,7 +220,7 @@ func (p *prepared) addUnit(group int, victims []int) {
 			continue
 		}
 		if n := len(p.parts); n == first || p.parts[n-1].node != v.Node {
-			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: p.vector()})
+			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: make(Vector, p.dims)})
 		}
 		frees := p.parts[len(p.parts)-1].frees
 		for k, r := range p.resources {
