@@ -124,7 +124,7 @@ const mostRefits = 48
 // putBack puts back one unit after the other, the most important first: those that take nothing of what was found, and
 // then those without which the sets find room elsewhere.
 func (s *setSearch) putBack() {
-	back := returning{domain: &s.domain}
+	back := returning{search: s.search}
 	again := func(most int, fits func(unit int) bool) {
 		queue := s.goneSince(0)
 		slices.SortFunc(queue, back.compare)

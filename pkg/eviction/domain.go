@@ -1,9 +1,9 @@
 package eviction
 
-// domain is the set of nodes in which the gang is to be placed.
-type domain struct {
+// search looks for the cheapest plan in one domain after the other.
+type search struct {
 	costs
-	// nodes are its nodes, and within tells them by index.
+	// nodes are those of the domain in which the gang is to be placed, and within tells them by index.
 	nodes  []int
 	within []bool
 	// reach is, by class, for how many members it has room when all units are gone, if there are no others.
@@ -13,7 +13,7 @@ type domain struct {
 }
 
 // enter makes other nodes the domain, and starts afresh.
-func (s *domain) enter(nodes []int) {
+func (s *search) enter(nodes []int) {
 	s.undo(0)
 	s.removeAll(highest)
 	s.nodes = s.nodes[:0]
@@ -38,7 +38,7 @@ func (s *domain) enter(nodes []int) {
 
 // hopeless reports whether the gang cannot start in the domain even if all units go. Each class counts as if it had the
 // domain for itself, so the reverse is not certain with several classes.
-func (s *domain) hopeless() bool {
+func (s *search) hopeless() bool {
 	total, byRole := 0, map[string]int{}
 	for class, members := range s.reach {
 		total += members

@@ -35,7 +35,7 @@ func (o *offer) compare(other *offer) int {
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.
-func (s *domain) place(class, want int, evict bool) {
+func (s *search) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *domain) place(class, want int, evict bool) {
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
 // fits. Then it puts back, the most important first, those without which it still does.
-func (s *domain) offer(class, node, want int) (offer, bool) {
+func (s *search) offer(class, node, want int) (offer, bool) {
 	want = min(want, s.classes[class].Count-s.count[class])
 	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
 		return offer{}, false
@@ -135,7 +135,7 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 }
 
 // candidates returns the units whose eviction helps a member of the class on the node, the best first.
-func (s *domain) candidates(class, node, want int) []candidate {
+func (s *search) candidates(class, node, want int) []candidate {
 	var found []candidate
 	short := s.room(node)
 	for r, demand := range s.classes[class].Demand {

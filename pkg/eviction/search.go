@@ -2,9 +2,6 @@ package eviction
 
 import "slices"
 
-// search looks for the cheapest plan in one domain after the other.
-type search struct{ domain }
-
 // solution is a state in which the gang can start.
 type solution struct {
 	units  []int
@@ -13,7 +10,7 @@ type solution struct {
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{domain{costs: costs{state: newState(prepare(p))}, within: make([]bool, len(p.Nodes))}}
+	s := &search{costs: costs{state: newState(prepare(p))}, within: make([]bool, len(p.Nodes))}
 	s.reach, s.spread = make([]int, len(s.classes)), make([]int, len(s.units))
 	return s
 }
@@ -32,7 +29,7 @@ func (s *search) solve() *solution {
 		s.undo(0)
 		s.share = share
 		if s.arrange(true) {
-			putBack(&s.domain)
+			putBack(s)
 			best = cheaper(best, s.save())
 		}
 	}
@@ -50,7 +47,7 @@ func (s *search) fromAll() *solution {
 	if !s.arrange(false) {
 		return nil
 	}
-	putBack(&s.domain)
+	putBack(s)
 	found := s.save()
 	if slices.ContainsFunc(found.units, func(u int) bool { return !s.legal(u) }) {
 		return nil

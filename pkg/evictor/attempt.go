@@ -4,8 +4,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"berth.dev/berth/pkg/reservation"
 )
 
 const (
@@ -37,7 +35,7 @@ type attempt struct {
 	rejected int
 	// awaited are the pods that have to go: those that are being evicted, and others that terminate where members will be
 	// placed. A single pod goes to node then.
-	awaited []reservation.AwaitedPod
+	awaited []*v1.Pod
 	node    string
 	// until is when the awaited pods have had their time, zero while they are being evicted. Late is set when they have
 	// had it, so that others may be chosen.

@@ -15,7 +15,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/reservation"
 )
 
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -24,7 +23,7 @@ func TestAttempt(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) time.Time { return t0.Add(d) }
 	searched := func(w *attempt) { w.found = &proposal{at: t0} }
-	asked := func(w *attempt) { w.awaited, w.idle = make([]reservation.AwaitedPod, 2), time.Time{} }
+	asked := func(w *attempt) { w.awaited, w.idle = make([]*v1.Pod, 2), time.Time{} }
 	evicted := func(w *attempt) { asked(w); w.await([]*v1.Pod{podWithGrace("a", 10)}, t0) }
 	late := func(w *attempt) { evicted(w); w.ask(1, at(40*time.Second)) }
 	for _, tc := range []struct {
@@ -140,7 +139,7 @@ func TestThoseAreAwaitedThatWereEvictedAsLongAsTheyHaveTime(t *testing.T) {
 	}
 	var uids []gang.UID
 	for _, pod := range e.work[stockName("ns", "by")].awaited {
-		uids = append(uids, pod.UID)
+		uids = append(uids, gang.UID(pod.UID))
 	}
 	if diff := cmp.Diff([]gang.UID{"a", "b"}, uids); diff != "" {
 		t.Errorf("awaited (-want +got):\n%s", diff)

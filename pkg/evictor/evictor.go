@@ -256,10 +256,10 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
 }
 
 // remaining counts the pods that are still there.
-func (e *Evictor) remaining(pods []reservation.AwaitedPod) int {
+func (e *Evictor) remaining(pods []*v1.Pod) int {
 	left := 0
-	for _, awaited := range pods {
-		if e.Members.Pod(awaited.Ref) != nil {
+	for _, pod := range pods {
+		if e.Members.Pod(gangview.RefOf(pod)) != nil {
 			left++
 		}
 	}
@@ -273,7 +273,7 @@ func (e *Evictor) await(r *request, p *proposal) {
 	defer e.mu.Unlock()
 	w := e.begin(r)
 	if !p.idle() {
-		w.awaited = reservation.AwaitedPods(p.leaving)
+		w.awaited = p.leaving
 		w.await(p.leaving, time.Now())
 	}
 }
@@ -306,7 +306,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
 	w := e.begin(r)
-	w.awaited, w.node, w.idle = reservation.AwaitedPods(p.going()), node, time.Time{}
+	w.awaited, w.node, w.idle = p.going(), node, time.Time{}
 	e.mu.Unlock()
 	gangsPreempted.Add(float64(len(p.Groups)))
 	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))

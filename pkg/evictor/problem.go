@@ -33,13 +33,8 @@ type request struct {
 	priority int32
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
-	demand
-}
-
-// demand is what a request asks for.
-type demand struct {
-	need    gang.Minimum
-	classes []requestClass
+	need     gang.Minimum
+	classes  []requestClass
 	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
 	required []string
 	held     map[string]int

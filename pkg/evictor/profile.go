@@ -12,7 +12,6 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
@@ -39,7 +38,7 @@ func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner
 func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	e := p.evictor
 	r := &request{name: "gang " + id.String(), id: id, of: id,
-		priority: turn.Members[0].Priority, demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
+		priority: turn.Members[0].Priority, need: turn.Need, held: e.Ledger.Nodes(id)}
 	never, complete := r.addMembers(e.Members, turn.Members)
 	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
@@ -99,7 +98,7 @@ func roomOf(r *request, plan *dryrun.Plan) ([]reservation.Hold, error) {
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
 // is gone.
 func (r *request) addMembers(known *members.Directory, all []gang.Member) (never string, complete bool) {
-	index := map[gangplan.Shortage]int{}
+	index := map[[2]string]int{}
 	for _, m := range all {
 		r.priority = min(r.priority, m.Priority)
 		pod := known.Pod(m.Ref)
@@ -109,7 +108,7 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 		if never == "" && podview.NeverPreempts(pod) {
 			never = pod.Name
 		}
-		key := gangplan.Shortage{Class: m.Class + "/" + m.Role}
+		key := [2]string{m.Class, m.Role}
 		if i, known := index[key]; known {
 			r.classes[i].count++
 			continue
@@ -218,7 +217,7 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 	}
 	r := &request{name: podName(pod.Namespace, pod.Name), only: pod, of: e.Members.ID(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod),
-		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
+		need:     gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	e.lookForFlight(r)
 	if !e.Capacity.Cluster.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil

@@ -3,12 +3,12 @@ package evictor
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -47,21 +47,14 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 
 // forEach does something for each of the pods, a few at a time, and repeats it where it fails.
 func forEach(ctx context.Context, pods []*v1.Pod, do func(context.Context, *v1.Pod) error) {
-	slots := make(chan struct{}, evictionRequests)
-	var wg sync.WaitGroup
-	for _, pod := range pods {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var last error
-			err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
-				last = do(ctx, pod)
-				return last == nil, nil
-			})
-			if err != nil {
-				klog.FromContext(ctx).Error(last, "Evicting a pod failed", "pod", klog.KObj(pod))
-			}
+	workqueue.ParallelizeUntil(ctx, evictionRequests, len(pods), func(i int) {
+		var last error
+		err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
+			last = do(ctx, pods[i])
+			return last == nil, nil
 		})
-	}
-	wg.Wait()
+		if err != nil {
+			klog.FromContext(ctx).Error(last, "Evicting a pod failed", "pod", klog.KObj(pods[i]))
+		}
+	})
 }

@@ -17,7 +17,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/reservation"
 )
 
 // preemptorsAtOnce is how many of the pods are looked at each time for which the scheduler's own preemption evicts
@@ -54,7 +53,7 @@ func (e *Evictor) stockEvicts(by klog.KMetadata, victim *v1.Pod) {
 	defer e.mu.Unlock()
 	if w := e.work[stockName(by.GetNamespace(), by.GetName())]; w != nil {
 		w.node = victim.Spec.NodeName
-		w.awaited = append(w.awaited, reservation.AwaitedPods([]*v1.Pod{victim})...)
+		w.awaited = append(w.awaited, victim)
 		w.await([]*v1.Pod{victim}, time.Now())
 	}
 }

@@ -42,15 +42,10 @@ type Gate struct {
 
 // heldNodes is what is kept, as cycles and the loop read it.
 type heldNodes struct {
+	byGang map[gang.ID][]Hold
 	byNode map[string][]Hold
 	// effective are the holds that wait for no pod to go, in the order of the nodes.
-	effective []effectiveHold
-}
-
-// effectiveHold is a hold as the account of free capacity knows it.
-type effectiveHold struct {
-	hold *Hold
-	kept *capacity.Kept
+	effective []*Hold
 }
 
 // Any reports whether anything is kept.
@@ -82,9 +77,9 @@ func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 		binds[i] = g.binding(pod)
 	}
 	var kept []*capacity.Kept
-	for _, e := range view.effective {
-		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(e.hold) }) {
-			kept = append(kept, e.kept)
+	for _, o := range view.effective {
+		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(o) }) {
+			kept = append(kept, o.kept)
 		}
 	}
 	return kept

@@ -47,7 +47,8 @@ func TestWhatIsKept(t *testing.T) {
 		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
-	held := []AwaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
+	held := []*v1.Pod{pod("held", "1", 0)}
+	held[0].Spec.NodeName = "other"
 	for name, test := range map[string]struct {
 		// there are pods on the node, which has 8 CPUs; 4 of them are kept for a gang of priority 10.
 		there []*v1.Pod
@@ -114,7 +115,7 @@ func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	}
 	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Info: member})
 	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Info: member})
-	p.Postpone(id, []AwaitedPod{{node: "n"}})
+	p.Postpone(id, []*v1.Pod{st.MakePod().Node("n").Obj()})
 	left := p.ToOthers(rival, 0)
 	if len(left) != 1 || left[0].Kind != ForReturn {
 		t.Errorf("kept from others: %+v, want what a lost member held", left)
