@@ -43,17 +43,6 @@ func (v Vector) Holds(demand Vector) bool {
 	return true
 }
 
-// narrow returns the amounts of some resources.
-func (v Vector) narrow(resources []int) Vector {
-	out := make(Vector, len(resources))
-	for k, r := range resources {
-		if r < len(v) {
-			out[k] = v[r]
-		}
-	}
-	return out
-}
-
 // add adds an amount of each resource n times.
 func (v Vector) add(o Vector, times int64) {
 	for r, amount := range o {

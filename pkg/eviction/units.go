@@ -223,10 +223,8 @@ func (p *prepared) addUnit(group int, victims []int) {
 			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: make(Vector, p.dims)})
 		}
 		frees := p.parts[len(p.parts)-1].frees
-		for k, r := range p.resources {
-			if r < len(v.Requests) {
-				frees[k] += max(v.Requests[r], 0)
-			}
+		for r, amount := range v.Requests[:min(len(v.Requests), p.dims)] {
+			frees[r] += max(amount, 0)
 		}
 	}
 	u.parts = p.parts[first:len(p.parts):len(p.parts)]
