@@ -20,6 +20,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
@@ -46,10 +47,9 @@ type Evictor struct {
 // Sources know what an eviction has to respect besides gangs.
 type Sources struct {
 	Native members.NativeGroups
-	// Together names the members of the pod's gang that can only be evicted with it, empty for none; whole is set if
-	// these are all.
-	Together func(*v1.Pod) (with string, whole bool)
-	Budgets  policylisters.PodDisruptionBudgetLister
+	// Owners know which members can only be evicted together.
+	Owners  *podgroup.Owners
+	Budgets policylisters.PodDisruptionBudgetLister
 	// Loss knows what evictions lose.
 	Loss *workview.Loss
 }

@@ -236,7 +236,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	if id != (gang.ID{}) {
 		var whole bool
 		g := b.problem.Groups[id]
-		with, whole = b.evictor.Sources.Together(pod.Object)
+		with, whole = b.evictor.Sources.Owners.Together(pod.Object)
 		role = gangview.Role(pod.Object, b.evictor.Members.Group(id))
 		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g

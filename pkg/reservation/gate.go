@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/runview"
@@ -32,8 +33,8 @@ type Gate struct {
 	Cycles  *gang.Cycles
 	// Filters returns the filters that decide where the pod may be.
 	Filters func(*v1.Pod) *process.Traits
-	// Limit returns after what time the controller of a member ends it, 0 if it does not or that is not known.
-	Limit func(*v1.Pod) time.Duration
+	// Owners know after what time the object that a gang belongs to ends its members.
+	Owners *podgroup.Owners
 	// Away are the pods that were turned away.
 	Away TurnedAway
 
@@ -137,7 +138,17 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	if id == (gang.ID{}) {
 		return runview.RunTime(pod, nil, 0)
 	}
-	return runview.RunTime(pod, g.Members.Object(id), g.Limit(pod))
+	return runview.RunTime(pod, g.Members.Object(id), g.limit(pod))
+}
+
+// limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is not
+// known.
+func (g *Gate) limit(pod *v1.Pod) time.Duration {
+	of, err := g.Members.Of(pod)
+	if err != nil || of.Owner.Kind == "" || g.Owners == nil {
+		return 0
+	}
+	return g.Owners.Limit(of.Owner)
 }
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a

@@ -208,8 +208,7 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters,
-				Limit: func(*v1.Pod) time.Duration { return 0 }}}
+			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters}}
 			to := gang.ID{Namespace: "ns", Name: "g"}
 			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: info, start: now.Add(time.Hour)}})
 			node := framework.NewNodeInfo(test.there...)

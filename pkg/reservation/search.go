@@ -218,7 +218,7 @@ func (s *Search) ends(now time.Time) func(*capacity.BoundPod) (time.Time, bool) 
 	return func(p *capacity.BoundPod) (time.Time, bool) {
 		of, known := words[p.Of]
 		if !known && p.Of != (gang.ID{}) {
-			of = word{s.Holds.Gate.Members.Object(p.Of), s.Holds.Gate.Limit(p.Object)}
+			of = word{s.Holds.Gate.Members.Object(p.Of), s.Holds.Gate.limit(p.Object)}
 			words[p.Of] = of
 		}
 		return runview.EndOf(p.Object, runview.RunTime(p.Object, of.group, of.limit), now)

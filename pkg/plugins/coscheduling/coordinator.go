@@ -90,7 +90,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		return profile != nil && process.Claimed(profile, name)
 	}, c.traits)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
-		Filters: c.profiles.Traits, Limit: c.ownerLimit}}
+		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
