@@ -20,7 +20,7 @@ import (
 // capacity says, and of the nodes that it lets pass what the filters say. Without domains that members have to share
 // they look at the nodes as the plan left them, else at those without the gang.
 func (p *Planner) Causes(id gang.ID, a *Plan, nodes []fwk.NodeInfo) (obstacle.Nodes, error) {
-	class, pod := a.lacks.Class, p.Pod(a.lacks.Ref)
+	class, pod := a.lacks.Class, p.Members.Pod(a.lacks.Ref)
 	if len(a.Short) > 0 {
 		class = a.Short[0].Class
 		pod = a.Classes[class].Pod

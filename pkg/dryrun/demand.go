@@ -25,7 +25,7 @@ func (s *Sources) demandOf(members []gang.Member) []demand {
 		i, known := at[m.Class]
 		if !known {
 			i = len(all)
-			at[m.Class], all = i, append(all, demand{pod: s.Pod(m.Ref)})
+			at[m.Class], all = i, append(all, demand{pod: s.Members.Pod(m.Ref)})
 		}
 		all[i].members = append(all[i].members, m)
 	}

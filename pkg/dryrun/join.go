@@ -15,9 +15,49 @@ import (
 	"berth.dev/berth/pkg/ranks"
 )
 
-// Join returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
+// Join returns the nodes that a member may take that comes later, nil if it may take any, and why no others. A group or
+// segment that begins, or lacks members, is tried in a dry run as a whole: if it fits, the member goes to its node of
+// that; and a group begins on no other condition.
+func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (sets.Set[string], string, error) {
+	levels, err := p.Topology(id, pod)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := p.Divider.Join(id, levels, pod, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	if j.Begins && j.Rest != nil && j.Rest.Least() == nil {
+		return sets.New[string](), j.Why, nil // not even by the account
+	}
+	if j.Rest != nil {
+		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, placed := range a.Assignments {
+			if a.Feasible() && placed.UID == gang.UID(pod.UID) {
+				return sets.New(placed.Node), j.Why, nil
+			}
+		}
+	}
+	if j.Begins {
+		return sets.New[string](), j.Why, nil
+	}
+	if names := p.near(ctx, id, levels, pod, j.Nodes); names != nil || j.Why == "" {
+		return names, j.Why, nil
+	}
+	names := sets.New[string]()
+	for _, n := range j.Nodes {
+		names.Insert(n.Node().Name)
+	}
+	return names, j.Why, nil
+}
+
+// near returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
 // of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
-func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+func (p *Planner) near(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
 	far := p.distances(id, levels, pod, nodes)
 	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
@@ -49,7 +89,7 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology
 // GPU model than the gang uses, then by the levels that they do not share with a member beside the pod's rank.
 func (p *Planner) distances(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) []int {
 	far, paths := make([]int, len(nodes)), make([][]string, len(nodes))
-	beside := besideRanks(p.Pod, []gang.Member{memberOf(pod)}, p.Ledger.Where(id))
+	beside := p.besideRanks([]gang.Member{memberOf(pod)}, p.Ledger.Where(id))
 	network := p.Network(pod.Spec.SchedulerName)
 	var near [][]string
 	for i, n := range nodes {
@@ -87,14 +127,14 @@ func memberOf(pod *v1.Pod) gang.Member {
 
 // besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
 // and next to how many of these. Held are the nodes of members that have one.
-func besideRanks(podOf func(gang.Ref) *v1.Pod, members []gang.Member, held map[gang.Ref]string) map[string]int {
+func (s *Sources) besideRanks(members []gang.Member, held map[gang.Ref]string) map[string]int {
 	if len(held) == 0 {
 		return nil
 	}
 	var indices []ranks.Index
 	var nodes []string
 	add := func(ref gang.Ref, node string) {
-		if pod := podOf(ref); pod != nil {
+		if pod := s.Members.Pod(ref); pod != nil {
 			if index, numbered := gangview.IndexOf(pod); numbered {
 				indices, nodes = append(indices, index), append(nodes, node)
 			}

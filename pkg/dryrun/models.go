@@ -72,7 +72,7 @@ func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
 		if count[m.Class]++; count[m.Class] > 1 {
 			continue
 		}
-		if pod := p.Pod(m.Ref); pod != nil && p.mayUseGPU(pod) {
+		if pod := p.Members.Pod(m.Ref); pod != nil && p.mayUseGPU(pod) {
 			pods[m.Class] = pod
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Sources) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]in
 	held := map[string]int{}
 	for ref, name := range s.Ledger.Where(id) {
 		node, err := nodes.Get(name)
-		if pod := s.Pod(ref); err != nil || pod == nil || !s.mayUseGPU(pod) {
+		if pod := s.Members.Pod(ref); err != nil || pod == nil || !s.mayUseGPU(pod) {
 			continue
 		}
 		if model := s.modelOf(node.Node()); model != "" {

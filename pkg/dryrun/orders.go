@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 )
 
 // mostOrders bounds the orders in which classes are tried, at the cost of a dry run each.
@@ -24,7 +23,7 @@ type orders struct {
 	classes [][]gang.Member
 	roles   bool
 	// short are the classes with members that were left over in the last order.
-	short []gangplan.Shortage
+	short []Shortage
 }
 
 func (o *orders) all(yield func(order) bool) {
@@ -41,7 +40,7 @@ func (o *orders) all(yield func(order) bool) {
 		return
 	}
 	learnt := ahead(o.classes, func(class []gang.Member) bool {
-		return slices.ContainsFunc(o.short, func(s gangplan.Shortage) bool { return s.Class == class[0].Class })
+		return slices.ContainsFunc(o.short, func(s Shortage) bool { return s.Class == class[0].Class })
 	})
 	if o.roles && !yield(rows(o.classes, easiest)) || !yield(rows(easiest, easiest)) || !yield(rows(learnt, learnt)) {
 		return
@@ -77,7 +76,7 @@ type board interface {
 }
 
 // place places members on the board, all that fit, and reports whether they are enough.
-func (o order) place(need gang.Minimum, on board) (r gangplan.Result, enough bool, err error) {
+func (o order) place(need gang.Minimum, on board) (r Result, enough bool, err error) {
 	roles, tried, at := map[string]int{}, map[gang.UID]bool{}, map[string]int{}
 	met := func() bool { return need.MetBy(len(r.Assignments), func(role string) int { return roles[role] }) }
 	for i, m := range slices.Concat(o.first, o.rest) {
@@ -91,7 +90,7 @@ func (o order) place(need gang.Minimum, on board) (r gangplan.Result, enough boo
 		class, known := at[m.Class]
 		if !known {
 			class = len(r.Short)
-			at[m.Class], r.Short = class, append(r.Short, gangplan.Shortage{Class: m.Class})
+			at[m.Class], r.Short = class, append(r.Short, Shortage{Class: m.Class})
 		}
 		tried[m.UID] = true
 		r.Short[class].Wanted++
@@ -105,7 +104,7 @@ func (o order) place(need gang.Minimum, on board) (r gangplan.Result, enough boo
 			roles[m.Role]++
 		}
 	}
-	r.Short = slices.DeleteFunc(r.Short, func(s gangplan.Shortage) bool { return s.Fits == s.Wanted })
+	r.Short = slices.DeleteFunc(r.Short, func(s Shortage) bool { return s.Fits == s.Wanted })
 	return r, met(), nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 )
 
 // amounts are of two resources; most tests use the first alone.
@@ -166,10 +165,10 @@ func instanceOf(members, sizes, nodes string, need gang.Minimum, barred ...strin
 }
 
 // short reads classes such as "a 2/3": of three members, two fit.
-func short(classes ...string) []gangplan.Shortage {
-	var out []gangplan.Shortage
+func short(classes ...string) []Shortage {
+	var out []Shortage
 	for _, text := range classes {
-		out = append(out, gangplan.Shortage{Class: text[:1], Fits: int(text[2] - '0'), Wanted: int(text[4] - '0')})
+		out = append(out, Shortage{Class: text[:1], Fits: int(text[2] - '0'), Wanted: int(text[4] - '0')})
 	}
 	return out
 }
@@ -183,7 +182,7 @@ func TestOrders(t *testing.T) {
 		// placed is the number of members with a node, short what the plan says.
 		placed   int
 		feasible bool
-		short    []gangplan.Shortage
+		short    []Shortage
 	}{
 		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", gang.Minimum{Total: 3}), 3, true, nil},
 		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", gang.Minimum{Total: 3}), 2, false,
@@ -231,7 +230,7 @@ func TestOrders(t *testing.T) {
 			if r.Feasible() != tc.feasible || len(r.Assignments) != tc.placed {
 				t.Errorf("feasible %t with %d placed, want %t with %d", r.Feasible(), len(r.Assignments), tc.feasible, tc.placed)
 			}
-			slices.SortFunc(r.Short, func(a, b gangplan.Shortage) int { return strings.Compare(a.Class, b.Class) })
+			slices.SortFunc(r.Short, func(a, b Shortage) int { return strings.Compare(a.Class, b.Class) })
 			if diff := cmp.Diff(tc.short, r.Short, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("short (-want +got):\n%s", diff)
 			}

@@ -34,7 +34,7 @@ const maxPathTables = 8
 func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	by := pathsKey{levels: strings.Join(keys, "\x00")}
-	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
+	if pod := p.Members.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
 		by.network = p.Network(pod.Spec.SchedulerName)
 	}
 	if by == (pathsKey{}) {

@@ -7,17 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 )
 
 func TestPathsFollowTheNodes(t *testing.T) {
 	t.Parallel()
-	p := &Planner{Sources: Sources{Divider: &sets.Divider{Pod: func(gang.Ref) *v1.Pod { return nil }}}}
+	none := corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
+	p := &Planner{Sources: Sources{Divider: &sets.Divider{Members: &members.Directory{Lister: none}}}}
 	turn := gang.Turn{Members: make([]gang.Member, 2)}
 	node := func(name, rack string) fwk.NodeInfo {
 		info := framework.NewNodeInfo()

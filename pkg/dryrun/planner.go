@@ -11,7 +11,6 @@ import (
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -21,7 +20,7 @@ import (
 
 // Plan is a plan for a gang, or for as much of it as fits.
 type Plan struct {
-	gangplan.Result
+	Result
 	*Run
 	// Within names the level that all members have to share, or is empty.
 	Within string
@@ -59,7 +58,6 @@ type Planner struct {
 type Sources struct {
 	// Divider knows gangs and nodes, and divides gangs into groups and segments.
 	*sets.Divider
-	GangOf   func(*v1.Pod) gang.ID
 	Profiles *process.Profiles
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
@@ -73,7 +71,7 @@ type Sources struct {
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
 func (p *Planner) Plan(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
 	w := &Work{Ctx: ctx, bounded: true}
-	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref))
+	levels, err := p.Topology(id, p.Members.Pod(turn.Members[0].Ref))
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +196,7 @@ func (s *Sources) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return gangview.TopologyOf(s.PodGroup(id), pod)
+	return gangview.TopologyOf(s.Members.Group(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the
@@ -210,7 +208,7 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	}
 	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
-	beside := besideRanks(p.Pod, turn.Members, p.Ledger.Where(id))
+	beside := p.besideRanks(turn.Members, p.Ledger.Where(id))
 	for i, n := range nodes {
 		names[i] = n.Node().Name
 		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}

@@ -53,7 +53,7 @@ func (s *Sources) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Tur
 	held := s.Ledger.Where(id)
 	for _, ref := range s.Ledger.Members(id) {
 		if node := held[ref]; node != "" {
-			add(s.Pod(ref), node, ranks.Member{Fixed: true})
+			add(s.Members.Pod(ref), node, ranks.Member{Fixed: true})
 		}
 	}
 	for i, rank := range ranks.Number(indices) {

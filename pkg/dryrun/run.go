@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -29,8 +30,8 @@ type Run struct {
 	nodeCopies
 	membership
 	placements
-	// sibling reports whether a pod is of the same gang.
-	sibling func(*v1.Pod) bool
+	of        gang.ID
+	directory *members.Directory
 	// gone are pods that are taken to be gone.
 	gone []PlacedPod
 	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
@@ -92,15 +93,16 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		nodeCopies: nodeCopies{Part: on, copies: map[string]fwk.NodeInfo{}},
 		membership: membership{Pods: make(map[gang.UID]*v1.Pod, len(members)), Classes: map[string]*Class{},
 			claims: account.SharedClaims{}},
-		sibling:  func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
-		group:    framework.NewCycleState(),
-		refusals: refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
-		storage:  account.NewStorage(p.Storage),
+		of:        id,
+		directory: p.Members,
+		group:     framework.NewCycleState(),
+		refusals:  refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
+		storage:   account.NewStorage(p.Storage),
 	}
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
-		pod := p.Pod(m.Ref)
+		pod := p.Members.Pod(m.Ref)
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
@@ -213,6 +215,9 @@ func (d *Run) Spent() bool { return d.work.spent() }
 
 // Describe says what the members of a class ask for.
 func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }
+
+// sibling reports whether a pod is of the same gang.
+func (d *Run) sibling(pod *v1.Pod) bool { return d.of != gang.ID{} && d.directory.ID(pod) == d.of }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its
 // siblings: their nominations are of an earlier plan.

@@ -33,7 +33,20 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 	if err != nil {
 		return nil, err
 	}
-	c := p.Pose(s, turn.Members, nodes)
+	best, err := p.solve(w, id, levels, turn, nodes, p.Pose(s, turn.Members, nodes))
+	if err != nil {
+		return nil, err
+	}
+	if s.Size > 0 {
+		best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
+	}
+	best.finish(levels, turn)
+	return best, nil
+}
+
+// solve places what the problem is of.
+func (p *Planner) solve(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+	c *sets.Problem) (*Plan, error) {
 	c.Arrange(p.paths(levels, turn, nodes), len(levels.Required), p.Ledger.Nodes(id), turn.Need.Total)
 	var best *Plan
 	for range mostLessons {
@@ -58,10 +71,6 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 			break
 		}
 	}
-	if s.Size > 0 {
-		best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
-	}
-	best.finish(levels, turn)
 	return best, nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/tree"
 )
 
@@ -51,7 +50,7 @@ func TestWhatIsLearntOfPlansThatFail(t *testing.T) {
 					Home: tree.Home{Level: 0, Domain: i / 2}, Node: i})
 			}
 			plan := func(at [3]int) *Plan {
-				a := &Plan{Result: gangplan.Result{}, Run: &Run{nodeCopies: nodeCopies{Part: Part{Nodes: nodes}}}}
+				a := &Plan{Result: Result{}, Run: &Run{nodeCopies: nodeCopies{Part: Part{Nodes: nodes}}}}
 				for i, n := range at {
 					if n != nowhere {
 						a.Assignments = append(a.Assignments, gang.Assignment{UID: places[i].UID, Node: fmt.Sprint("n", n)})

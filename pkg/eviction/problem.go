@@ -81,7 +81,8 @@ type Victim struct {
 	Node     int
 	Priority int32
 	Started  time.Time
-	// Lost is the work that its eviction loses, as Work.Lost has it. Protected ones go after the others of their priority.
+	// Lost is the work that its eviction loses, in thousandths of GPU minutes. Protected ones go after the others of
+	// their priority.
 	Lost      int64
 	Protected bool
 	Requests  Vector

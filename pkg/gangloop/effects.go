@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/process"
@@ -25,10 +26,9 @@ type Executor struct {
 	Profiles *process.Profiles
 	Members  *members.Directory
 	// Lost is told of members of started gangs that have lost their node.
-	Lost func(gang.Loss)
-	// Landed is told when the members of a gang have been bound.
-	Landed func()
-	gates  gates
+	Lost    func(gang.Loss)
+	Evictor *evictor.Evictor
+	gates   gates
 }
 
 // Apply does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
@@ -44,7 +44,7 @@ func (e *Executor) Apply(ctx context.Context, effects ...gang.Effects) {
 		woken = append(woken, of.Activate...)
 		// A volume that never comes keeps a gang that has started from landing.
 		if of.Started || of.Landed {
-			e.Landed()
+			e.Evictor.Landed()
 		}
 	}
 	e.Activate(ctx, woken)

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
@@ -28,7 +29,6 @@ type HeldPods struct {
 	holds func(*v1.Pod) bool
 	// backlog are pods in no gang that are in the queue and that its events must not wake.
 	backlog *waiting.Backlog
-	freed   capacityFreed
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
 	// locked before mu and the queue's lock.
@@ -46,12 +46,28 @@ func NewHeldPods(holds func(*v1.Pod) bool, backlog *waiting.Backlog) *HeldPods {
 // Listen takes the queue that this one stands before, and returns it with this one before it.
 func (h *HeldPods) Listen(queue internalqueue.SchedulingQueue) internalqueue.SchedulingQueue {
 	h.SchedulingQueue = queue
-	h.freed.listen(h)
 	return h
 }
 
-// See takes a change of a pod as an informer tells it, for the pods that the queue does not wake for it.
-func (h *HeldPods) See(old, pod *v1.Pod) { h.freed.see(old, pod) }
+// See takes a change of a pod as an informer tells it. It wakes pods for which there is room on a node because a pod
+// that was nominated for it has gone to another. kube-scheduler wakes them when such a pod is deleted or nominated
+// elsewhere, and not when it is bound elsewhere (kubernetes/kubernetes#134859): they would wait for minutes.
+func (h *HeldPods) See(old, pod *v1.Pod) {
+	if h.SchedulingQueue == nil || !boundElsewhere(old, pod) {
+		return
+	}
+	// Pods of higher priority were not turned away for it.
+	priority := corev1helpers.PodPriority(old)
+	concerned := func(other *v1.Pod) bool { return corev1helpers.PodPriority(other) <= priority }
+	h.MoveAllToActiveOrBackoffQueue(klog.Background(), framework.EventAssignedPodDelete, old, nil, concerned)
+}
+
+// boundElsewhere reports whether the pod has got another node than the one for which it was nominated.
+func boundElsewhere(old, pod *v1.Pod) bool {
+	nominated := old.Status.NominatedNodeName
+	return old.UID == pod.UID && old.Spec.NodeName == "" && pod.Spec.NodeName != "" && nominated != "" &&
+		nominated != pod.Spec.NodeName
+}
 
 // Pod returns the pod if it is held here. PreEnqueue asks for it under the queue's lock.
 func (h *HeldPods) Pod(uid apitypes.UID) *v1.Pod {

@@ -198,7 +198,7 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
-			l.queue.RetryTwice(id, now)
+			l.retry(l.List.ByID[id], now)
 		}
 	}
 	if g := l.List.EndBackoff(gained, l.Backoff.Initial, now); g != nil {
@@ -217,16 +217,24 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
 		return gained
 	}
-	for id, g := range l.List.ByID {
+	for _, g := range l.List.ByID {
 		concerned := anyway || (eased && g.Needs&waiting.NeedsPods != 0) || g.Near.Has(n.arrived)
 		for h := range n.happenings {
 			concerned = concerned || h.Concerns(g)
 		}
 		if concerned {
-			l.queue.RetryTwice(id, now)
+			l.retry(g, now)
 		}
 	}
 	return gained
+}
+
+// retry has a gang tried for which something has happened, unless the account rules it out as before. Why it does is
+// for describe to tell.
+func (l *Loop) retry(g *waiting.Gang, now time.Time) {
+	if !g.Excluded || !l.excludes(g) {
+		l.queue.RetryTwice(g.ID, now)
+	}
 }
 
 // tidy ends what was kept for gangs that have started or do not wait any more, and what was to be evicted for them.

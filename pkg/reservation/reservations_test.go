@@ -21,7 +21,7 @@ func reserving(x *capacity.Index) *Reservations {
 	list := waiting.NewList()
 	list.Capacity, list.Members = x, testMembers()
 	return &Reservations{Search: Search{Holders: Holders{inTurn: 100, byTime: 100}, List: list, Turns: reserve.NewTurns(0),
-		Holds: &Holds{Gate: Gate{Members: testMembers(), Limit: func(*v1.Pod) time.Duration { return 0 }}}}}
+		Holds: &Holds{Gate: Gate{Members: testMembers()}}}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.

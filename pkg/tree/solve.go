@@ -173,19 +173,3 @@ func (p *Problem) Times(set, most int) []int {
 	}
 	return times
 }
-
-// Within returns the homes that a set may have so that what the set around it needs fits whole in the area, if that is
-// the only one there. Around is the set itself, or one that it is in.
-func (p *Problem) Within(set, around int, in Home) []Home {
-	s := newSearch(p, growthLooks)
-	var homes []Home
-	for alone := range s.areas(around, s.parts.area(in)) {
-		s.looks = growthLooks
-		// Found or not, nothing stays placed.
-		s.whole(around, alone, func() bool {
-			homes, s.looks = append(homes, s.answer.Homes[set]), 0
-			return false
-		})
-	}
-	return homes
-}

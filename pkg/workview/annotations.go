@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -21,27 +20,27 @@ var durations = []struct {
 	key     string
 	least   time.Duration
 	allowed string
-	of      func(*eviction.Work) *time.Duration
+	of      func(*Work) *time.Duration
 }{
 	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h",
-		func(w *eviction.Work) *time.Duration { return &w.Every }},
+		func(w *Work) *time.Duration { return &w.Every }},
 	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m",
-		func(w *eviction.Work) *time.Duration { return &w.Restart }},
+		func(w *Work) *time.Duration { return &w.Restart }},
 	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
-		func(w *eviction.Work) *time.Duration { return &w.Protected }},
+		func(w *Work) *time.Duration { return &w.Protected }},
 }
 
 // PodWork reads what the pod declares of its work. A wrong value says nothing.
-func PodWork(pod *v1.Pod) (eviction.Work, *wellknown.BadValue) { return declared("pod", pod) }
+func PodWork(pod *v1.Pod) (Work, *wellknown.BadValue) { return declared("pod", pod) }
 
 // GroupWork reads what the PodGroup declares of the work of its pods. A wrong value says nothing.
-func GroupWork(group metav1.Object) (eviction.Work, *wellknown.BadValue) {
+func GroupWork(group metav1.Object) (Work, *wellknown.BadValue) {
 	return declared("PodGroup "+group.GetName(), group)
 }
 
-func declared(object string, of metav1.Object) (eviction.Work, *wellknown.BadValue) {
+func declared(object string, of metav1.Object) (Work, *wellknown.BadValue) {
 	var (
-		w     eviction.Work
+		w     Work
 		wrong *wellknown.BadValue
 	)
 	annotations := of.GetAnnotations()
@@ -103,7 +102,7 @@ func doubtful(object string, of metav1.Object, started, now time.Time) *wellknow
 	wrong = &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.LastCheckpointKey,
 		Value: of.GetAnnotations()[wellknown.LastCheckpointKey], Effect: notSaved}
 	switch {
-	case !eviction.Credible(at, now):
+	case !Credible(at, now):
 		wrong.Allowed = "a time in the past"
 	case at.Before(started.Truncate(time.Second)):
 		wrong.Allowed = "after the start of the pod"

@@ -3,5 +3,5 @@
 //
 // Loss answers what the eviction of a pod loses. The plugin Coscheduling asks it when it chooses victims, for gangs and
 // for single pods, and the operator's tool when it proposes moves and explains a choice; all get the same answer. What
-// is said counts only as far as pkg/eviction believes it. The package keeps no state, and writes no object.
+// is said counts only as far as Work believes it. The package keeps no state, and writes no object.
 package workview

@@ -7,14 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 )
 
 // Loss tells what evictions lose.
 type Loss struct {
-	Limits eviction.Limits
+	Limits Limits
 	// MilliGPUs are the GPUs that a pod asks for.
 	MilliGPUs func(*v1.Pod) int64
 	// GangOf returns the gang of a pod, the zero ID if it has none. It may be nil.
@@ -30,24 +29,24 @@ type Moment struct {
 	Now time.Time
 
 	mu    sync.Mutex
-	works map[*v1.Pod]*eviction.Work
+	works map[*v1.Pod]*Work
 	gangs map[gang.ID]told
 }
 
 // told is what a gang says of the work of all members.
 type told struct {
-	work  eviction.Work
+	work  Work
 	saved []time.Time
 }
 
 // At returns what evictions lose at that time.
 func (l *Loss) At(now time.Time) *Moment {
-	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*eviction.Work{}, gangs: map[gang.ID]told{}}
+	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*Work{}, gangs: map[gang.ID]told{}}
 }
 
 // Work returns what is known of the work of the pod. What the pod says comes before what its PodGroup says, but for
 // checkpoints: that of a gang is one, whichever of its members has told.
-func (m *Moment) Work(pod *v1.Pod) *eviction.Work {
+func (m *Moment) Work(pod *v1.Pod) *Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, known := m.works[pod]
@@ -58,7 +57,7 @@ func (m *Moment) Work(pod *v1.Pod) *eviction.Work {
 	return w
 }
 
-func (m *Moment) read(pod *v1.Pod) *eviction.Work {
+func (m *Moment) read(pod *v1.Pod) *Work {
 	w, _ := PodWork(pod)
 	if of := m.gang(pod); of != nil {
 		for _, d := range durations {
@@ -107,7 +106,7 @@ func (m *Moment) gang(pod *v1.Pod) *told {
 func (m *Moment) newest(group metav1.Object, members []*v1.Pod) []time.Time {
 	var last time.Time
 	tell := func(at time.Time) {
-		if at.After(last) && eviction.Credible(at, m.Now) {
+		if at.After(last) && Credible(at, m.Now) {
 			last = at
 		}
 	}
@@ -125,7 +124,7 @@ func (m *Moment) newest(group metav1.Object, members []*v1.Pod) []time.Time {
 	return []time.Time{last}
 }
 
-// Lost is what the eviction of the pod loses, as eviction.Work has it.
+// Lost is what the eviction of the pod loses, as Work has it.
 func (m *Moment) Lost(pod *v1.Pod) int64 { return m.Work(pod).Lost(m.Now, m.Limits) }
 
 // IsProtected reports whether the pod goes after others of its priority.

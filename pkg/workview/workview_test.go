@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -39,25 +38,25 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 		pod     *v1.Pod
 		group   *metav1.ObjectMeta
 		sibling *v1.Pod
-		want    eviction.Work
+		want    Work
 	}{
-		"nothing": {pod: runs(says()), want: eviction.Work{Started: t0}},
+		"nothing": {pod: runs(says()), want: Work{Started: t0}},
 		"all": {pod: runs(says(wellknown.LastCheckpointKey, hour, wellknown.CheckpointEveryKey, "30m",
 			wellknown.RestartCostKey, "2m", wellknown.ProtectForKey, "5m")),
-			want: eviction.Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}, Every: 30 * time.Minute,
+			want: Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}, Every: 30 * time.Minute,
 				Restart: 2 * time.Minute, Protected: 5 * time.Minute}},
 		"the pod comes before its group": {pod: runs(says(wellknown.RestartCostKey, "2m")),
 			group: ptr.To(says(wellknown.RestartCostKey, "9m", wellknown.CheckpointEveryKey, "1h")),
-			want:  eviction.Work{Started: t0, Restart: 2 * time.Minute, Every: time.Hour}},
+			want:  Work{Started: t0, Restart: 2 * time.Minute, Every: time.Hour}},
 		"a checkpoint of the group": {pod: runs(says()), group: ptr.To(says(wellknown.LastCheckpointKey, hour)),
-			want: eviction.Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}}},
+			want: Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}}},
 		"a checkpoint that another member tells": {pod: runs(says()), group: ptr.To(says()),
 			sibling: runs(says(wellknown.LastCheckpointKey, hour)),
-			want:    eviction.Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}}},
+			want:    Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}}},
 		"wrong values say nothing": {pod: runs(says(wellknown.LastCheckpointKey, "now", wellknown.CheckpointEveryKey, "0s",
-			wellknown.RestartCostKey, "-2m", wellknown.ProtectForKey, "999999h")), want: eviction.Work{Started: t0}},
+			wellknown.RestartCostKey, "-2m", wellknown.ProtectForKey, "999999h")), want: Work{Started: t0}},
 		"a pod without a node has not started": {pod: &v1.Pod{ObjectMeta: says(wellknown.RestartCostKey, "2m")},
-			want: eviction.Work{Restart: 2 * time.Minute}},
+			want: Work{Restart: 2 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

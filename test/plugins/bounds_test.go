@@ -108,7 +108,6 @@ var bounds = map[string]map[string]string{
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
-	"pkg/gangplan": {},
 	"pkg/reserve": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
 		"setReserver.members": oneCycle,

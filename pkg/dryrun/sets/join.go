@@ -13,35 +13,63 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// JoinDomain returns on which nodes a member that comes later is in a domain of its gang, group or segment, with why.
-// If no other member of that has a node, domains count in which all fits that it needs. Where they share nothing, it
-// returns all nodes and does not say why.
-func (d *Divider) JoinDomain(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
-	string, error) {
+// Joining is where a member may go that comes later.
+type Joining struct {
+	// Nodes are those in the domain of its gang, group or segment, all if members share none. Why says which they are, or
+	// why there are none.
+	Nodes []fwk.NodeInfo
+	Why   string
+	// Rest is the problem of the part of the gang that lacks the member, with Turn for those that it lacks; nil if none
+	// does. Begins is set if no member of that part has a node: all that it needs has to fit.
+	Rest   *Problem
+	Turn   gang.Turn
+	Begins bool
+}
+
+// Join returns where a member may go that comes later.
+func (d *Divider) Join(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joining, error) {
 	members := []gang.Member{d.memberOf(id, pod)}
 	var need gang.Minimum
 	if d.Any(id, levels) {
 		members, need = d.ofStarted(id, levels, members)
 	} else if len(levels.Required) == 0 {
-		return nodes, "", nil
+		return &Joining{Nodes: nodes}, nil
 	}
 	s, err := d.Divide(id, levels, need, members)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	own, known := s.of[members[0].UID]
 	if !known {
-		return nil, "", gangview.UnknownGroup(pod, d.PodGroup(id))
+		return nil, gangview.UnknownGroup(pod, d.Members.Group(id))
 	}
-	begins := tree.None
+	j, lacks := &Joining{}, own
 	for at := own; at > 0; at = s.all[at].around {
 		if s.all[at].placed == 0 {
-			begins = at
+			lacks, j.Begins = at, true
 		}
 	}
-	if begins != tree.None {
-		return d.begin(s, own, begins, members, nodes)
+	switch whole := s.complete(lacks); {
+	case j.Begins && !whole:
+		j.Why = fmt.Sprintf("%s has fewer members than it needs to begin", s.name(lacks))
+		return j, nil
+	case whole && lacks > 0:
+		d.rest(j, s, lacks, nodes)
 	}
+	if j.Begins {
+		level := "place"
+		if set := &s.all[lacks]; set.own {
+			level = set.keys[len(set.keys)-1]
+		}
+		j.Nodes, j.Why = nodes, fmt.Sprintf("%s needs a %s with room for all of it", s.name(lacks), level)
+		return j, nil
+	}
+	j.Nodes, j.Why = s.beside(own, nodes)
+	return j, nil
+}
+
+// beside returns the nodes in the domain in which others of the set are, and says which these are.
+func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string) {
 	for at := own; at != tree.None; at = s.all[at].around {
 		set := &s.all[at]
 		if !set.own || set.held == "" {
@@ -55,9 +83,37 @@ func (d *Divider) JoinDomain(id gang.ID, levels gangview.Topology, pod *v1.Pod, 
 			return domainOf(set.keys, n.Node()) != set.held
 		})
 		return within, fmt.Sprintf("the other members of %s are on nodes with %s, and this one has to be there, too",
-			s.name(at), strings.Join(labels, ", ")), nil
+			s.name(at), strings.Join(labels, ", "))
 	}
-	return nodes, "", nil
+	return nodes, ""
+}
+
+// rest poses the problem of what a set lacks, if that is anything.
+func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
+	members := s.within(at)
+	j.Turn = gang.Turn{Members: members, Need: gang.Minimum{Total: len(members)}}
+	if lacks := s.all[at].lacks; lacks != nil {
+		j.Turn.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
+	}
+	if j.Turn.Need.Total == 0 {
+		return
+	}
+	j.Rest = d.Pose(s, members, nodes)
+	for ; at > 0; at = s.all[at].around {
+		around := &j.Rest.Sets[s.all[at].around]
+		around.Sets, around.Least, around.Enough = []int{at}, 1, tree.None
+		clear(around.Need)
+		clear(around.More)
+	}
+}
+
+// within are the members of a set and of those within it.
+func (s *Division) within(at int) []gang.Member {
+	members := slices.Clone(s.all[at].members)
+	for _, of := range s.all[at].sets {
+		members = append(members, s.within(of)...)
+	}
+	return members
 }
 
 // ofStarted adds the other members of a gang with groups or segments that have no node to the one that comes, and
@@ -67,11 +123,11 @@ func (d *Divider) ofStarted(id gang.ID, levels gangview.Topology, members []gang
 	held := d.Ledger.Where(id)
 	settled := map[string]int{}
 	for _, ref := range d.Ledger.Members(id) {
-		other := d.Pod(ref)
+		other := d.Members.Pod(ref)
 		switch {
 		case other == nil || ref.UID == members[0].UID:
 		case held[ref] != "":
-			settled[gangview.Role(other, d.PodGroup(id))]++
+			settled[gangview.Role(other, d.Members.Group(id))]++
 		default:
 			if _, ranked := gangview.IndexOf(other); ranked || levels.Segment.Size == 0 {
 				members = append(members, d.memberOf(id, other))
@@ -87,7 +143,7 @@ func (d *Divider) Waiting(id gang.ID) []gang.Member {
 	var members []gang.Member
 	placed := d.Ledger.Where(id)
 	for _, ref := range d.Ledger.Members(id) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil || placed[ref] != "" {
 			continue
 		}
@@ -100,41 +156,7 @@ func (d *Divider) Waiting(id gang.ID) []gang.Member {
 
 // memberOf reads a member as plans need it.
 func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
-	return gangview.Member(pod, gangview.Membership{}, d.PodGroup(id), true)
-}
-
-// begin returns the nodes for a member with which a set begins, the set itself or one around it: those of homes in
-// which all of it fits.
-func (d *Divider) begin(s *Division, own, begins int, members []gang.Member, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
-	string, error) {
-	if !s.complete(begins) {
-		return nil, fmt.Sprintf("%s has fewer members than it needs to begin", s.name(begins)), nil
-	}
-	c := d.Pose(s, members, nodes)
-	in := tree.Home{Level: tree.None, Domain: tree.None}
-	for at := s.all[begins].around; at != tree.None; at = s.all[at].around {
-		if set := &c.Sets[at]; set.Held != tree.None {
-			in = tree.Home{Level: set.Level, Domain: set.Held}
-			break
-		}
-	}
-	allowed := map[int]bool{}
-	for _, home := range c.Within(own, begins, in) {
-		for _, n := range c.NodesOf(home) {
-			allowed[n] = true
-		}
-	}
-	var within []fwk.NodeInfo
-	for i, n := range nodes {
-		if allowed[i] {
-			within = append(within, n)
-		}
-	}
-	level := "place"
-	if set := &s.all[begins]; set.own {
-		level = set.keys[len(set.keys)-1]
-	}
-	return within, fmt.Sprintf("%s needs a %s with room for all of it", s.name(begins), level), nil
+	return gangview.Member(pod, gangview.Membership{}, d.Members.Group(id), true)
 }
 
 // name is how messages call a set.

@@ -41,7 +41,7 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 	var wants []amounts
 	for i := range members {
 		m := &members[i]
-		pod := d.Pod(m.Ref)
+		pod := d.Members.Pod(m.Ref)
 		if _, known := classes[m.Class]; known || pod == nil {
 			continue
 		}
@@ -194,12 +194,15 @@ func (c *Problem) addSet(i int) {
 func (s *part) needed() (needed []bool, enough bool) {
 	needed, have := make([]bool, len(s.members)), map[string]int{}
 	for i, m := range s.members {
-		if s.lacks == nil || have[m.Role] < s.lacks[m.Role] {
+		if s.lacks == nil || have[m.Role] < s.lacks.Roles[m.Role] {
 			needed[i] = true
 			have[m.Role]++
 		}
 	}
-	for role, n := range s.lacks {
+	if s.lacks == nil {
+		return needed, true
+	}
+	for role, n := range s.lacks.Roles {
 		if have[role] < n {
 			return needed, false
 		}

@@ -8,10 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/ranks"
 	"berth.dev/berth/pkg/tree"
 )
@@ -24,8 +24,8 @@ type part struct {
 	keys   []string
 	own    bool
 	prefer [][]string
-	// lacks holds by role how many members have to be placed for the set to be whole; nil if all have to.
-	lacks   map[string]int
+	// lacks is what has to be placed for the set to be whole; nil if all members have to.
+	lacks   *tree.Group
 	members []gang.Member
 	// held is the domain in which most of the members that have a place are, placed how many these are.
 	held   string
@@ -54,8 +54,7 @@ type Division struct {
 // Divider divides gangs into sets.
 type Divider struct {
 	Ledger   *gang.Ledger
-	Pod      func(gang.Ref) *v1.Pod
-	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Members  *members.Directory
 	Capacity *capacity.Index
 }
 
@@ -82,7 +81,7 @@ func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum
 	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
-		lacks: need.Groups().Roles, around: tree.None, children: children{enough: tree.None}})
+		lacks: need.Groups(), around: tree.None, children: children{enough: tree.None}})
 	divide := d.divideByGroup
 	if s.Size > 0 {
 		divide = d.divideByRank
@@ -129,7 +128,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels gangview.Topology
 	var indices []ranks.Index
 	known := map[gang.UID]bool{}
 	for i, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil || known[ref.UID] {
 			continue
 		}
@@ -142,7 +141,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels gangview.Topology
 			return levels.Segment.Unranked(pod)
 		}
 	}
-	s.all[0].lacks = map[string]int{}
+	s.all[0].lacks = &tree.Group{}
 	number, sets := map[gang.UID]int{}, map[int]int{}
 	for i, rank := range ranks.Number(indices) {
 		number[uids[i]] = rank / s.Size
@@ -193,7 +192,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, around: at, alone: of.Alone, children: children{enough: tree.None}})
+				lacks: of, around: at, alone: of.Alone, children: children{enough: tree.None}})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
@@ -201,9 +200,9 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 		}
 	}
 	within(need.Groups(), 0)
-	pg := d.PodGroup(id)
+	pg := d.Members.Group(id)
 	for _, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
-		pod := d.Pod(ref)
+		pod := d.Members.Pod(ref)
 		if pod == nil {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
 )
@@ -32,8 +33,7 @@ const (
 // Backlog owns the pods in no gang for which no node has room. Next is called by one goroutine, the rest by any.
 type Backlog struct {
 	capacity *capacity.Index
-	// current returns a pod as it is now, nil if it is gone.
-	current func(gang.Ref) *v1.Pod
+	members  *members.Directory
 
 	mu    sync.RWMutex
 	known map[apitypes.UID]state
@@ -88,9 +88,9 @@ type shape struct {
 	owned, trying int
 }
 
-// NewBacklog returns a backlog without pods. current returns a pod as it is now, nil if it is gone.
-func NewBacklog(index *capacity.Index, holds Holds, current func(gang.Ref) *v1.Pod) *Backlog {
-	return &Backlog{capacity: index, current: current, known: map[apitypes.UID]state{},
+// NewBacklog returns a backlog without pods. members has the pods as they are now.
+func NewBacklog(index *capacity.Index, holds Holds, members *members.Directory) *Backlog {
+	return &Backlog{capacity: index, members: members, known: map[apitypes.UID]state{},
 		pods: map[apitypes.UID]*waiting{}, shapes: map[capacity.ShapeKey]*shape{}, roomy: map[*shape]bool{},
 		preemptors: map[int32]int{}, atOnce: leastAtOnce, shut: shut{holds: holds}}
 }
@@ -241,7 +241,7 @@ func (b *Backlog) takeNews(now time.Time) {
 
 // takeIn has a pod wait for which no node has room and no pod can be evicted, and reports whether it is such a pod.
 func (b *Backlog) takeIn(f failure) bool {
-	if pod := b.current(gangview.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
+	if pod := b.members.Pod(gangview.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
 		return false
 	}
 	key := b.capacity.Acquire(f.pod)

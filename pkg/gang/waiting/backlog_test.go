@@ -9,17 +9,37 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/process"
 )
 
 const gpus v1.ResourceName = "nvidia.com/gpu"
+
+// pods are those of one namespace by name.
+type pods map[string]*v1.Pod
+
+// Pods returns them whatever the namespace.
+func (p pods) Pods(string) corelisters.PodNamespaceLister { return p }
+
+// List is not asked for.
+func (p pods) List(labels.Selector) ([]*v1.Pod, error) { return nil, nil }
+
+// Get returns the pod of that name.
+func (p pods) Get(name string) (*v1.Pod, error) {
+	if p[name] == nil {
+		return nil, fmt.Errorf("no pod %s", name)
+	}
+	return p[name], nil
+}
 
 // world is a cluster in which pods are tried on real counts of what is free.
 type world struct {
@@ -29,7 +49,7 @@ type world struct {
 	// nodes holds how many GPUs each node has, placed the pods on nodes, pending those without.
 	nodes   map[string]int64
 	placed  map[string]*v1.Pod
-	pending map[string]*v1.Pod
+	pending pods
 	// woken are the pods that an event has woken or the backlog has named since they were tried last.
 	woken map[string]bool
 	tries int
@@ -41,7 +61,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{now: time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), nodes: map[string]int64{},
-		placed: map[string]*v1.Pod{}, pending: map[string]*v1.Pod{}, woken: map[string]bool{},
+		placed: map[string]*v1.Pod{}, pending: pods{}, woken: map[string]bool{},
 		kept: map[string]*capacity.Kept{}, mayEnter: func(*v1.Pod) bool { return false }}
 	w.index = capacity.New(func(v1.ResourceName) bool { return false },
 		func(*v1.Pod) *process.Traits { return process.AllTraits })
@@ -51,7 +71,7 @@ func newWorld() *world {
 		}
 		return slices.Collect(maps.Values(w.kept))
 	}}
-	w.Backlog = NewBacklog(w.index, holds, func(r gang.Ref) *v1.Pod { return w.pending[r.Name] })
+	w.Backlog = NewBacklog(w.index, holds, &members.Directory{Lister: w.pending})
 	return w
 }
 

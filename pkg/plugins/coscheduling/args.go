@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/workview"
 )
 
 // settings are the args as domain values.
@@ -28,7 +28,7 @@ type settings struct {
 	patience, ttl time.Duration
 	holders       reservation.Holders
 	// limits bound what pods say of their work when victims are chosen.
-	limits  eviction.Limits
+	limits  workview.Limits
 	classes queueClasses
 }
 
@@ -49,7 +49,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	s.classes = queueClasses{order: args.SLA.Order()}
 	e := args.Preemption
-	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
+	s.limits = workview.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
 		Protected: seconds(e.MaxProtectSeconds)}
 	r := args.Reservation
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)

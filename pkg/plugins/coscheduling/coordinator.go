@@ -92,17 +92,16 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
 		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
-		c.members.Pod)
+		c.members)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	gpus := gpuRequests{names}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
-	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger, Pod: c.members.Pod,
-		PodGroup: c.members.Group, Capacity: c.headroom}, GangOf: c.members.ID, Profiles: c.profiles, GPUs: names,
-		Said: c.told.messages.about}}
+	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
+		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names, Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
-		Lost: c.keepForReturn, Landed: c.evictor.Landed}
+		Lost: c.keepForReturn, Evictor: c.evictor}
 	c.loop = c.newLoop(inbox)
 	return c
 }

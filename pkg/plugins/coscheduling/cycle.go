@@ -76,8 +76,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	switch turn := c.ledger.Cycles.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
-		j := joining{c: c, ctx: ctx, state: state, id: id, pod: pod}
-		return j.join(nodes)
+		return c.join(ctx, state, id, pod, nodes)
 	case gang.Follow:
 		p.forgetNominations(id, pod, turn.Node)
 		return confine(state, sets.New(turn.Node))

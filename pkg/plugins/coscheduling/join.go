@@ -4,50 +4,28 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 )
 
-// joining is the cycle of a member whose gang has started.
-type joining struct {
-	c     *coordinator
-	ctx   context.Context
-	state fwk.CycleState
-	id    gang.ID
-	pod   *v1.Pod
-}
-
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
 // one, and where it fits there near those beside its rank.
-func (j joining) join(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c := j.c
-	levels, err := c.planner.Topology(j.id, j.pod)
-	if err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	}
-	nodes, shares, err := c.planner.JoinDomain(j.id, levels, j.pod, nodes)
+func (c *coordinator) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	names, shares, err := c.planner.Join(ctx, id, pod, nodes)
 	switch {
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	case len(nodes) == 0:
+	case names == nil:
+		return c.open()
+	case len(names) == 0:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, shares)
 	}
-	names := c.planner.Join(j.ctx, j.id, levels, j.pod, nodes)
-	switch {
-	case names == nil && shares == "":
-		return c.open()
-	case names == nil:
-		names = sets.New[string]()
-		for _, n := range nodes {
-			names.Insert(n.Node().Name)
-		}
-	}
-	result, status := confine(j.state, names)
+	result, status := confine(state, names)
 	if shares != "" {
-		j.state.Write(nodesKey, nodeSet{Set: names, why: shares})
+		state.Write(nodesKey, nodeSet{Set: names, why: shares})
 	}
 	return result, status
 }

@@ -14,7 +14,6 @@ import (
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -69,7 +68,7 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("finding what keeps gang %s waiting: %w", l.id, err))
 		}
-		return l.fail(gangplan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
+		return l.fail(dryrun.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
 	}
 	return l.propose(result)
 }

@@ -1,4 +1,4 @@
-package gangplan
+package dryrun
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package eviction
+package workview
 
 import (
 	"fmt"

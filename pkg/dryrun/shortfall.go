@@ -1,4 +1,4 @@
-package gangplan
+package dryrun
 
 import (
 	"fmt"
@@ -25,6 +25,8 @@ type Shortfall struct {
 	Segments, Lacking string
 	// Nodes are the causes that keep the first of the classes off nodes.
 	Nodes obstacle.Nodes
+	// words are made once: each of many members is told them.
+	words string
 }
 
 // ClassShortfall is how many members of a class find a node; each asks for Asks.
@@ -43,6 +45,7 @@ func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) str
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
 	s.Alike = len(s.Classes) == 1 && t.Need.Total == members && s.Classes[0].Wanted == members
+	s.words = s.say()
 	return s
 }
 
@@ -67,7 +70,9 @@ func (s *Shortfall) Kind() string {
 }
 
 // String says what the group needs, how much of it fits, and what keeps the rest off the nodes.
-func (s *Shortfall) String() string {
+func (s *Shortfall) String() string { return s.words }
+
+func (s *Shortfall) say() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gang %s ", s.Group)
 	within := ""

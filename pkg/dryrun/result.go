@@ -1,4 +1,4 @@
-package gangplan
+package dryrun
 
 import "berth.dev/berth/pkg/gang"
 
