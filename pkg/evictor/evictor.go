@@ -312,30 +312,10 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))
 	ctx = context.WithoutCancel(ctx)
 	go func() {
-		moment := e.Sources.Loss.At(time.Now())
-		// A partial eviction frees too little, so a request that fails is repeated.
-		forEach(ctx, p.victims, func(ctx context.Context, pod *v1.Pod) error {
-			return evictOne(ctx, profile, pod, r, moment)
-		})
+		e.evictAll(ctx, profile, p.victims, r)
 		e.mu.Lock()
 		w.await(p.going(), time.Now())
 		e.mu.Unlock()
 		e.again(r)
 	}()
-}
-
-func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
-	moment *workview.Moment) error {
-	gone, err := remove(ctx, profile, pod, r.name)
-	if gone || err != nil {
-		return err
-	}
-	podsPreempted.Inc()
-	losing := ""
-	if moment.Limits.Unsaved > 0 {
-		losing = "; it loses " + moment.Describe(pod)
-	}
-	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing)
-	return nil
 }

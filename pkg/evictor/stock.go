@@ -116,7 +116,7 @@ func (p *Profile) Guard() {
 		return inMemory, err
 	}
 	stock.MoreImportantVictim = p.losses.moreImportant(stock.MoreImportantVictim)
-	stock.Evaluator.Interface = p.losses.onNodes(stock.Evaluator.Interface)
+	stock.Evaluator.Interface = &byLossOnNodes{stock.Evaluator.Interface, &p.losses}
 }
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.

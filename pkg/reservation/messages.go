@@ -25,15 +25,22 @@ type said struct {
 	start   *schedulingv1alpha1.PodGroupEstimatedStart
 }
 
-// tell has the status of the gang's PodGroup say what is kept for it, if that is news.
+// tell has the status of the gang's PodGroup say what is kept for it.
 func (r *Reservations) tell(id gang.ID, next said) {
-	message, nodes, start := r.Said(id)
-	if message != next.message || !slices.Equal(nodes, next.nodes) ||
-		!equality.Semantic.DeepEqual(start, next.start) {
-		next.of = id
-		r.said.Store(&next)
-		r.Changed(id)
+	if r.note(id, next) {
+		r.Status.Enqueue(id)
 	}
+}
+
+// note notes what is said of the gang, and reports whether that is news.
+func (r *Reservations) note(id gang.ID, next said) bool {
+	message, nodes, start := r.Said(id)
+	if message == next.message && slices.Equal(nodes, next.nodes) && equality.Semantic.DeepEqual(start, next.start) {
+		return false
+	}
+	next.of = id
+	r.said.Store(&next)
+	return true
 }
 
 // Said returns what is said of the gang: what is kept for it, on which nodes, and when it starts.

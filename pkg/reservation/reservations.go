@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/runview"
 )
@@ -27,8 +28,8 @@ type Reservations struct {
 	Search Search
 	Agenda *gang.Agenda
 	Leader *informers.Leader
-	// Changed is told that the status of the gang changes.
-	Changed func(gang.ID)
+	// Status writes what is said of gangs.
+	Status *podgroup.Controller
 	// said is read by the writer of statuses.
 	said atomic.Pointer[said]
 

@@ -91,8 +91,7 @@ func BenchmarkReservation(b *testing.B) {
 func TestAMessageIsNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	news := false
-	r := Reservations{Changed: func(gang.ID) { news = true }}
+	var r Reservations
 	saidOf := func(id gang.ID) string {
 		words, nodes, _ := r.Said(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
@@ -109,8 +108,7 @@ func TestAMessageIsNewsOnce(t *testing.T) {
 		{a, "", nil, true, "", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"}, {b, "", nil, true, "", ""},
 		{b, "", nil, false, "", ""},
 	} {
-		news = false
-		if r.tell(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
+		if news := r.note(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
 			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
 			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
 				saidOf(b))

@@ -93,7 +93,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members)
-	c.holds.Gate.Away.Held = c.backlog.Holds
+	c.holds.Gate.Away.Backlog = c.backlog
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	gpus := gpuRequests{names}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
@@ -124,7 +124,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
-		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }
