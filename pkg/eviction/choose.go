@@ -86,8 +86,7 @@ func (s *search) choose() (Plan, bool) {
 	if best == nil {
 		return Plan{}, false
 	}
-	s.load(best)
-	return s.plan(), true
+	return best.plan, true
 }
 
 // reason says why no eviction helps.
@@ -137,8 +136,8 @@ func (s *search) plan() Plan {
 	}
 	slices.Sort(plan.Victims)
 	for c := range s.classes {
-		for n, members := range s.placed[c] {
-			if members > 0 {
+		for _, n := range s.nodes {
+			if members := s.placed[c][n]; members > 0 {
 				plan.Placed = append(plan.Placed, Placement{Class: c, Node: s.Nodes[n].Name, Members: members})
 			}
 		}

@@ -2,11 +2,10 @@ package eviction
 
 import "slices"
 
-// solution is a state in which the gang can start.
+// solution is a plan and what it costs.
 type solution struct {
-	units  []int
-	placed []step
-	cost   Cost
+	plan Plan
+	cost Cost
 }
 
 func newSearch(p *Problem) *search {
@@ -30,7 +29,7 @@ func (s *search) solve() *solution {
 		s.share = share
 		if s.arrange(true) {
 			putBack(s)
-			best = cheaper(best, s.save())
+			best = cheaper(best, s.solution())
 		}
 	}
 	if best == nil {
@@ -48,11 +47,10 @@ func (s *search) fromAll() *solution {
 		return nil
 	}
 	putBack(s)
-	found := s.save()
-	if slices.ContainsFunc(found.units, func(u int) bool { return !s.legal(u) }) {
+	if slices.ContainsFunc(s.goneSince(0), func(u int) bool { return !s.legal(u) }) {
 		return nil
 	}
-	return found
+	return s.solution()
 }
 
 // cheaper returns the cheaper of two solutions, the first of equal ones.
@@ -63,28 +61,8 @@ func cheaper(a, b *solution) *solution {
 	return a
 }
 
-// save returns the present state as a solution.
-func (s *search) save() *solution {
-	a := &solution{units: s.goneSince(0)}
+// solution returns the present state as a solution.
+func (s *search) solution() *solution {
 	s.share = false
-	a.cost = s.of(a.units, 1)
-	for class := range s.placed {
-		for _, n := range s.nodes {
-			if members := s.placed[class][n]; members > 0 {
-				a.placed = append(a.placed, step{unit: -1, class: class, node: n, by: members})
-			}
-		}
-	}
-	return a
-}
-
-// load makes a solution the present state.
-func (s *search) load(a *solution) {
-	s.undo(0)
-	for _, u := range a.units {
-		s.do(step{unit: u, by: 1})
-	}
-	for _, t := range a.placed {
-		s.do(t)
-	}
+	return &solution{s.plan(), s.of(s.goneSince(0), 1)}
 }
