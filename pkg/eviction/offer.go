@@ -91,36 +91,25 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
 		return offer{}, false
 	}
-	start, fits, room := len(s.trail), false, slices.Clone(s.room(node))
-	var picks []candidate
-	changed := func(c candidate, by int64) {
-		if len(s.units[c.unit].inside) > 0 {
-			copy(room, s.room(node)) // spare members of it may have been gone before
-		} else {
-			room.add(c.frees, by)
-		}
-		fits = s.fitsIn(room, class, 1) > 0
-	}
+	start := len(s.trail)
+	var picks []int
 	for _, c := range s.candidates(class, node, want) {
 		if s.remove(c.unit) {
-			picks = append(picks, c)
-			if changed(c, 1); fits {
+			if picks = append(picks, c.unit); s.fits(class, node, 1) > 0 {
 				break
 			}
 		}
 	}
-	if !fits {
+	if s.fits(class, node, 1) == 0 {
 		s.undo(start)
 		return offer{}, false
 	}
-	for _, c := range slices.Backward(picks) {
-		if !s.gone[c.unit] {
+	for _, unit := range slices.Backward(picks) {
+		if !s.gone[unit] {
 			continue
 		}
-		s.do(step{unit: c.unit, by: -1})
-		if changed(c, -1); !fits {
-			s.do(step{unit: c.unit, by: 1})
-			changed(c, 1)
+		if s.do(step{unit: unit, by: -1}); s.fits(class, node, 1) == 0 {
+			s.do(step{unit: unit, by: 1})
 		}
 	}
 	o := offer{node: node, members: s.fits(class, node, want), units: s.goneSince(start)}
@@ -143,7 +132,7 @@ func (s *search) candidates(class, node, want int) []candidate {
 	}
 	for _, part := range s.onNode[node] {
 		if value := cover(part.frees, short); value > 0 && !s.gone[part.unit] {
-			found = append(found, s.candidate(part.unit, part.frees, value, want))
+			found = append(found, s.candidate(part.unit, value, want))
 		}
 	}
 	s.sort(found)

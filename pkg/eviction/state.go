@@ -239,14 +239,8 @@ func (s *state) fits(class, node, most int) int {
 	if !s.classes[class].on(node) || most <= 0 {
 		return 0
 	}
-	return s.fitsIn(s.room(node), class, most)
-}
-
-// fitsIn is fits on a node that has room left.
-func (s *state) fitsIn(room Vector, class, most int) int {
-	c := &s.classes[class]
-	for r, left := range room {
-		most = fitting(left, c.Demand[r], most)
+	for r, left := range s.room(node) {
+		most = fitting(left, s.classes[class].Demand[r], most)
 	}
 	return most
 }
