@@ -270,6 +270,12 @@ func TestWhatIsKeptForARole(t *testing.T) {
 			t.Errorf("%s is refused: %t, want %t", tc.name, refused, tc.refused)
 		}
 	}
+	starts := gang.ID{Namespace: "ns", Name: "starts"}
+	p.Add(Hold{To: starts, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
+	p.Take(st.MakePod().Namespace("ns").Name("m").UID("m").Label(schedulingv1alpha1.PodGroupLabel, "starts").Obj(), "n")
+	if len(p.To(starts)) != 1 {
+		t.Error("what pods were evicted for is not kept any more while a gang starts")
+	}
 	p.Take(pod("worker", "worker"), "n")
 	if len(p.To(id)) != 1 {
 		t.Error("a worker has taken what is kept for a leader")

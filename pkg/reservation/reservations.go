@@ -2,6 +2,8 @@ package reservation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +66,9 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	follows := r.lookAt.IsZero() || !r.Leader.Leading()
 	r.lookAt, r.Search.backfills = waiting.NextLook(now), nil
 	id, since := r.Search.Turns.Current()
-	if follows && id != (gang.ID{}) && r.Search.keptBefore(id) == nil && r.Search.anyKeptBefore() {
+	keptBefore := func(id gang.ID) bool { return r.Search.keptBefore(id) != nil }
+	if follows && id != (gang.ID{}) && !keptBefore(id) &&
+		slices.ContainsFunc(slices.Collect(maps.Keys(r.Search.List.ByID)), keptBefore) {
 		r.Search.Turns.End(id)
 		r.unreserve(id)
 		id = gang.ID{}

@@ -80,16 +80,6 @@ func (s *Search) keptBefore(id gang.ID) map[string]bool {
 	return nodes
 }
 
-// anyKeptBefore reports whether another scheduler keeps something for a gang that waits.
-func (s *Search) anyKeptBefore() bool {
-	for id := range s.List.ByID {
-		if s.keptBefore(id) != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // begin returns what to keep for a gang whose turn begins. With follows, what another scheduler has kept for it stays,
 // and told is the start that it has told.
 func (s *Search) begin(g *waiting.Gang, follows bool, now time.Time) (kept reserve.Choice, told time.Time, ok bool) {
