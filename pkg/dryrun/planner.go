@@ -64,8 +64,6 @@ type Sources struct {
 	Network func(profile string) *podview.NetworkLevels
 	// GPUs are the names of the profiles: a gang may have members of several.
 	GPUs *gpuview.ProfileKeys
-	// Said returns what another plugin said last when it turned a member of the gang away.
-	Said func(gang.ID) string
 }
 
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.

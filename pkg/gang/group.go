@@ -19,6 +19,9 @@ type group struct {
 	eviction groupEviction
 	plan     *plan
 	lists    *lists
+	// said is what a plugin said last that turned a member away, at saidAt.
+	said   string
+	saidAt time.Time
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.

@@ -69,6 +69,23 @@ func (l *Ledger) Unspecified(id ID) bool {
 	return ofGroup(l.book, id, func(g *group) bool { return g.spec() == nil && g.note == "" })
 }
 
+// Hear takes note of what a plugin says that has turned a member away, and reports whether that is news. Of what is said
+// at one instant, by bindings that run at the same time, the first by the alphabet counts.
+func (l *Ledger) Hear(id ID, said string, now time.Time) bool {
+	return ofGroup(l.book, id, func(g *group) bool {
+		if g.said == said || g.saidAt.Equal(now) && g.said != "" && g.said < said {
+			return false
+		}
+		g.said, g.saidAt = said, now
+		return true
+	})
+}
+
+// Said returns what a plugin said last that has turned a member away, or nothing.
+func (l *Ledger) Said(id ID) string {
+	return ofGroup(l.book, id, func(g *group) string { return g.said })
+}
+
 // Reconsider has the group tried again after a change of something that it does not specify itself.
 func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 	return ofGroup(l.book, id, func(g *group) Effects {

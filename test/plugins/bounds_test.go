@@ -173,7 +173,7 @@ var bounds = map[string]map[string]string{
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"podFeed.ends": byAdmin, "pluginMessages.last": byGang, "hardware.failing": byNode,
+		"podFeed.ends": byAdmin, "hardware.failing": byNode,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,

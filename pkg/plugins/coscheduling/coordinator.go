@@ -99,7 +99,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
-		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names, Said: c.told.messages.about}}
+		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Evictor: c.evictor}
 	c.loop = c.newLoop(inbox)
@@ -120,10 +120,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
-		Forgotten: func(id gang.ID) {
-			c.told.owners.Drop(id)
-			c.told.messages.forget(id)
-		}}, inbox, list,
+		Forgotten: func(id gang.ID) { c.told.owners.Drop(id) }}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})

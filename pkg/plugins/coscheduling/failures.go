@@ -79,7 +79,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 		}
 		return
 	}
-	if words := saidOfNode(status); words != "" && c.told.messages.note(id, words, time.Now()) {
+	if words := saidOfNode(status); words != "" && c.ledger.Hear(id, words, time.Now()) {
 		c.loop.Inbox.Happened(waiting.Happening{Only: id})
 	}
 }

@@ -3,7 +3,6 @@ package coscheduling
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -15,47 +14,11 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/obstacle"
 )
-
-func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
-	t.Parallel()
-	id := gang.ID{Namespace: "n", Name: "a"}
-	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	steps := []struct {
-		name, words string
-		at          time.Time
-		news        bool
-		want        string
-	}{
-		{"the first words are news", "the ration is used up", noon, true, "the ration is used up"},
-		{"the same again is none", "the ration is used up", noon.Add(time.Second), false, "the ration is used up"},
-		{"other words are", "no seat", noon.Add(2 * time.Second), true, "no seat"},
-		{"at the same instant those that come first by the alphabet count", "full", noon.Add(2 * time.Second), true, "full"},
-		{"and others do not", "no seat", noon.Add(2 * time.Second), false, "full"},
-		{"later ones do", "no seat", noon.Add(3 * time.Second), true, "no seat"},
-	}
-	var w pluginMessages
-	if got := w.about(id); got != "" {
-		t.Errorf("before anything was said: %q", got)
-	}
-	for _, s := range steps {
-		if news := w.note(id, s.words, s.at); news != s.news {
-			t.Errorf("%s: news is %v", s.name, news)
-		}
-		if got := w.about(id); got != s.want {
-			t.Errorf("%s: got %q, want %q", s.name, got, s.want)
-		}
-	}
-	w.forget(id)
-	if got := w.about(id); got != "" {
-		t.Errorf("after it was forgotten: %q", got)
-	}
-}
 
 func TestSaidOfNode(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +9,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
@@ -26,8 +23,6 @@ type told struct {
 	owners *podgroup.Owners
 	// recorder tells of what pods and PodGroups say wrongly.
 	recorder events.EventRecorderLogger
-	// messages are what other plugins say.
-	messages pluginMessages
 }
 
 // doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
@@ -49,44 +44,4 @@ func (t *told) foreign(ctx context.Context, recorder events.EventRecorderLogger,
 		return
 	}
 	recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)
-}
-
-// pluginMessages holds the last message of another plugin about a member, by gang.
-type pluginMessages struct {
-	mu   sync.Mutex
-	last map[gang.ID]pluginMessage
-}
-
-type pluginMessage struct {
-	text string
-	at   time.Time
-}
-
-// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
-// at the same time, the first by the alphabet counts.
-func (m *pluginMessages) note(id gang.ID, text string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, known := m.last[id]
-	if known && (before.text == text || before.at.Equal(now) && before.text < text) {
-		return false
-	}
-	if m.last == nil {
-		m.last = map[gang.ID]pluginMessage{}
-	}
-	m.last[id] = pluginMessage{text, now}
-	return true
-}
-
-// about returns what was said last about members of the gang, or nothing.
-func (m *pluginMessages) about(id gang.ID) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last[id].text
-}
-
-func (m *pluginMessages) forget(id gang.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.last, id)
 }
