@@ -23,7 +23,7 @@ func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 		Properties, Definitions map[string]schema
 		Ref                     string `json:"$ref"`
 	}
-	whole := read[schema](t, "../charts/berth/values.schema.json")
+	whole := readFile[schema](t, "../charts/berth/values.schema.json")
 	var known func(prefix string, s schema) []string
 	known = func(prefix string, s schema) (names []string) {
 		for name, property := range s.Properties {
@@ -82,7 +82,7 @@ func values(t *testing.T) []string {
 			}
 		}
 	}
-	walk("", read[map[string]any](t, "../charts/berth/values.yaml"))
+	walk("", readFile[map[string]any](t, "../charts/berth/values.yaml"))
 	slices.Sort(names)
 	return names
 }
@@ -90,7 +90,7 @@ func values(t *testing.T) []string {
 // The Prometheus Operator would ignore a field that its kind does not have.
 func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 	t.Parallel()
-	crd := read[apiextensionsv1.CustomResourceDefinition](t, "testdata/monitoring.coreos.com_servicemonitors.yaml")
+	crd := readFile[apiextensionsv1.CustomResourceDefinition](t, "testdata/monitoring.coreos.com_servicemonitors.yaml")
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.
 		OpenAPIV3Schema, &internal, nil); err != nil {

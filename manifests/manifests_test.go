@@ -32,7 +32,7 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // strict decodes every kind that the manifests use and refuses fields that the kind does not have.
@@ -62,7 +62,7 @@ func decode(t *testing.T, name string, content []byte) []runtime.Object {
 		object, _, err := strict.Decode(doc, nil, nil)
 		if group := (&unstructured.Unstructured{}); err != nil && yaml.Unmarshal(doc, &group.Object) == nil {
 			// Groups of other projects are read without a type.
-			if _, known := gangview.GroupKindOf(group.GroupVersionKind()); known {
+			if _, known := read.GroupKindOf(group.GroupVersionKind()); known {
 				object, err = group, nil
 			}
 		}
@@ -88,7 +88,7 @@ func build(t *testing.T, dir string) []runtime.Object {
 	return decode(t, dir, content)
 }
 
-func read[T any](t *testing.T, file string) T {
+func readFile[T any](t *testing.T, file string) T {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -269,7 +269,7 @@ func TestTheDeploymentMountsTheShippedConfiguration(t *testing.T) {
 // profiles are the profiles of a scheduler configuration by name.
 func profiles(t *testing.T, file string) map[string]any {
 	t.Helper()
-	config := read[struct{ Profiles []map[string]any }](t, file)
+	config := readFile[struct{ Profiles []map[string]any }](t, file)
 	byName := map[string]any{}
 	for _, profile := range config.Profiles {
 		byName[profile["schedulerName"].(string)] = profile
@@ -288,13 +288,13 @@ func TestTheReplacementServesTheSameProfilesAsTheSecondScheduler(t *testing.T) {
 
 func TestTheStaticPodDiffersFromTheReplacementInItsKubeconfigOnly(t *testing.T) {
 	t.Parallel()
-	got := read[map[string]any](t, "static-pod/scheduler-config.yaml")
+	got := readFile[map[string]any](t, "static-pod/scheduler-config.yaml")
 	client := got["clientConnection"].(map[string]any)
 	if kubeconfig := client["kubeconfig"]; kubeconfig != "/etc/kubernetes/scheduler.conf" {
 		t.Errorf("kubeconfig %v, want that of kubeadm", kubeconfig)
 	}
 	delete(client, "kubeconfig")
-	if diff := cmp.Diff(read[map[string]any](t, "replace-default/scheduler-config.yaml"), got); diff != "" {
+	if diff := cmp.Diff(readFile[map[string]any](t, "replace-default/scheduler-config.yaml"), got); diff != "" {
 		t.Errorf("configuration (-replace-default +static-pod):\n%s", diff)
 	}
 }
@@ -302,7 +302,7 @@ func TestTheStaticPodDiffersFromTheReplacementInItsKubeconfigOnly(t *testing.T) 
 // Operators that write PodGroups for scheduler-plugins, whose type has no minimum, write 0 for "the default".
 func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
 	t.Parallel()
-	crd := read[apiextensionsv1.CustomResourceDefinition](t, "crd/scheduling.x-k8s.io_podgroups.yaml")
+	crd := readFile[apiextensionsv1.CustomResourceDefinition](t, "crd/scheduling.x-k8s.io_podgroups.yaml")
 	var schema apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.
 		OpenAPIV3Schema, &schema, nil); err != nil {

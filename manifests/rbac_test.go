@@ -16,7 +16,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 )
 
@@ -136,8 +136,8 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"update scheduling.k8s.io/podgroups/status",
 	}
 	// What gangs are made of.
-	for _, kind := range gangview.OwnerKindNames() {
-		owner, _ := gangview.OwnerKindOf(kind)
+	for _, kind := range read.OwnerKindNames() {
+		owner, _ := read.OwnerKindOf(kind)
 		if owner.Group == "apps" || owner.Group == "" {
 			continue
 		}
@@ -146,7 +146,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		}
 	}
 	want = append(want, "patch scheduling.volcano.sh/podgroups")
-	for _, kind := range gangview.GroupKinds() {
+	for _, kind := range read.GroupKinds() {
 		if kind.Group == "scheduling.k8s.io" {
 			continue // named above
 		}

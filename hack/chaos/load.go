@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
 )
@@ -228,7 +228,7 @@ func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now
 
 func (l *load) create(ctx context.Context, j *job) {
 	if j.gang && !j.grouped {
-		group := gangview.NewPodGroup(namespace, j.name, j.size)
+		group := read.NewPodGroup(namespace, j.name, j.size)
 		err := l.ask(func() error {
 			_, err := l.custom.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
 			return err
@@ -305,7 +305,7 @@ func (j *job) pod(name string) *v1.Pod {
 		express.Share(pod, j.milliGPU)
 	}
 	if j.gang {
-		gangview.Join(pod, j.name)
+		read.Join(pod, j.name)
 	}
 	return pod
 }

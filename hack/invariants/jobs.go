@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -27,7 +27,7 @@ func jobOf(pod *v1.Pod) string {
 }
 
 func gangOfJob(name string, uid types.UID) string {
-	owner := gangview.Owner{Kind: "Job", Name: name}
+	owner := read.Owner{Kind: "Job", Name: name}
 	return owner.Gang().Name + "/" + string(uid)
 }
 
@@ -39,7 +39,7 @@ func Known(gang string) string {
 
 // GroupOf is what a Job says of the gang of its pods, as a PodGroup would say it.
 func GroupOf(job *batchv1.Job) *unstructured.Unstructured {
-	return gangview.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), int(ptr.Deref(job.Spec.Parallelism, 1)))
+	return read.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), int(ptr.Deref(job.Spec.Parallelism, 1)))
 }
 
 func (c *Checker) job(event watch.EventType, job *batchv1.Job, old runtime.Object) {

@@ -13,9 +13,9 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/workview"
 )
 
 // The kinds of units.
@@ -105,7 +105,7 @@ func (w *world) planners() map[string]*coscheduling.Plugin {
 }
 
 // losses are what evictions lose now, nil if no profile counts that.
-func (w *world) losses() *workview.Moment {
+func (w *world) losses() *work.Moment {
 	for _, plugin := range w.planners() {
 		return plugin.Loss().At(time.Now()) // all profiles have the same
 	}
@@ -152,7 +152,7 @@ func (s *search) findUnits(w *world) {
 }
 
 // addRunning notes a pod that runs.
-func (s *search) addRunning(w *world, of *runningPod, loss *workview.Moment) {
+func (s *search) addRunning(w *world, of *runningPod, loss *work.Moment) {
 	if loss != nil {
 		of.lost = loss.Lost(of.Pod)
 	}

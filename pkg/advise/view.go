@@ -17,7 +17,7 @@ import (
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -73,8 +73,8 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 
 // alone is a pod without its gang and its node, as the filters judge a single member.
 func alone(pod *v1.Pod) *v1.Pod {
-	id, _, _ := gangview.Of(pod)
-	return gangview.WithoutGang(gpuview.Unplaced(pod), id == gang.ID{})
+	id, _, _ := read.Of(pod)
+	return read.WithoutGang(gpuview.Unplaced(pod), id == gang.ID{})
 }
 
 // class is a kind of pods that are placed alike. Without a profile, it is refused before nodes are looked at.
@@ -88,7 +88,7 @@ type class struct {
 
 // class reads what is asked for by a pod that is alone.
 func (v *view) class(pod *v1.Pod) *class {
-	c := &class{name: gangview.Member(pod, gangview.Membership{}, nil, true).Class, pod: pod,
+	c := &class{name: read.Member(pod, read.Membership{}, nil, true).Class, pod: pod,
 		state: framework.NewCycleState()}
 	fw := v.world.profiles[pod.Spec.SchedulerName]
 	left, status, _ := fw.RunPreFilterPlugins(context.Background(), c.state, pod)

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/starts"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/reserve"
 )
 
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
@@ -17,7 +17,7 @@ import (
 // index, and are called for every bound pod with mu held. With together, it is told, too, what nodes have for pods of
 // several shapes that share them, and what pods of each shape ask for of that.
 func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
-	gone func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []reserve.Node,
+	gone func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []starts.Node,
 	asks [][]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -34,7 +34,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 	if together {
 		shared = x.amountsOf(keys)
 	}
-	all := make([]reserve.Room, len(keys)*x.nodes.present)
+	all := make([]starts.Room, len(keys)*x.nodes.present)
 	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
 	nothing := make([]int64, len(used))
 	var ending []endingPod
@@ -45,7 +45,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 		if domains != nil && domains.of[i] < 0 {
 			continue
 		}
-		node := reserve.Node{Name: n.name, Rooms: all[:len(keys):len(keys)]}
+		node := starts.Node{Name: n.name, Rooms: all[:len(keys):len(keys)]}
 		if domains != nil {
 			node.Domain = domains.of[i]
 		}
@@ -74,7 +74,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 			if !admits(i, s) {
 				continue
 			}
-			room := reserve.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
+			room := starts.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
 			tightest := s.bounds[0].Resource
 			room.Pods = pods[tightest]
 			if has := n.has[tightest]; has > 0 {
@@ -87,10 +87,10 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 			slices.SortFunc(ending, func(a, b endingPod) int { return a.at.Compare(b.at) })
 			for k := range len(ending) + 1 {
 				if k > 0 {
-					node.Ends = append(node.Ends, reserve.End{At: ending[k-1].at, Pod: gang.UID(ending[k-1].Object.UID)})
+					node.Ends = append(node.Ends, starts.End{At: ending[k-1].at, Pod: gang.UID(ending[k-1].Object.UID)})
 					ending[k-1].release(used)
 				}
-				stage := reserve.Stage{Fits: make([]int, len(keys))}
+				stage := starts.Stage{Fits: make([]int, len(keys))}
 				for s := range shapes {
 					if admits(i, shapes[s]) {
 						stage.Fits[s] = int(slotsOn(shapes[s].bounds, n.has, used))

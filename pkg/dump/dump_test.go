@@ -126,12 +126,12 @@ func stored(text string) []byte {
 func TestADumpThatGrowsBeyondTheBoundIsRefused(t *testing.T) {
 	t.Parallel()
 	file := zipped(dumpHead + strings.Repeat(" \n", 1) + dumpNode)
-	_, err := read(bytes.NewReader(file), "f", 80)
+	_, err := readUpTo(bytes.NewReader(file), "f", 80)
 	var at *trace.Error
 	if !errors.As(err, &at) {
 		t.Fatalf("got error %v, want one with a line", err)
 	}
-	if _, err := read(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil ||
+	if _, err := readUpTo(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil ||
 		!strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got error %v, want one about the size", err)
 	}

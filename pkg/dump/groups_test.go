@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -40,21 +40,21 @@ func TestPodsStayInTheirGroupsAndKeepTheirNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := keptOf(t, pod).(*v1.Pod)
-			want, _, err := gangview.Of(&before)
+			want, _, err := read.Of(&before)
 			if err != nil || want.Name == "" {
 				t.Fatalf("the pod itself is in gang %q: %v", want, err)
 			}
-			if got, _, err := gangview.Of(kept); err != nil || got != want {
+			if got, _, err := read.Of(kept); err != nil || got != want {
 				t.Errorf("what is kept of it is in gang %q, want %q: %v", got, want, err)
 			}
-			if got, _ := gangview.IndexOf(kept); got.Number != 3 {
+			if got, _ := read.IndexOf(kept); got.Number != 3 {
 				t.Errorf("what is kept of it has the number %d, want 3", got.Number)
 			}
 			hashed, err := NewNameHasher([]byte("key"), usualKeys()).Hash(kept)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := gangview.Of(hashed.(*v1.Pod))
+			got, _, err := read.Of(hashed.(*v1.Pod))
 			if err != nil || got.Name == "" || got == want {
 				t.Errorf("with its names hashed it is in gang %q, want one of another name: %v", got, err)
 			}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/inputs"
 )
 
@@ -103,11 +103,11 @@ func relations(t *rapid.T, nodes []*v1.Node, pods []*v1.Pod) string {
 			t.Fatal(err)
 		}
 		for j, other := range pods {
-			mine, _, err := gangview.Of(pod)
+			mine, _, err := read.Of(pod)
 			if err != nil {
 				t.Fatal(err)
 			}
-			theirs, _, err := gangview.Of(other)
+			theirs, _, err := read.Of(other)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/wellknown"
@@ -55,11 +55,11 @@ func rulesFor(lists map[rule]string) map[string]rule {
 }
 
 // keptNames are the same in every cluster.
-var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", "0.0.0.0", gangview.RayHead, ""}
+var keptNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", "0.0.0.0", read.RayHead, ""}
 
 // nameAnnotations are those that are kept and hold names of objects, with numbers or without: of a node, a claim, a
 // pool, a group, licenses or datasets.
-var nameAnnotations = append(gangview.NameAnnotations(), gpuview.HAMiNodeKey, wellknown.IPPoolKey,
+var nameAnnotations = append(read.NameAnnotations(), gpuview.HAMiNodeKey, wellknown.IPPoolKey,
 	wellknown.LicensesKey, wellknown.DatasetsKey, "volume.kubernetes.io/selected-node",
 	"resource.kubernetes.io/pod-claim-name")
 
@@ -72,8 +72,8 @@ var openPrefixes = []string{
 
 var openKeys = append(append(gpuview.ProviderLabels(), capacityLabels()...),
 	"kubernetes.io/os", "kubernetes.io/arch", "gpu-memory-gb", "gpu-interconnect", "gpu-generation", "gpu-type",
-	priceview.NodeCostPerHourLabel, gpuview.WorkloadTypeLabel, gangview.MinAvailableLabel, gangview.TrainingOperatorLabel,
-	gangview.ReplicaTypeLabel, gangview.MPIRoleLabel,
+	priceview.NodeCostPerHourLabel, gpuview.WorkloadTypeLabel, read.MinAvailableLabel, read.TrainingOperatorLabel,
+	read.ReplicaTypeLabel, read.MPIRoleLabel,
 )
 
 // capacityLabels say whether a node is spot.
@@ -89,6 +89,6 @@ func capacityLabels() []string {
 // number the pods of a set, so that a dump may show them.
 func openLabel(key string) bool {
 	return key != schedulingv1alpha1.PodGroupLabel && key != wellknown.GroupKey &&
-		(slices.Contains(openKeys, key) || gangview.OrdinalLabel(key) ||
+		(slices.Contains(openKeys, key) || read.OrdinalLabel(key) ||
 			slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }))
 }

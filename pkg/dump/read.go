@@ -36,10 +36,10 @@ var strictDecoder = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableS
 // Read reads a whole dump. Name is what its errors call the file. A file that is cut off, that is not a dump, or that
 // is one of another version is refused, and so is an object that a dump cannot hold.
 func Read(r io.Reader, name string) (*Dump, error) {
-	return read(r, name, maxDumpBytes)
+	return readUpTo(r, name, maxDumpBytes)
 }
 
-func read(r io.Reader, name string, maxBytes int64) (*Dump, error) {
+func readUpTo(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
 		return nil, &trace.Error{File: name,

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plural"
 )
@@ -99,7 +99,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 			continue
 		}
 		members = append(members, pod)
-		state := gangview.Member(pod, gangview.Membership{}, nil, true).State
+		state := read.Member(pod, read.Membership{}, nil, true).State
 		if runs && pod.Name == w.target.Name && pod.Namespace == w.target.Namespace {
 			state = gang.Bound // without itself it is looked at only to see where it would go today
 			pending = append(pending, pod)
@@ -139,7 +139,7 @@ func (w *world) saidOf(id gang.ID, g *Gang) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pg); err != nil {
 		return // the scheduler cannot read it either
 	}
-	g.Late = gangview.Late(pg)
+	g.Late = read.Late(pg)
 	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
 	if c != nil && c.Status == metav1.ConditionTrue {
 		g.Reserved = cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved")

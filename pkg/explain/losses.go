@@ -9,9 +9,9 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang/eviction"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/workview"
 )
 
 // Loss is what the eviction of a pod costs.
@@ -30,7 +30,7 @@ type Loss struct {
 const mostSpared = 3
 
 // compareLosses says what the victims lose, and what the cheapest of those pods would lose that were not chosen.
-func compareLosses(loss *workview.Loss, p *Preemption, infos []fwk.NodeInfo, preemptor *v1.Pod, now time.Time) {
+func compareLosses(loss *work.Loss, p *Preemption, infos []fwk.NodeInfo, preemptor *v1.Pod, now time.Time) {
 	type costly struct {
 		Loss
 		cost eviction.Cost

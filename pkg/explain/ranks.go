@@ -8,12 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/ranks"
+	"berth.dev/berth/pkg/gang/ranks"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // place adds to a plan the ranks of the members, and where their nodes lie.
-func (w *world) place(g *Gang, levels gangview.Topology, members []*v1.Pod) {
+func (w *world) place(g *Gang, levels read.Topology, members []*v1.Pod) {
 	g.SegmentSize, g.Level = levels.Segment.Size, cmp.Or(g.Level, levels.Segment.Level)
 	if named := levels.Levels(); g.Level == "" && len(named) > 0 {
 		g.Level = named[len(named)-1]
@@ -21,7 +21,7 @@ func (w *world) place(g *Gang, levels gangview.Topology, members []*v1.Pod) {
 	var names []string
 	var indices []ranks.Index
 	for _, pod := range members {
-		if index, numbered := gangview.IndexOf(pod); numbered {
+		if index, numbered := read.IndexOf(pod); numbered {
 			names, indices = append(names, pod.Name), append(indices, index)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -78,8 +78,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if gangs := w.gangs(); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
-			said, _, _ := gangview.Of(target)
-			alone = gangview.WithoutGang(target, said != id)
+			said, _, _ := read.Of(target)
+			alone = read.WithoutGang(target, said != id)
 			if e.Gang.Missing == "" && e.Gang.node(target.Name) == "" {
 				alone = w.target // its gang decides where it may go, or that it may not
 			}

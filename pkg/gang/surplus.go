@@ -1,6 +1,6 @@
 package gang
 
-import "berth.dev/berth/pkg/tree"
+import "berth.dev/berth/pkg/gang/tree"
 
 // lacking returns the part of the group for which the member has to wait: the group, or one within it that the member
 // is in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for

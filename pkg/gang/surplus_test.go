@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"berth.dev/berth/pkg/tree"
+	"berth.dev/berth/pkg/gang/tree"
 )
 
 // A gang that has started has lost members. It is asked of a new one of each role whether it may take what came free.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/tree"
+	"berth.dev/berth/pkg/gang/tree"
 )
 
 // spot is where a pod is in the scheduler.

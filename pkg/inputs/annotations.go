@@ -5,14 +5,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 // placementAnnotations are those that decide about placement.
-var placementAnnotations = slices.Concat(gpuview.Annotations, gangview.PodAnnotations(), []string{
+var placementAnnotations = slices.Concat(gpuview.Annotations, read.PodAnnotations(), []string{
 	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
 	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey,

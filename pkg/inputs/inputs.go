@@ -27,7 +27,7 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // Kind is a kind that a dump holds.
@@ -87,7 +87,7 @@ var kinds = func() []Kind {
 		own.Cluster, own.Foreign = true, true
 		kinds = append(kinds, own)
 	}
-	for _, owner := range gangview.OwnerKinds() {
+	for _, owner := range read.OwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}
 			if !clientscheme.Scheme.Recognizes(gv.WithKind(owner.Kind)) {
@@ -97,7 +97,7 @@ var kinds = func() []Kind {
 			}
 		}
 	}
-	for _, group := range gangview.GroupKinds() {
+	for _, group := range read.GroupKinds() {
 		gv := schema.GroupVersion{Group: group.Group, Version: group.Versions[0]}
 		if !clientscheme.Scheme.IsGroupRegistered(group.Group) {
 			foreign := kind(gv, group.Resource, group.Object)
@@ -220,9 +220,9 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 
 // keepOwner keeps of an object whose pods may form a gang what says so, as typed if that is not nil.
 func keepOwner(obj *unstructured.Unstructured, typed runtime.Object) (runtime.Object, error) {
-	kind, known := gangview.GroupKindOf(obj.GroupVersionKind())
+	kind, known := read.GroupKindOf(obj.GroupVersionKind())
 	if !known {
-		kind, known = gangview.OwnerKindOf(obj.GetKind())
+		kind, known = read.OwnerKindOf(obj.GetKind())
 	}
 	if !known {
 		return nil, fmt.Errorf("%s is not a kind whose pods form gangs", obj.GetKind())

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -54,7 +54,7 @@ type feed struct {
 	suspended map[types.UID]*batchv1.Job
 	queues    kueue
 	// trees are those of Kubernetes' own groups.
-	trees *gangview.Trees
+	trees *read.Trees
 }
 
 // notes are what was said by events, and what cannot be read.
@@ -104,7 +104,7 @@ type kindCount struct {
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
 	return &Book{
-		feed: feed{keys: keys, trees: gangview.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+		feed: feed{keys: keys, trees: read.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}},
 			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},

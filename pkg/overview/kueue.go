@@ -16,7 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 )
 
@@ -119,17 +119,17 @@ func (f *feed) setOther(object *unstructured.Unstructured) {
 	switch object.GetKind() {
 	case "Workload":
 		w := &kueueWorkload{}
-		if err = read(object, w); err == nil && !w.is("Finished") {
+		if err = convert(object, w); err == nil && !w.is("Finished") {
 			f.queues.workloads[w.UID] = w
 		}
 	case "LocalQueue":
 		q := &kueueLocalQueue{}
-		if err = read(object, q); err == nil {
+		if err = convert(object, q); err == nil {
 			f.queues.localQueues[q.UID] = q
 		}
 	case "ClusterQueue":
 		q := &kueueClusterQueue{}
-		if err = read(object, q); err == nil {
+		if err = convert(object, q); err == nil {
 			f.queues.clusterQueues[q.Name] = q
 		}
 	}
@@ -141,7 +141,7 @@ func (f *feed) refile(namespace string, podGroups []string) {
 		return
 	}
 	for _, p := range slices.Collect(maps.Values(f.pods)) {
-		if p.pod.Namespace == namespace && slices.Contains(podGroups, gangview.NativeName(p.pod)) {
+		if p.pod.Namespace == namespace && slices.Contains(podGroups, read.NativeName(p.pod)) {
 			f.setPod(p.pod)
 		}
 	}
@@ -158,7 +158,7 @@ func (k *kueue) forget(object *unstructured.Unstructured) {
 	}
 }
 
-func read(object *unstructured.Unstructured, into any) error {
+func convert(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
 }
 

@@ -15,7 +15,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // addGangs adds the gangs that have not ended.
@@ -53,7 +53,7 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 		return time.Time{}
 	}
 	shown.MinMember = max(1, int(g.group.Spec.MinMember))
-	if spec, err := gangview.Spec(g.group, 0); err == nil {
+	if spec, err := read.Spec(g.group, 0); err == nil {
 		shown.MinMember = spec.Minimum.Total
 		if spec.Minimum.Tree != nil {
 			shown.Groups = plainText(spec.Minimum.Tree.String())
@@ -64,7 +64,7 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	if reserved != nil && reserved.Status == metav1.ConditionTrue {
 		shown.Reserved = plainText(reserved.Message)
 	}
-	shown.Late = plainText(gangview.Late(g.group))
+	shown.Late = plainText(read.Late(g.group))
 	return g.group.CreationTimestamp.Time
 }
 

@@ -15,7 +15,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
@@ -46,7 +46,7 @@ type cluster struct {
 	// gangs are those that have a pod on a node.
 	gangs map[gang.ID]*gangState
 	// trees are those of Kubernetes' own groups: each is one gang.
-	trees *gangview.Trees
+	trees *read.Trees
 	next  int // the job that arrives next
 	ends  minheap.Heap[end]
 	// live counts pods that exist and unbound those of them without a node.
@@ -123,7 +123,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
-		gangs: map[gang.ID]*gangState{}, trees: gangview.TreesOf(objects), needs: map[types.NamespacedName]int64{},
+		gangs: map[gang.ID]*gangState{}, trees: read.TreesOf(objects), needs: map[types.NamespacedName]int64{},
 		foreign:   map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}

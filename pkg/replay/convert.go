@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/price"
@@ -125,9 +125,9 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(j.Spot))
 	}
 	if j.Gang {
-		gangview.Join(pod, j.Name)
+		read.Join(pod, j.Name)
 		if j.Ranked {
-			gangview.SetIndex(pod, index)
+			read.SetIndex(pod, index)
 		}
 	}
 	if j.RunTime > 0 {
@@ -144,5 +144,5 @@ func control(pod *v1.Pod, j *trace.Job) {
 }
 
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {
-	return gangview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
+	return read.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
@@ -67,7 +67,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	member := func(name string) *v1.Pod {
 		pod := bound(name, "", 1)
 		pod.Status.Phase = v1.PodPending
-		gangview.Join(pod, "gang")
+		read.Join(pod, "gang")
 		return pod
 	}
 	for name, tc := range map[string]struct {
@@ -112,7 +112,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 					in.Objects = append(in.Objects, pod)
 				}
 				if tc.gang > 0 {
-					in.Objects = append(in.Objects, gangview.NewPodGroup(namespace, "gang", tc.gang))
+					in.Objects = append(in.Objects, read.NewPodGroup(namespace, "gang", tc.gang))
 				}
 				r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
 				if diff := cmp.Diff(want, figuresOf(r)); diff != "" {

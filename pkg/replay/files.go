@@ -42,21 +42,21 @@ func (f Files) Load() (Input, error) {
 	var jobs []trace.Job
 	if f.Jobs != "" {
 		var err error
-		if jobs, err = read(f.Jobs, trace.ReadJobs); err != nil {
+		if jobs, err = readFile(f.Jobs, trace.ReadJobs); err != nil {
 			return Input{}, err
 		}
 	}
 	var prices *price.ModelRates
 	if f.Prices != "" {
 		var err error
-		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
+		if prices, err = readFile(f.Prices, trace.ReadPrices); err != nil {
 			return Input{}, err
 		}
 	}
 	if f.Dump != "" {
 		return f.loadDump(jobs, prices)
 	}
-	data, err := read(f.Nodes, sandbox.ReadNodesFile)
+	data, err := readFile(f.Nodes, sandbox.ReadNodesFile)
 	if err != nil {
 		return Input{}, err
 	}
@@ -98,7 +98,7 @@ func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates)
 }
 
 func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
-	dump, err := read(f.Dump, dump.Read)
+	dump, err := readFile(f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err
 	}
@@ -114,7 +114,7 @@ func (f Files) priced(in Input, rates *price.ModelRates) Input {
 	return in
 }
 
-func read[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {
+func readFile[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		var none T

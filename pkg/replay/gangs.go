@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -113,7 +113,7 @@ func (c *cluster) minimum(id gang.ID, said int) int {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, group); err != nil {
 		return 1
 	}
-	read, err := gangview.Spec(group, 0)
+	read, err := read.Spec(group, 0)
 	if err != nil {
 		return max(1, int(group.Spec.MinMember))
 	}

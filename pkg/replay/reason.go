@@ -16,7 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/simulation"
 )
 
@@ -26,7 +26,7 @@ const notDecided = "not tried yet: waits in the queue"
 // verdicts holds what kept each pod from being scheduled when that was last tried.
 type verdicts struct {
 	sched *simulation.Scheduler
-	trees *gangview.Trees
+	trees *read.Trees
 	// Bindings fail beside the scheduling cycles.
 	mu     sync.Mutex
 	reason map[types.UID]string
@@ -37,7 +37,7 @@ type verdicts struct {
 
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
-func listen(s *simulation.Scheduler, trees *gangview.Trees) *verdicts {
+func listen(s *simulation.Scheduler, trees *read.Trees) *verdicts {
 	v := &verdicts{sched: s, trees: trees, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
 		byGang: map[gang.ID][]string{}}
 	handle := s.FailureHandler

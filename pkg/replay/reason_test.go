@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/obstacle"
 )
@@ -31,7 +31,7 @@ func TestMainReason(t *testing.T) {
 	taken := func(have int) *fwk.Status {
 		return cycles.Reject(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
-	short := &dryrun.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
+	short := &plan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
 		Fits:  6,
 		Nodes: obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}}}
 	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: short.Group, Have: 2, Need: 3}

@@ -8,7 +8,7 @@ package rights
 import (
 	"strings"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // Weight says how much is lost without a right.
@@ -60,7 +60,7 @@ const (
 	devices         = "DynamicResources"
 )
 
-func read() []string { return []string{"get", "list", "watch"} }
+func view() []string { return []string{"get", "list", "watch"} }
 
 // Lost features that several rights share.
 const (
@@ -77,10 +77,10 @@ const (
 // needs is the table. Needs that depend on the configuration besides, such as those of the lease, are made by For.
 func needs() []Need {
 	all := []Need{
-		{"", "nodes", "", "", read(), []string{Always}, Vital, noScheduling},
+		{"", "nodes", "", "", view(), []string{Always}, Vital, noScheduling},
 		// Without their labels, anti-affinity and placement policies across namespaces would be broken silently.
-		{"", "namespaces", "", "", read(), []string{Always}, Vital, noScheduling},
-		{"", "pods", "", "", read(), []string{Always}, Vital, noScheduling},
+		{"", "namespaces", "", "", view(), []string{Always}, Vital, noScheduling},
+		{"", "pods", "", "", view(), []string{Always}, Vital, noScheduling},
 		{"", "pods/binding", "", "", []string{"create"}, []string{Always}, Vital, noScheduling},
 		{"", "bindings", "", "", []string{"create"}, []string{Always}, Conditional,
 			"an API server that authorizes bindings by their old name refuses them"},
@@ -92,36 +92,36 @@ func needs() []Need {
 		{"events.k8s.io", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
 			"events about pods are not written"},
 		{"", "pods", "", "", []string{"delete"}, []string{preemption, coscheduling}, Feature, noPreemption},
-		{"policy", "poddisruptionbudgets", "", "", read(), []string{preemption, coscheduling}, Vital, noScheduling},
+		{"policy", "poddisruptionbudgets", "", "", view(), []string{preemption, coscheduling}, Vital, noScheduling},
 		{"", "nodes", "", "", []string{"patch"}, []string{gpuAware}, Conditional,
 			"pods are not bound to nodes whose GPUs HAMi's device plugin gives out"},
 		{"berth.dev", "devices", "", "", []string{"assign"}, []string{gpuAware}, Conditional,
 			"where manifests/admission is installed, the devices chosen for a pod are refused"},
-		{"scheduling.x-k8s.io", "podgroups", "", "", read(), []string{coscheduling}, Feature, noGroups},
+		{"scheduling.x-k8s.io", "podgroups", "", "", view(), []string{coscheduling}, Feature, noGroups},
 		{"scheduling.x-k8s.io", "podgroups", "", "", []string{"create", "patch", "delete"}, []string{coscheduling}, Feature,
 			"no PodGroup is generated for pods that carry their group's minimum in labels"},
 		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature,
 			"PodGroups do not show their phase"},
-		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature,
+		{"berth.dev", "placementpolicies", "", "", view(), []string{placementPolicy}, Feature,
 			"placement policies are not applied"},
 		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature,
 			"placement policies do not show their status"},
-		{"berth.dev", "ippools", "", "", read(), []string{ipReservation}, Feature, noAddresses},
+		{"berth.dev", "ippools", "", "", view(), []string{ipReservation}, Feature, noAddresses},
 		{"berth.dev", "ippools/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
 			"pools of addresses do not show their status"},
-		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature,
+		{"berth.dev", "ipreservations", "", "", append(view(), "create", "patch", "delete"), []string{ipReservation}, Feature,
 			noAddresses},
-		{"", "services", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Vital, noScheduling},
+		{"", "services", "", "", view(), []string{spread}, Conditional, noSpread},
+		{"", "replicationcontrollers", "", "", view(), []string{spread}, Conditional, noSpread},
+		{"apps", "replicasets", "", "", view(), []string{spread}, Conditional, noSpread},
+		{"apps", "statefulsets", "", "", view(), []string{spread}, Conditional, noSpread},
+		{"apps", "statefulsets", "", "", view(), []string{ipReservation}, Vital, noScheduling},
 	}
 	all = append(all, storage()...)
 	all = append(all, dynamicResources()...)
 	for _, resource := range []string{"podgroups", "compositepodgroups"} {
 		all = append(all,
-			Need{"scheduling.k8s.io", resource, "", "", read(), []string{NativeGroups}, Vital, noScheduling},
+			Need{"scheduling.k8s.io", resource, "", "", view(), []string{NativeGroups}, Vital, noScheduling},
 			Need{"scheduling.k8s.io", resource + "/status", "", "", []string{"patch", "update"}, []string{NativeGroups}, Feature,
 				"native groups do not show their status"})
 	}
@@ -130,7 +130,7 @@ func needs() []Need {
 			"requests for metrics with a token are refused"},
 		Need{"authorization.k8s.io", "subjectaccessreviews", "", "", []string{"create"}, []string{Metrics}, Feature,
 			"requests for metrics are refused"},
-		Need{"", "configmaps", "kube-system", "extension-apiserver-authentication", read(), []string{Metrics}, Feature,
+		Need{"", "configmaps", "kube-system", "extension-apiserver-authentication", view(), []string{Metrics}, Feature,
 			"requests for metrics with a client certificate or through the API server are refused"})
 	return append(append(all, gangOwners()...), groups()...)
 }
@@ -138,29 +138,29 @@ func needs() []Need {
 // storage has what volumes need; the shipped manifests grant the writes by the stock role system:volume-scheduler.
 func storage() []Need {
 	return []Need{
-		{"", "persistentvolumeclaims", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"", "persistentvolumes", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"", "persistentvolumeclaims", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"", "persistentvolumes", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
 		{"", "persistentvolumeclaims", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
 		{"", "persistentvolumes", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
-		{"storage.k8s.io", "storageclasses", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"storage.k8s.io", "csidrivers", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"storage.k8s.io", "csistoragecapacities", "", "", read(), []string{volumeBinding}, Vital, noScheduling},
+		{"storage.k8s.io", "storageclasses", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"storage.k8s.io", "csidrivers", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"storage.k8s.io", "csistoragecapacities", "", "", view(), []string{volumeBinding}, Vital, noScheduling},
 		// The scheduler reads these for whatever plugins there are.
-		{"storage.k8s.io", "csinodes", "", "", read(), []string{Always}, Vital, noScheduling},
-		{"storage.k8s.io", "volumeattachments", "", "", read(), []string{volumeLimits}, Vital, noScheduling},
+		{"storage.k8s.io", "csinodes", "", "", view(), []string{Always}, Vital, noScheduling},
+		{"storage.k8s.io", "volumeattachments", "", "", view(), []string{volumeLimits}, Vital, noScheduling},
 	}
 }
 
 func dynamicResources() []Need {
 	plugin, always := []string{devices}, []string{Always}
 	return []Need{
-		{"resource.k8s.io", "deviceclasses", "", "", read(), always, Vital, noScheduling},
-		{"resource.k8s.io", "resourceslices", "", "", read(), always, Vital, noScheduling},
-		{"resource.k8s.io", "devicetaintrules", "", "", read(), always, Vital, noScheduling},
-		{"resource.k8s.io", "resourceclaims", "", "", read(), always, Vital, noScheduling},
+		{"resource.k8s.io", "deviceclasses", "", "", view(), always, Vital, noScheduling},
+		{"resource.k8s.io", "resourceslices", "", "", view(), always, Vital, noScheduling},
+		{"resource.k8s.io", "devicetaintrules", "", "", view(), always, Vital, noScheduling},
+		{"resource.k8s.io", "resourceclaims", "", "", view(), always, Vital, noScheduling},
 		{"resource.k8s.io", "resourceclaims", "", "", []string{"create", "update", "patch", "delete"}, plugin, Feature,
 			noDevices},
-		{"resource.k8s.io", "resourceclaims/status", "", "", append(read(), "update", "patch"), plugin, Feature, noDevices},
+		{"resource.k8s.io", "resourceclaims/status", "", "", append(view(), "update", "patch"), plugin, Feature, noDevices},
 		{"resource.k8s.io", "resourceclaims/binding", "", "", []string{"update", "patch"}, plugin, Feature, noDevices},
 		{"", "pods/finalizers", "", "", []string{"update"}, plugin, Feature,
 			"extended resources that a DeviceClass serves are not given out"},
@@ -170,13 +170,13 @@ func dynamicResources() []Need {
 // gangOwners are the kinds whose pods can be made gangs.
 func gangOwners() []Need {
 	var all []Need
-	for _, kind := range gangview.OwnerKinds() {
+	for _, kind := range read.OwnerKinds() {
 		lost := "gangs made of a " + kind.Kind + " (berth.dev/gang, gangOwners) do not start"
 		if kind.Kind == "LeaderWorkerSet" {
 			// Its size is on the pods.
 			lost = "a gang of a LeaderWorkerSet does not say that it waits for its leader"
 		}
-		all = append(all, Need{kind.Group, kind.Resource, "", "", read(), []string{coscheduling}, Conditional, lost})
+		all = append(all, Need{kind.Group, kind.Resource, "", "", view(), []string{coscheduling}, Conditional, lost})
 	}
 	return all
 }
@@ -184,8 +184,8 @@ func gangOwners() []Need {
 // groups are the kinds of groups of Kubernetes itself and of other schedulers.
 func groups() []Need {
 	var all []Need
-	for _, kind := range gangview.GroupKinds() {
-		all = append(all, Need{kind.Group, kind.Resource, "", "", read(), []string{coscheduling}, Conditional,
+	for _, kind := range read.GroupKinds() {
+		all = append(all, Need{kind.Group, kind.Resource, "", "", view(), []string{coscheduling}, Conditional,
 			"pods that name a " + kind.Title() + " stay pending"})
 		if status := kind.StatusResource(); status != "" {
 			all = append(all, Need{kind.Group, status, "", "", []string{"patch"}, []string{coscheduling}, Conditional,

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -20,11 +20,11 @@ type foreignGroup struct {
 // foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are
 // known.
 func (d *document) foreign(pod *v1.Pod, at string) {
-	f, says := gangview.ForeignOf(pod)
+	f, says := read.ForeignOf(pod)
 	if !says || pod.Annotations[wellknown.GangKey] != "" || pod.Spec.SchedulingGroup != nil {
 		return
 	}
-	if id, _, err := gangview.Of(pod); err != nil || id != (gang.ID{}) {
+	if id, _, err := read.Of(pod); err != nil || id != (gang.ID{}) {
 		return
 	}
 	d.report.foreign = append(d.report.foreign, foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{
@@ -39,8 +39,8 @@ func (d *document) foreignMinimum(at string, pod *v1.Pod, asked bool) {
 	for _, k := range d.keysIn(at, wellknown.Annotations) {
 		annotations[k.Value] = ""
 	}
-	key := gangview.MinMemberKey(annotations)
-	if m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod); key == "" || asked || err != nil || m.ID != (gang.ID{}) {
+	key := read.MinMemberKey(annotations)
+	if m, err := (*read.OwnerPolicy)(nil).GangOf(pod); key == "" || asked || err != nil || m.ID != (gang.ID{}) {
 		return
 	}
 	f := foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{File: d.file,

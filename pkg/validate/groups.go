@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/grouptree"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
 // namedGroup is a group of Kubernetes or of another scheduler in the files.
 type namedGroup struct {
 	d     *document
-	state gangview.OwnerState
+	state read.OwnerState
 	told  bool
 }
 
 // declares remembers the group that the document declares, if it is one, for the pods that name it.
 func (d *document) declares() {
-	kind, known := gangview.GroupKindOf(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind))
+	kind, known := read.GroupKindOf(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind))
 	obj := &unstructured.Unstructured{}
 	if !known || json.Unmarshal(d.json, &obj.Object) != nil {
 		return
@@ -36,7 +36,7 @@ func (d *document) declares() {
 	if d.report.groups == nil {
 		d.report.groups = map[gang.ID]*namedGroup{}
 	}
-	owner := gangview.Owner{Kind: kind.Kind, Namespace: nameIn(d.namespace, "").Namespace, Name: obj.GetName()}
+	owner := read.Owner{Kind: kind.Kind, Namespace: nameIn(d.namespace, "").Namespace, Name: obj.GetName()}
 	d.report.groups[owner.Gang()] = &namedGroup{d: d, state: state}
 }
 
@@ -44,8 +44,8 @@ func (d *document) declares() {
 // which groups are missing.
 func (r *Report) namedGroups(profiles []string) {
 	for _, pod := range r.together.pods {
-		m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod.pod)
-		kind, known := gangview.OwnerKindOf(m.Owner.Kind)
+		m, err := (*read.OwnerPolicy)(nil).GangOf(pod.pod)
+		kind, known := read.OwnerKindOf(m.Owner.Kind)
 		if err != nil || !known || kind.Object == "" || !slices.Contains(profiles, pod.pod.Spec.SchedulerName) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (r *Report) namedGroups(profiles []string) {
 				group.d.findAt(Warning, "no-effect", group.d.line("spec"), "not followed: "+unkept)
 			}
 			r.together.levels(group.d, "spec", group.state.PodGroup(gang.ID{}), &v1.Pod{})
-			owner.Kind, owner.Name = gangview.CompositeGroup, group.state.Node.Parent
+			owner.Kind, owner.Name = read.CompositeGroup, group.state.Node.Parent
 		}
 	}
 }

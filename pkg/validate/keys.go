@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/pkg/yamldoc"
@@ -30,10 +30,10 @@ const controllers = "the controller"
 
 // placesOf are where a key of Berth's own, or one that names a gang, is read on what is not a group.
 func placesOf(key, of string) []wellknown.Place {
-	if of == controllers && slices.Contains(gangview.GroupAnnotations(), key) {
+	if of == controllers && slices.Contains(read.GroupAnnotations(), key) {
 		return []wellknown.Place{{Of: wellknown.Pods, In: wellknown.Annotations}}
 	}
-	if slices.Contains(gangview.Labels(), key) || key == gangview.MinAvailableLabel {
+	if slices.Contains(read.Labels(), key) || key == read.MinAvailableLabel {
 		return []wellknown.Place{{Of: wellknown.Pods, In: wellknown.Labels}}
 	}
 	return wellknown.Places(key)
@@ -109,9 +109,9 @@ func (d *document) unknownKey(key *yaml.Node, at, in, of string) {
 		d.add(Error, "unknown-key", key.Line, fmt.Sprintf("%s.%s[%s]", at, in, key.Value), message)
 		return
 	}
-	like := closest(key.Value, append(gangview.Labels(), gangview.MinAvailableLabel))
+	like := closest(key.Value, append(read.Labels(), read.MinAvailableLabel))
 	if key.Value == formerGroupLabel {
-		like = gangview.Labels()[0]
+		like = read.Labels()[0]
 	}
 	if domain, _, _ := strings.Cut(like, "/"); like != "" && strings.HasPrefix(key.Value, domain+"/") ||
 		key.Value == formerGroupLabel {

@@ -20,13 +20,13 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 	"berth.dev/berth/pkg/yamldoc"
 )
 
@@ -138,10 +138,10 @@ func (d *document) keys(obj runtime.Object) {
 	case *schedulingv1.PriorityClass:
 		d.keysAt("metadata", wellknown.PriorityClasses)
 	case *schedulingv1alpha1.PodGroup:
-		_, specErr := gangview.Spec(o, 0)
-		_, topologyErr := gangview.TopologyOf(o, &v1.Pod{})
+		_, specErr := read.Spec(o, 0)
+		_, topologyErr := read.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
-		if _, bad := workview.Saved(o); bad != nil {
+		if _, bad := work.Saved(o); bad != nil {
 			d.bad("metadata", bad)
 		}
 		d.keysAt("metadata", wellknown.PodGroups)
@@ -166,8 +166,8 @@ func (d *document) pod(pod *v1.Pod, at string, count int) {
 
 func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) {
 	_, gpuErr := keys.PodGPURequest(pod)
-	_, _, gangErr := gangview.Of(pod)
-	_, topologyErr := gangview.TopologyOf(nil, pod)
+	_, _, gangErr := read.Of(pod)
+	_, topologyErr := read.TopologyOf(nil, pod)
 	_, _, badSpot := priceview.PodSpotPolicy(pod)
 	_, badWindow := priceview.PodStartWindow(pod)
 	_, badObjective := podview.PodObjective(pod)
@@ -176,10 +176,10 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badLicenses := podview.PodLicenses(pod)
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badPool := podview.PodIPPool(pod)
-	_, badBackfill := gangview.Backfill(pod)
+	_, badBackfill := read.Backfill(pod)
 	_, badRunTime := runview.Declared(pod)
-	_, badWork := workview.Declared(pod)
-	_, badCheckpoint := workview.Saved(pod)
+	_, badWork := work.Declared(pod)
+	_, badCheckpoint := work.Saved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
 		if bad != nil {

@@ -21,13 +21,13 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
-	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -82,7 +82,7 @@ func (r reference) tooLarge(name v1.ResourceName, message string) {
 
 // levels warns of levels that a group, which may be nil, or a pod names, and that no node has as a label.
 func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodGroup, pod *v1.Pod) {
-	topology, err := gangview.TopologyOf(group, pod)
+	topology, err := read.TopologyOf(group, pod)
 	if err != nil || len(t.labels) == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodG
 		named[wellknown.SegmentTopologyKey] = []string{topology.Segment.Level}
 	}
 	if group != nil {
-		if spec, err := gangview.Spec(group, 0); err == nil && spec.Minimum.Tree != nil {
+		if spec, err := read.Spec(group, 0); err == nil && spec.Minimum.Tree != nil {
 			named[wellknown.GroupsKey] = levelsOf(spec.Minimum.Tree)
 		}
 	}
@@ -122,7 +122,7 @@ func (t *together) members() {
 	}
 	gangs := map[types.NamespacedName]*made{}
 	for _, r := range t.pods {
-		id, minimum, err := gangview.Of(r.pod)
+		id, minimum, err := read.Of(r.pod)
 		if err != nil || id.Name == "" {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -31,14 +31,14 @@ var indirect = map[schema.GroupKind]string{
 // kinds do with their templates is not known. An object without templates is a group, or has nothing that is read.
 func (d *document) controller() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
-	owner, owns := gangview.OwnerKindOf(d.Kind)
+	owner, owns := read.OwnerKindOf(d.Kind)
 	of := indirect[gvk.GroupKind()]
 	made := manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group || of != ""
 	obj, paths := &unstructured.Unstructured{}, []string(nil)
 	if made && obj.UnmarshalJSON(d.json) == nil {
 		paths = d.templates(obj, obj.Object, "", nil)
 	}
-	if _, group := gangview.GroupKindOf(gvk); group {
+	if _, group := read.GroupKindOf(gvk); group {
 		of = wellknown.PodGroups
 	}
 	if len(paths) == 0 || of != "" {
@@ -82,8 +82,8 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
 	asked := pod.Annotations[wellknown.GangKey] == "true"
-	gang := asked || gangview.MinMemberKey(pod.Annotations) != ""
-	owner, owns := gangview.OwnerKindOf(d.Kind)
+	gang := asked || read.MinMemberKey(pod.Annotations) != ""
+	owner, owns := read.OwnerKindOf(d.Kind)
 	kind := obj.GroupVersionKind()
 	switch d.Kind {
 	case "CronJob":
@@ -98,14 +98,14 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	} else {
 		// Its pods name their gang in labels that the controller sets.
 		maps.DeleteFunc(pod.Annotations, func(key, value string) bool {
-			return key == wellknown.GangKey && value == "true" || gangview.MinMemberKey(map[string]string{key: value}) != ""
+			return key == wellknown.GangKey && value == "true" || read.MinMemberKey(map[string]string{key: value}) != ""
 		})
 	}
 	d.foreignMinimum("metadata", pod, asked)
 	if job, inside := strings.CutSuffix(path, ".spec.template"); inside { // of a CronJob or a JobSet
 		d.foreignMinimum(job+".metadata", pod, asked)
 	}
-	if id, _, err := gangview.Of(pod); gang || err == nil && id.Name != "" {
+	if id, _, err := read.Of(pod); gang || err == nil && id.Name != "" {
 		d.eviction(within, obj, path, podsOf(within))
 	}
 	d.pod(pod, path+".metadata", podsOf(within))

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
@@ -127,7 +127,7 @@ func (t *together) add(d *document, obj runtime.Object) {
 	case *schedulingv1alpha1.PodGroup:
 		name := nameIn(o.Namespace, o.Name)
 		t.addGroup(name)
-		if spec, err := gangview.Spec(o, 0); err == nil {
+		if spec, err := read.Spec(o, 0); err == nil {
 			if t.declared == nil {
 				t.declared = map[types.NamespacedName]declared{}
 			}

@@ -9,13 +9,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // complaint fails the test unless what is said of a bad value is a line that names the key.
@@ -41,7 +41,7 @@ func FuzzPodKeys(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	keys := gpuview.DefaultKeys()
-	written := slices.Concat(wellknown.Own(), gpuview.AskingKeys(), gpuview.AnswerKeys(), gangview.Labels())
+	written := slices.Concat(wellknown.Own(), gpuview.AskingKeys(), gpuview.AnswerKeys(), read.Labels())
 	f.Fuzz(func(t *testing.T, annotation, label string) {
 		pod := &v1.Pod{}
 		pod.Name, pod.Namespace, pod.UID, pod.Spec.NodeName = "p", "ns", "p", "n"
@@ -59,21 +59,21 @@ func FuzzPodKeys(f *testing.F) {
 			if _, _, bad := priceview.PodSpotPolicy(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if _, bad := gangview.Backfill(pod); bad != nil {
+			if _, bad := read.Backfill(pod); bad != nil {
 				complaint(t, bad)
 			}
 			if _, bad := runview.Declared(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if w, bad := workview.Declared(pod); bad != nil {
+			if w, bad := work.Declared(pod); bad != nil {
 				complaint(t, bad)
 			} else if w.Every < 0 || w.Restart < 0 || w.Protected < 0 {
 				t.Fatalf("%q is read as %+v", annotation, w)
 			}
-			if _, bad := workview.Saved(pod); bad != nil {
+			if _, bad := work.Saved(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if bad := workview.Doubtful(pod, time.Unix(0, 0)); bad != nil {
+			if bad := work.Doubtful(pod, time.Unix(0, 0)); bad != nil {
 				complaint(t, bad)
 			}
 			if name, bad := podview.PodIPPool(pod); bad != nil {
@@ -87,7 +87,7 @@ func FuzzPodKeys(f *testing.F) {
 			if _, bad := podview.SLAClass(nil, pod); bad != nil {
 				complaint(t, bad)
 			}
-			if _, err := gangview.TopologyOf(nil, pod); err != nil {
+			if _, err := read.TopologyOf(nil, pod); err != nil {
 				complaint(t, err)
 			}
 			for _, d := range gpuview.AssignedDevices(pod) {

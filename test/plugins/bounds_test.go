@@ -36,7 +36,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gpuview": {
 		"domains": inSource,
 	},
-	"pkg/gangview": {
+	"pkg/gang/read": {
 		"OwnerPolicy.Kinds":      byAdmin,
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
@@ -46,7 +46,7 @@ var bounds = map[string]map[string]string{
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
 	},
-	"pkg/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,
+	"pkg/gang/read/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,
 		"declaring.podGroups": oneCycle, "entry.in": byGang},
 	"pkg/decisions": {"profile.weights": byAdmin},
 	"pkg/crd": {
@@ -90,10 +90,10 @@ var bounds = map[string]map[string]string{
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
 	},
-	"pkg/workview": {
+	"pkg/gang/work": {
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},
-	"pkg/eviction": {
+	"pkg/gang/eviction": {
 		"Problem.Groups": oneCycle, "Group.BoundByRole": oneCycle, "Group.SettledByRole": oneCycle,
 		"Group.Together": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
@@ -108,7 +108,7 @@ var bounds = map[string]map[string]string{
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
-	"pkg/reserve": {
+	"pkg/gang/starts": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
 		"setReserver.members": oneCycle,
 	},
@@ -132,7 +132,7 @@ var bounds = map[string]map[string]string{
 	"pkg/price": {
 		"ModelRates.GPU": byAdmin,
 	},
-	"pkg/dryrun": {
+	"pkg/gang/plan": {
 		"Planner.tables":   "8 choices of levels (maxPathTables)",
 		"Class.turnedAway": oneCycle, "search.leftBy": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
@@ -140,34 +140,34 @@ var bounds = map[string]map[string]string{
 		"refusals.nodes":    oneCycle,
 		"search.names":      oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
 	},
-	"pkg/dryrun/sets": {
+	"pkg/gang/plan/sets": {
 		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
 	},
-	"pkg/tree": {
+	"pkg/gang/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Minimum.Roles": byPod,
 		"Problem.Order": oneCycle,
 		"parts.known":   oneCycle, "search.taken": oneCycle,
 	},
-	"pkg/dryrun/account": {
+	"pkg/gang/plan/account": {
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
 	},
-	"pkg/reservation": {
+	"pkg/gang/hold": {
 		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.gangs": byGang, "TurnedAway.pods": byPod,
 		"heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
-	"pkg/podgroup": {
+	"pkg/gang/status": {
 		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},
-	"pkg/evictor": {
+	"pkg/gang/preempt": {
 		"Evictor.work": byPod, "attempt.said": byPod,
 		"checking.said": oneCycle, "demand.held": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},
-	"pkg/gangloop": {
+	"pkg/gang/loop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {

@@ -251,8 +251,8 @@ func (c *tenants) roots() []any {
 // worked are fields of each plugin that hold something while its pods are there: without them, the test would show
 // nothing.
 var worked = []string{
-	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/podgroup.record.waits",
-	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
+	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
+	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",
 	"pkg/policy.Ledger.holders",
 }

@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
@@ -121,8 +121,8 @@ func TestTheTableHasEveryKeyThatPodsCarry(t *testing.T) {
 func said(pod *corev1.Pod) string {
 	keys := gpuview.DefaultKeys()
 	_, gpuErr := keys.PodGPURequest(pod)
-	_, topologyErr := gangview.TopologyOf(nil, pod)
-	_, gangErr := (*gangview.OwnerPolicy)(nil).GangOf(pod)
+	_, topologyErr := read.TopologyOf(nil, pod)
+	_, gangErr := (*read.OwnerPolicy)(nil).GangOf(pod)
 	for _, err := range []error{gpuErr, topologyErr, gangErr} {
 		var bad *wellknown.BadValue
 		if errors.As(err, &bad) {
@@ -136,10 +136,10 @@ func said(pod *corev1.Pod) string {
 	_, badLicenses := podview.PodLicenses(pod)
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badIPPool := podview.PodIPPool(pod)
-	_, badBackfill := gangview.Backfill(pod)
+	_, badBackfill := read.Backfill(pod)
 	_, badRunTime := runview.Declared(pod)
-	_, badWork := workview.Declared(pod)
-	_, badSaved := workview.Saved(pod)
+	_, badWork := work.Declared(pod)
+	_, badSaved := work.Saved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badIPPool, badBackfill,
 		badRunTime, badWork, badSaved} {
@@ -295,10 +295,10 @@ func testPodGroups(t *testing.T, w *guarded) {
 func (w *guarded) comparePodGroup(t *testing.T, annotations map[string]string) {
 	t.Helper()
 	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
-	_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
-	_, specErr := gangview.Spec(group, 0)
-	_, badWork := workview.Declared(group)
-	_, badSaved := workview.Saved(group)
+	_, topologyErr := read.TopologyOf(group, &corev1.Pod{})
+	_, specErr := read.Spec(group, 0)
+	_, badWork := work.Declared(group)
+	_, badSaved := work.Saved(group)
 	want := ""
 	for _, bad := range []*wellknown.BadValue{badWork, badSaved} {
 		if bad != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
 )
@@ -105,10 +105,10 @@ func gangs(profile string, n, members int, gpus int64) []runtime.Object {
 	var objects []runtime.Object
 	for g := range n {
 		name := fmt.Sprintf("gang-%03d", g)
-		objects = append(objects, gangview.NewPodGroup(namespace, name, members))
+		objects = append(objects, read.NewPodGroup(namespace, name, members))
 		for m := range members {
 			pod := gpuPod(profile, fmt.Sprintf("%s-%03d", name, m), gpus)
-			gangview.Join(pod, name)
+			read.Join(pod, name)
 			objects = append(objects, pod)
 		}
 	}

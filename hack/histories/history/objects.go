@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/wellknown"
@@ -146,7 +146,7 @@ func (p *Pod) Objects() []runtime.Object {
 	case p.MinAvailable > 0:
 		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
 	case p.Gang != "":
-		gangview.Join(pod, p.Gang)
+		read.Join(pod, p.Gang)
 	}
 	if p.Role != "" {
 		pod.Labels[wellknown.RoleKey] = p.Role
@@ -227,13 +227,13 @@ func (p *Pod) surround(pod *v1.Pod) {
 }
 
 func (g *Gang) podGroup() *unstructured.Unstructured {
-	group := gangview.NewPodGroup(Namespace, g.Name, g.MinMember)
+	group := read.NewPodGroup(Namespace, g.Name, g.MinMember)
 	says := map[string]string{}
 	if g.MinByRole != "" {
 		says[wellknown.MinMembersByRoleKey] = g.MinByRole
 	}
 	if g.Halves {
-		group = gangview.NewPodGroup(Namespace, g.Name, 0)
+		group = read.NewPodGroup(Namespace, g.Name, 0)
 		says[wellknown.GroupsKey] = fmt.Sprintf(`[{"name":"half","copies":2,"pods":%d,"required":%q}]`, g.MinMember/2,
 			v1.LabelTopologyZone)
 	}

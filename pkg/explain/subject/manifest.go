@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/yamldoc"
@@ -148,7 +148,7 @@ func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v
 	pod.Namespace = owner.GetNamespace()
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
 	n := 1
-	if id, _, err := gangview.Of(pod); err == nil && id.Name != "" && replicas != nil {
+	if id, _, err := read.Of(pod); err == nil && id.Name != "" && replicas != nil {
 		n = int(*replicas)
 	}
 	if n < 1 || n > maxGangPods {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -166,7 +166,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		}
 		return []*v1.Pod{pod}, nil
 	}
-	elsewhere, trees := map[string]bool{}, gangview.TreesOf(objects)
+	elsewhere, trees := map[string]bool{}, read.TreesOf(objects)
 	var pods []*v1.Pod
 	for _, obj := range objects {
 		p, ok := obj.(*v1.Pod)
@@ -239,15 +239,15 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 }
 
 // has reports whether the pod belongs to the target, which may be a tree of groups.
-func (t Target) has(pod *v1.Pod, trees *gangview.Trees) bool {
+func (t Target) has(pod *v1.Pod, trees *read.Trees) bool {
 	if t.Kind == KindPodGroup {
-		alone := (*gangview.OwnerPolicy)(nil)
-		for _, gangOf := range []func(*v1.Pod) (gangview.Membership, error){alone.GangOf, trees.GangOf} {
+		alone := (*read.OwnerPolicy)(nil)
+		for _, gangOf := range []func(*v1.Pod) (read.Membership, error){alone.GangOf, trees.GangOf} {
 			m, err := gangOf(pod)
 			if err != nil {
 				return false
 			}
-			kind, known := gangview.OwnerKindOf(m.Owner.Kind)
+			kind, known := read.OwnerKindOf(m.Owner.Kind)
 			if m.ID.Name == t.Name || known && kind.Object != "" && m.Owner.Name == t.Name {
 				return true // by the name of the gang, or of the group that its pods name
 			}

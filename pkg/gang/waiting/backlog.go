@@ -12,8 +12,8 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
 )
@@ -241,7 +241,7 @@ func (b *Backlog) takeNews(now time.Time) {
 
 // takeIn has a pod wait for which no node has room and no pod can be evicted, and reports whether it is such a pod.
 func (b *Backlog) takeIn(f failure) bool {
-	if pod := b.members.Pod(gangview.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
+	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
 		return false
 	}
 	key := b.capacity.Acquire(f.pod)

@@ -18,7 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/process"
 )
 

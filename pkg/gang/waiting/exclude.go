@@ -2,8 +2,8 @@ package waiting
 
 import (
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 )
@@ -23,7 +23,7 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 	}
 	kept, required := l.Kept(g.ID, g.Pods), g.Levels.Required
 	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
-	result := dryrun.Result{
+	result := plan.Result{
 		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, required, nil, kept))}
 	var nodes obstacle.Nodes
 	for i, c := range g.Classes {
@@ -35,14 +35,14 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 		if len(result.Short) == 0 {
 			nodes = l.Capacity.Causes(g.Shapes[i].Shape, required, kept, l.Profiles.Traits(g.Pods[i]).Unfit(g.Pods[i]))
 		}
-		result.Short = append(result.Short, dryrun.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		result.Short = append(result.Short, plan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		asks[c.Class] = podview.DescribeRequest(g.Pods[i])
 	}
 	within := ""
 	if len(required) > 0 {
 		within = required[len(required)-1]
 	}
-	return dryrun.NewShortfall(g.ID, turn, result, func(class string) string { return asks[class] }, within, nodes)
+	return plan.NewShortfall(g.ID, turn, result, func(class string) string { return asks[class] }, within, nodes)
 }
 
 // roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing

@@ -7,10 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
@@ -29,7 +29,7 @@ type Gang struct {
 	Pods   []*v1.Pod
 	Needs  Needs
 	Near   neighbors
-	Levels gangview.Topology
+	Levels read.Topology
 	// Misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	Misstated obstacle.Reason
 	Backoff   Backoff
@@ -59,7 +59,7 @@ type List struct {
 	Capacity *capacity.Index
 	Members  *members.Directory
 	Profiles *process.Profiles
-	Planner  *dryrun.Planner
+	Planner  *plan.Planner
 	// Kept returns what the gang may not use of what is free, because it is kept for others.
 	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
 
@@ -82,7 +82,7 @@ func NewList() *List {
 func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
 	known := l.ByID[waits.ID]
 	g := l.describe(waits, known)
-	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-dryrun.ManyClasses, 0)) * describeRest)
+	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-plan.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
 		g.Excluded, g.Listed, g.DescribedAt = known.Excluded, known.Listed, known.DescribedAt

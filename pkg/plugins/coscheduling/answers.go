@@ -4,9 +4,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/tree"
-	"berth.dev/berth/pkg/workview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/tree"
+	"berth.dev/berth/pkg/gang/work"
 )
 
 // answers are what other plugins and the operator's tool may ask the plugin.
@@ -33,14 +33,14 @@ func (a answers) Together(pod *v1.Pod) string {
 
 // Topology says within which levels the members of the pod's gang must stay together, and should; its zero value for a
 // pod that is in no gang.
-func (a answers) Topology(pod *v1.Pod) gangview.Topology {
+func (a answers) Topology(pod *v1.Pod) read.Topology {
 	id := a.shared.members.ID(pod)
 	if id == (gang.ID{}) {
-		return gangview.Topology{}
+		return read.Topology{}
 	}
 	levels, err := a.shared.planner.Topology(id, pod)
 	if err != nil {
-		return gangview.Topology{} // its own cycle says why
+		return read.Topology{} // its own cycle says why
 	}
 	return levels
 }
@@ -52,7 +52,7 @@ func (a answers) Groups(pod *v1.Pod) *tree.Group {
 }
 
 // Loss says what the eviction of a pod loses.
-func (a answers) Loss() *workview.Loss { return a.shared.evictor.Sources.Loss }
+func (a answers) Loss() *work.Loss { return a.shared.evictor.Sources.Loss }
 
 // ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
 // need not call it.

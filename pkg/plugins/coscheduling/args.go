@@ -9,10 +9,10 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/workview"
+	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/work"
 )
 
 // settings are the args as domain values.
@@ -22,13 +22,13 @@ type settings struct {
 	// recovery is how long the room of a lost member is kept for its replacement; 0 is not at all.
 	recovery time.Duration
 	// owners says which pods are made gangs although nothing in them asks for it.
-	owners *gangview.OwnerPolicy
+	owners *read.OwnerPolicy
 	// patience is how long a gang has waited before capacity is kept for it, and ttl for how long that lasts without
 	// progress; holders says to whom and how much.
 	patience, ttl time.Duration
-	holders       reservation.Holders
+	holders       hold.Holders
 	// limits bound what pods say of their work when victims are chosen.
-	limits  workview.Limits
+	limits  work.Limits
 	classes queueClasses
 }
 
@@ -49,20 +49,20 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	s.classes = queueClasses{order: args.SLA.Order()}
 	e := args.Preemption
-	s.limits = workview.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
+	s.limits = work.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
 		Protected: seconds(e.MaxProtectSeconds)}
 	r := args.Reservation
-	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
+	s.holders, s.ttl, s.patience = hold.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }
 
 // ownerPolicy returns the policy that defaulted and validated args, which may be nil, state.
-func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
-	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: members.CorePlansNative()}
+func ownerPolicy(args *config.GangOwners) *read.OwnerPolicy {
+	p := &read.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: members.CorePlansNative()}
 	if args == nil {
 		return p
 	}
-	p.JobSetPer = gangview.JobSetPer(*args.JobSetPer)
+	p.JobSetPer = read.JobSetPer(*args.JobSetPer)
 	for _, kind := range args.Kinds {
 		p.Kinds[string(kind)] = true
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 func TestArgsMayNameTheKindsThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	var can []string
-	for _, name := range gangview.OwnerKindNames() {
+	for _, name := range read.OwnerKindNames() {
 		// The pods of these are too common: each has to ask.
 		if name != "ReplicaSet" && name != "ReplicationController" {
 			can = append(can, name)
@@ -38,11 +38,11 @@ func TestOwnerPolicy(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args config.GangOwners
-		want gangview.OwnerPolicy
+		want read.OwnerPolicy
 	}{
 		{"some profiles", config.GangOwners{Profiles: []string{"a", "b"}},
-			gangview.OwnerPolicy{Profiles: map[string]bool{"a": true, "b": true}, JobSetPer: gangview.PerJobSet}},
-		{"all namespaces", config.GangOwners{Namespaces: []string{"*"}}, gangview.OwnerPolicy{JobSetPer: gangview.PerJobSet}},
+			read.OwnerPolicy{Profiles: map[string]bool{"a": true, "b": true}, JobSetPer: read.PerJobSet}},
+		{"all namespaces", config.GangOwners{Namespaces: []string{"*"}}, read.OwnerPolicy{JobSetPer: read.PerJobSet}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
@@ -76,5 +76,5 @@ func (q queueClasses) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if _, bad := podview.SLAClass(q.order, pod); bad != nil {
 		return bad
 	}
-	return gangview.Misstated(pod)
+	return read.Misstated(pod)
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -30,7 +30,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		e := waitingPod(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
-		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
+		m := read.Member(pod, read.Membership{ID: id}, nil, true)
 		m.Precedence = p.shared.settings.classes.precedence(pod, nil)
 		ledger.Observe(id, m, noon)
 		members = append(members, e)

@@ -12,21 +12,21 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
-	"berth.dev/berth/pkg/dryrun/sets"
-	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/loop"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/plan/sets"
+	"berth.dev/berth/pkg/gang/preempt"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/starts"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/gangloop"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/workview"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -39,12 +39,12 @@ type coordinator struct {
 	members  *members.Directory
 	profiles *process.Profiles
 	headroom *capacity.Index
-	holds    *reservation.Holds
-	effects  *gangloop.Executor
-	planner  *dryrun.Planner
-	evictor  *evictor.Evictor
-	loop     *gangloop.Loop
-	held     *gangloop.HeldPods
+	holds    *hold.Holds
+	effects  *loop.Executor
+	planner  *plan.Planner
+	evictor  *preempt.Evictor
+	loop     *loop.Loop
+	held     *loop.HeldPods
 	backlog  *waiting.Backlog
 	hardware hardware
 	// pace knows which gang plans next where plans take long.
@@ -57,11 +57,11 @@ type coordinator struct {
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	factory := profile.SharedInformerFactory()
 	c, err := informers.Shared(factory, func() (*coordinator, error) {
-		groups, client, err := informers.Custom(factory, profile.KubeConfig(), podgroup.Kind)
+		groups, client, err := informers.Custom(factory, profile.KubeConfig(), status.Kind)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what it is for
 		}
-		gangview.GangsOf(factory).Follow(s.owners)
+		read.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory))
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups, client)
@@ -77,13 +77,13 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &process.Profiles{}}
-	inbox := gangloop.NewInbox()
+	inbox := loop.NewInbox()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.told.status.Enqueue(id)
 		inbox.Change(id)
 	})
 	c.members.Ledger = c.ledger
-	c.told.status = podgroup.New(&c.told.leader, podgroup.Source{Ledger: c.ledger, Members: c.members,
+	c.told.status = status.New(&c.told.leader, status.Source{Ledger: c.ledger, Members: c.members,
 		Profiles: c.profiles, Classes: s.classes.order,
 		Reserved: func(id gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) {
 			return c.loop.Reservations.Said(id)
@@ -92,18 +92,18 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
 	}, c.traits)
-	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
+	c.holds = &hold.Holds{Gate: hold.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
 		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members)
 	c.holds.Gate.Away.Backlog = c.backlog
-	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
-	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
+	c.held = loop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
+	c.evictor = &preempt.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
+		Holds: c.holds, Sources: preempt.Sources{Loss: &work.Loss{Limits: s.limits,
 			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Resume: inbox.Resume, Wake: inbox.Activate}
-	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
+	c.planner = &plan.Planner{Sources: plan.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
-	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
+	c.effects = &loop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Evictor: c.evictor}
 	c.loop = c.newLoop(inbox)
 	return c
@@ -118,15 +118,15 @@ func (c *coordinator) traits(pod *v1.Pod) *process.Traits {
 	return t
 }
 
-func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
+func (c *coordinator) newLoop(inbox *loop.Inbox) *loop.Loop {
 	list := waiting.NewList()
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
-	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
+	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) { c.told.owners.Drop(id) }}, inbox, list,
-		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
-			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
-				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
+		&hold.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
+			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
+				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
@@ -136,10 +136,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}
-	if c.settings.recovery == 0 || pod == nil || c.hardware.on(loss.Node) || evictor.PreemptedByScheduler(pod) {
+	if c.settings.recovery == 0 || pod == nil || c.hardware.on(loss.Node) || preempt.PreemptedByScheduler(pod) {
 		return
 	}
-	info, err := reservation.InfoOf(pod)
+	info, err := hold.InfoOf(pod)
 	v, known := c.ledger.View(loss.Group)
 	if err != nil || !known {
 		return
@@ -149,6 +149,6 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
+	c.holds.Add(hold.Hold{To: loss.Group, Kind: hold.ForReturn, Priority: priority, Node: loss.Node,
 		Role: loss.Role, Info: info, Until: time.Now().Add(c.settings.recovery)})
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/read"
 	domain "berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -73,15 +73,15 @@ func TestCauseOf(t *testing.T) {
 		{"capacity is kept", cycles.Reject(fwk.Unschedulable, capacity.KeptFor{Namespace: "n", Name: "a"}),
 			obstacle.NodeCause{Says: "node(s) whose free capacity is kept for gang n/a",
 				Kind: "node(s) whose free capacity is kept for a gang"}},
-		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
+		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, plan.RefusedBefore("the ration is used up")),
 			obstacle.NodeCause{Says: "node(s) that turned a member away: the ration is used up",
 				Kind: "node(s) that turned a member away"}},
-		{"a node turned a member away without a reason", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("")),
+		{"a node turned a member away without a reason", cycles.Reject(fwk.Unschedulable, plan.RefusedBefore("")),
 			obstacle.OfNodes(obstacle.Told("node(s) that turned a member away"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, dryrun.CauseOf(tc.status)); diff != "" {
+			if diff := cmp.Diff(tc.want, plan.CauseOf(tc.status)); diff != "" {
 				t.Errorf("cause (-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestWhoKeepsItsNomination(t *testing.T) {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
 			Status: v1.PodStatus{NominatedNodeName: nominated}}
 		if gang != "" {
-			gangview.Join(p, gang)
+			read.Join(p, gang)
 		}
 		return p
 	}

@@ -18,13 +18,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/plan/account"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
@@ -72,7 +72,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of := &c.evictor.Sources
 	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
+	c.told.owners, err = status.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
 		f.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
@@ -87,7 +87,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.Opened)
-	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
+	c.told.status.Start(ctx, status.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
 		Owners: c.told.owners}, c.told.recorder, f.told)
 	return nil
 }
@@ -97,8 +97,8 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups c
 		Gone: f.loseGroup}); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	for _, label := range gangview.Labels() {
-		finished := podgroup.NewEndedInformer(f.client, label)
+	for _, label := range read.Labels() {
+		finished := status.NewEndedInformer(f.client, label)
 		informers.Run(factory, finished)
 		f.c.members.AddFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
@@ -204,11 +204,11 @@ var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.G
 func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if gangview.Generated(pg) {
+	if read.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.told.status.EnqueueGenerated(id)
-	} else if spec, err := gangview.Spec(pg, f.c.settings.timeout); err != nil {
+	} else if spec, err := read.Spec(pg, f.c.settings.timeout); err != nil {
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.ledger.Note(id, err.Error())
 	} else {
@@ -216,10 +216,10 @@ func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 		f.c.effects.Apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
 	f.seeRoles(id, old, pg)
-	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, status.PastOf(pg), now))
 	f.seePlacement(id, old, pg)
 	if old != nil {
-		f.c.told.doubt(old, pg, podgroup.ReferenceTo(pg))
+		f.c.told.doubt(old, pg, status.ReferenceTo(pg))
 	}
 }
 
@@ -235,7 +235,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 // be. The ledger knows only what PodGroups say that define a gang: those that stand in for labels do not, nor do those
 // that cannot be read.
 func (f *feed) seePlacement(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
-	if gangview.Placement(old) != gangview.Placement(pg) {
+	if read.Placement(old) != read.Placement(pg) {
 		f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(id, time.Now()))
 	}
 }
@@ -259,7 +259,7 @@ func (f *feed) seeMembers(id gang.ID) {
 
 // seePod tells of a pod as it is now: the scheduler's cache may have told of its end before.
 func (f *feed) seePod(told *v1.Pod) {
-	pod := f.c.members.Pod(gangview.RefOf(told))
+	pod := f.c.members.Pod(read.RefOf(told))
 	if pod == nil {
 		return
 	}
@@ -292,7 +292,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		return
 	}
 	group := f.c.members.Group(of.ID)
-	member := gangview.Member(pod, of, group, f.c.profiles.Of(pod) != nil)
+	member := read.Member(pod, of, group, f.c.profiles.Of(pod) != nil)
 	member.Precedence = f.c.settings.classes.precedence(pod, group)
 	f.c.effects.Apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.FollowEnded {

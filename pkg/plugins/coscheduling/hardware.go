@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -68,7 +68,7 @@ func (f *feed) seeHardware(node *v1.Node) {
 		}
 		var about runtime.Object = pods[0]
 		if pg := f.c.members.Group(id); pg != nil {
-			about = podgroup.ReferenceTo(pg)
+			about = status.ReferenceTo(pg)
 		}
 		f.c.told.recorder.Eventf(about, nil, v1.EventTypeWarning, "FailingHardware", "Scheduling", "%s",
 			fmt.Sprintf("node %s, on which %s of the gang %s, %s; the scheduler places no member there", node.Name,

@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
@@ -40,14 +40,14 @@ func (c *coordinator) wakeGroup(ctx context.Context, pod *v1.Pod) {
 	if !v.Started || v.Minimum.Tree == nil {
 		return
 	}
-	around := v.Minimum.Tree.Around(gangview.GroupOf(pod, pg))
+	around := v.Minimum.Tree.Around(read.GroupOf(pod, pg))
 	var waiting []gang.Ref
 	for _, ref := range c.ledger.Members(id) {
 		other := c.members.Pod(ref)
 		if other == nil || other.UID == pod.UID || around == nil || !c.ledger.Cycles.Standing(ref.UID).Alone {
 			continue
 		}
-		if name := gangview.GroupOf(other, pg); name == around.Name || around.Holds(name) {
+		if name := read.GroupOf(other, pg); name == around.Name || around.Holds(name) {
 			waiting = append(waiting, ref)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -68,13 +68,13 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("finding what keeps gang %s waiting: %w", l.id, err))
 		}
-		return l.fail(dryrun.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
+		return l.fail(plan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
 	}
 	return l.propose(result)
 }
 
 // propose has the ledger take the plan, and sends the leader to its node.
-func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Status) {
+func (l *leading) propose(result *plan.Plan) (*fwk.PreFilterResult, *fwk.Status) {
 	c, uid := l.p.shared, gang.UID(l.pod.UID)
 	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())

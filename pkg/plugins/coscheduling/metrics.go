@@ -6,10 +6,10 @@ import (
 	"k8s.io/component-base/metrics"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"berth.dev/berth/pkg/evictor"
-	"berth.dev/berth/pkg/gangloop"
-	"berth.dev/berth/pkg/podgroup"
-	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/loop"
+	"berth.dev/berth/pkg/gang/preempt"
+	"berth.dev/berth/pkg/gang/status"
 )
 
 // The metrics of the plugin, one set for a process as all its metrics are.
@@ -31,11 +31,11 @@ var (
 // registerMetrics makes the metrics known to the scheduler's registry.
 func registerMetrics() {
 	registerOnce.Do(func() {
-		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
+		schedulermetrics.RegisterMetrics(status.Metrics()...)
 		schedulermetrics.RegisterMetrics(planDuration, nodesExamined, plansInvalidated)
-		schedulermetrics.RegisterMetrics(evictor.Metrics()...)
-		schedulermetrics.RegisterMetrics(gangloop.Metrics()...)
-		schedulermetrics.RegisterMetrics(reservation.Metrics()...)
+		schedulermetrics.RegisterMetrics(preempt.Metrics()...)
+		schedulermetrics.RegisterMetrics(loop.Metrics()...)
+		schedulermetrics.RegisterMetrics(hold.Metrics()...)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)

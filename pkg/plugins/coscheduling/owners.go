@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/status"
 )
 
 // followEnded lets the pods with the label be watched that have ended: they count towards the minimum of their gang.
@@ -22,7 +22,7 @@ func (f *feed) followEnded(label string) {
 		return
 	}
 	f.ends[label] = true
-	finished := podgroup.NewEndedInformer(f.client, label)
+	finished := status.NewEndedInformer(f.client, label)
 	f.c.members.AddFinished(finished.GetStore())
 	err := finished.SetTransform(f.withoutOthers)
 	if _, handleErr := finished.AddEventHandler(f.finished()); handleErr != nil {
@@ -47,7 +47,7 @@ func (f *feed) withoutOthers(obj any) (any, error) {
 
 // applyOwner records what the object says about a gang of its pods. It is recorded again if the ledger has forgotten it
 // with the gang's last pod.
-func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
+func (f *feed) applyOwner(ctx context.Context, owner read.Owner, s read.OwnerState) {
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.members.Any(ref); pod != nil && c.told.owners.Outlived(owner, pod) {
@@ -77,14 +77,14 @@ func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.
 func (f *feed) refile(from gang.ID, podGroup string) {
 	if from.Name == "" {
 		for _, pod := range f.c.members.Pods() {
-			if pod.Namespace == from.Namespace && gangview.NativeName(pod) == podGroup {
+			if pod.Namespace == from.Namespace && read.NativeName(pod) == podGroup {
 				f.refilePod(pod)
 			}
 		}
 	}
 	for _, ref := range f.c.ledger.Members(from) {
 		switch pod := f.c.members.Any(ref); {
-		case pod == nil || gangview.NativeName(pod) != podGroup:
+		case pod == nil || read.NativeName(pod) != podGroup:
 		case f.c.members.Pod(ref) == nil:
 			f.seeMember(pod)
 		default:
@@ -107,19 +107,19 @@ func (f *feed) wakeJoining(ctx context.Context, id gang.ID) {
 	var e gang.Effects
 	for _, pod := range c.members.PodsOf(id) {
 		if pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone {
-			e.Activate = append(e.Activate, gangview.RefOf(pod))
+			e.Activate = append(e.Activate, read.RefOf(pod))
 		}
 	}
 	c.effects.Apply(ctx, e)
 }
 
 // ownerSpec returns what the object asks for, or why that cannot be.
-func (f *feed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
+func (f *feed) ownerSpec(id gang.ID, s read.OwnerState) (gang.Spec, string) {
 	pg := s.PodGroup(id)
 	if s.Why != "" || pg == nil {
 		return gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: f.c.settings.timeout}, s.Why
 	}
-	spec, err := gangview.Spec(pg, f.c.settings.timeout)
+	spec, err := read.Spec(pg, f.c.settings.timeout)
 	if err != nil {
 		return gang.Spec{}, err.Error()
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -32,7 +32,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		f := newFeed(ctx, c, nil)
 		f.ends["batch.kubernetes.io/job-name"] = true
 		var err error
-		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10),
+		if c.told.owners, err = status.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10),
 			f.applyOwner); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
@@ -42,7 +42,7 @@ func BenchmarkPlan(b *testing.B) {
 func planOnce(b *testing.B, nodes, members, gpus int, distinct bool) time.Duration {
 	b.Helper()
 	const profile = "gang-scheduler"
-	objects := []runtime.Object{gangview.NewPodGroup("default", "g", members)}
+	objects := []runtime.Object{read.NewPodGroup("default", "g", members)}
 	for i := range nodes {
 		objects = append(objects, st.MakeNode().Name(fmt.Sprintf("n%d", i)).Label("nvidia.com/gpu.product", "NVIDIA-A100").
 			Label("kubernetes.io/hostname", fmt.Sprintf("n%d", i)).
@@ -54,7 +54,7 @@ func planOnce(b *testing.B, nodes, members, gpus int, distinct bool) time.Durati
 		pod := st.MakePod().Namespace("default").Name(fmt.Sprintf("p%d", i)).UID(fmt.Sprintf("p%d", i)).
 			SchedulerName(profile).Req(map[v1.ResourceName]string{"cpu": "4",
 			"nvidia.com/gpu": fmt.Sprint(gpus)}).Obj()
-		gangview.Join(pod, "g")
+		read.Join(pod, "g")
 		if distinct {
 			pod.Labels["example.com/n"] = fmt.Sprint(i)
 		}

@@ -17,7 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/evictor"
+	"berth.dev/berth/pkg/gang/preempt"
 )
 
 // Name of the plugin in configurations.
@@ -30,7 +30,7 @@ type Plugin struct {
 	answers
 	framework framework.Framework
 	shared    *coordinator
-	evictor   *evictor.Profile
+	evictor   *preempt.Profile
 	// complete is done once the profile has all its plugins. othersPermit is set if other plugins of it have a say in
 	// Permit.
 	complete     sync.Once
@@ -66,7 +66,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	return &Plugin{queue: queue{shared}, answers: answers{shared}, framework: profile, shared: shared,
-		evictor: evictor.NewProfile(shared.evictor, profile, shared.planner)}, nil
+		evictor: preempt.NewProfile(shared.evictor, profile, shared.planner)}, nil
 }
 
 // Name returns the plugin's name.

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )

@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/gangview"
 )
 
 // Reserve records that the member holds its assignment.
@@ -53,7 +53,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(gangsFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
+	time.AfterFunc(gangsFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
 

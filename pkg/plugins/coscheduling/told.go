@@ -10,19 +10,19 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/status"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // told is what is said of gangs, and by whom.
 type told struct {
 	// leader tells whether this process schedules, status is the controller of PodGroups.
 	leader informers.Leader
-	status *podgroup.Controller
-	owners *podgroup.Owners
+	status *status.Controller
+	owners *status.Owners
 	// recorder tells of what pods and PodGroups say wrongly.
 	recorder events.EventRecorderLogger
 }
@@ -33,7 +33,7 @@ func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
 	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !t.leader.Leading() {
 		return
 	}
-	if wrong := workview.Doubtful(obj, time.Now()); wrong != nil {
+	if wrong := work.Doubtful(obj, time.Now()); wrong != nil {
 		t.recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
 			wrong.Effect)
 	}
@@ -41,7 +41,7 @@ func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
 
 // foreign records once about a pod that it is in a group of another scheduler, and so in none here.
 func (t *told) foreign(ctx context.Context, recorder events.EventRecorderLogger, pod *v1.Pod) {
-	f, says := gangview.ForeignOf(pod)
+	f, says := read.ForeignOf(pod)
 	if !says || pod.Spec.SchedulingGroup != nil || !t.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}

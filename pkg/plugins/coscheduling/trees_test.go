@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -34,7 +34,7 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				policy := &gangview.OwnerPolicy{}
+				policy := &read.OwnerPolicy{}
 				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
 				pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 					cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -43,7 +43,7 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 				f := newFeed(ctx, c, nil)
 				f.ends[""] = true
 				var err error
-				if c.told.owners, err = podgroup.NewOwners(ctx, memapi.New().RESTConfig(), nil, events.NewFakeRecorder(10),
+				if c.told.owners, err = status.NewOwners(ctx, memapi.New().RESTConfig(), nil, events.NewFakeRecorder(10),
 					f.applyOwner); err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,7 @@ import (
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
@@ -38,7 +38,7 @@ const Name = "CostOptimized"
 type Plugin struct {
 	settings *settings
 	nodes    *nodeViews
-	gangs    *gangview.Gangs
+	gangs    *read.Gangs
 	claims   *claimview.GPUs
 	running  *runningPods
 	waiting  *waiting
@@ -76,7 +76,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	gangs := gangview.GangsOf(factory)
+	gangs := read.GangsOf(factory)
 	running, err := runningPodsOf(factory, s.gpuKeys, gangs)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
@@ -21,7 +21,7 @@ import (
 // the counts are exact however events fall together.
 type runningPods struct {
 	keys             gpuview.Keys
-	in               *gangview.Gangs
+	in               *read.Gangs
 	withGPU, without atomic.Int64
 
 	mu    sync.RWMutex
@@ -30,7 +30,7 @@ type runningPods struct {
 
 // runningPodsOf returns those of the scheduler, fed by its informer: profiles that read GPUs under the same names share
 // them.
-func runningPodsOf(factory kubeinformers.SharedInformerFactory, keys gpuview.Keys, in *gangview.Gangs) (*runningPods,
+func runningPodsOf(factory kubeinformers.SharedInformerFactory, keys gpuview.Keys, in *read.Gangs) (*runningPods,
 	error) {
 	return informers.SharedBy(factory, fmt.Sprintf("%#v", keys), func() (*runningPods, error) {
 		r := newRunningPods(keys, in)
@@ -41,7 +41,7 @@ func runningPodsOf(factory kubeinformers.SharedInformerFactory, keys gpuview.Key
 	})
 }
 
-func newRunningPods(keys gpuview.Keys, in *gangview.Gangs) *runningPods {
+func newRunningPods(keys gpuview.Keys, in *read.Gangs) *runningPods {
 	return &runningPods{keys: keys, in: in, gangs: map[gang.ID]int64{}}
 }
 

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -21,7 +21,7 @@ import (
 func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRunningPods(gpuview.DefaultKeys(), &gangview.Gangs{})
+		r := newRunningPods(gpuview.DefaultKeys(), &read.Gangs{})
 		handler := r.counter()
 		alive := map[string]*v1.Pod{}
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
@@ -48,7 +48,7 @@ func TestCountsOfPodsAreThoseOfARecount(t *testing.T) {
 			if pod.DeletionTimestamp != nil {
 				continue
 			}
-			if id := (&gangview.Gangs{}).Of(pod); id.Name != "" {
+			if id := (&read.Gangs{}).Of(pod); id.Name != "" {
 				gangs[id]++
 			}
 			switch {

@@ -13,7 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
@@ -22,7 +22,7 @@ import (
 // peers knows which pods belong together and on which nodes they are: the informer's pods, pods that are assumed from
 // Reserve on, and pods with a nominated node. It is safe for concurrent use.
 type peers struct {
-	gangs    *gangview.Gangs
+	gangs    *read.Gangs
 	appLabel string
 	// pods are those of the informer. Those that are somewhere are indexed by their groups.
 	pods cache.Indexer
@@ -51,7 +51,7 @@ func (k groupKey) String() string { return fmt.Sprintf("%t/%s/%s", k.app, k.name
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
 		informer := factory.Core().V1().Pods().Informer()
-		p := newPeers(gangview.GangsOf(factory), appLabel, informer.GetIndexer())
+		p := newPeers(read.GangsOf(factory), appLabel, informer.GetIndexer())
 		if err := informer.AddIndexers(p.indexers()); err != nil {
 			return nil, fmt.Errorf("indexing pods by gang and app: %w", err)
 		}
@@ -60,7 +60,7 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	})
 }
 
-func newPeers(gangs *gangview.Gangs, appLabel string, pods cache.Indexer) *peers {
+func newPeers(gangs *read.Gangs, appLabel string, pods cache.Indexer) *peers {
 	return &peers{gangs: gangs, appLabel: appLabel, pods: pods, assumed: map[types.UID]assumed{}}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
@@ -42,7 +42,7 @@ type world struct {
 }
 
 func newWorld(appLabel string) *world {
-	p := newPeers(&gangview.Gangs{}, appLabel, nil)
+	p := newPeers(&read.Gangs{}, appLabel, nil)
 	w := &world{p, cache.NewIndexer(cache.MetaNamespaceKeyFunc, p.indexers())}
 	p.pods = w.store
 	return w

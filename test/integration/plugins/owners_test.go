@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
@@ -67,12 +67,12 @@ func testControllers(t *testing.T, b *box.Box) {
 			ids, classes := map[gang.ID]bool{}, map[string]bool{}
 			own.AwaitPods(t, fmt.Sprintf("%d pods", tc.pods), func(pods []*v1.Pod) (bool, error) {
 				for _, pod := range pods {
-					m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
+					m, err := (*read.OwnerPolicy)(nil).GangOf(pod)
 					if err != nil || !strings.HasPrefix(m.ID.Name, tc.gang) {
 						return false, fmt.Errorf("pod %s is of gang %v: %w", pod.Name, m.ID, err)
 					}
 					ids[m.ID] = true
-					classes[gangview.Member(pod, gangview.Membership{}, nil, true).Class] = true
+					classes[read.Member(pod, read.Membership{}, nil, true).Class] = true
 				}
 				return len(pods) >= tc.pods, nil
 			})

@@ -52,8 +52,8 @@ func manifests(t *testing.T) string {
 	return filepath.Join(box.Root(t), "manifests")
 }
 
-// read reads a file of the manifests.
-func read(t *testing.T, path string) string {
+// readManifest reads a file of the manifests.
+func readManifest(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(manifests(t), path))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/priceview"
@@ -90,7 +90,7 @@ func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, repl
 	t.Helper()
 	if job.Gang {
 		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(),
-			gangview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
+			read.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +139,7 @@ func podOf(job *trace.Job, index int, profile string) *v1.Pod {
 		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(job.Spot))
 	}
 	if job.Gang {
-		gangview.Join(pod, job.Name)
+		read.Join(pod, job.Name)
 	}
 	// The API server wants equal limits for extended resources.
 	resources := &pod.Spec.Containers[0].Resources

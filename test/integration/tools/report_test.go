@@ -40,7 +40,7 @@ func TestTheReportFitsAPhone(t *testing.T) {
 	jobs += "fits-nowhere,41s,1h,65000,1024,8,24,true\n"
 	config := filepath.Join(dir, strings.Repeat("scheduler-config-", 6)+".yaml")
 	trace := filepath.Join(dir, strings.Repeat("a-very-long-name-of-a-trace.", 5)+"csv")
-	for path, content := range map[string]string{config: read(t, "base/scheduler-config.yaml"), trace: jobs} {
+	for path, content := range map[string]string{config: readManifest(t, "base/scheduler-config.yaml"), trace: jobs} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

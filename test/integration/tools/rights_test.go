@@ -18,7 +18,7 @@ import (
 // startShipped starts a scheduler with the shipped configuration and the kubeconfig of an account.
 func (s site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 	t.Helper()
-	config := s.config(t, read(t, "base/scheduler-config.yaml"), kubeconfig)
+	config := s.config(t, readManifest(t, "base/scheduler-config.yaml"), kubeconfig)
 	return box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler-config.yaml", config), "--secure-port=0",
 		"--v=2")
 }
@@ -57,7 +57,7 @@ func schedulersWithoutARight(t *testing.T, shared *box.Box) {
 func (s site) shipped(t *testing.T) *schedulerconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	parsed, err := configurations.Parse("the shipped configuration",
-		[]byte(s.config(t, read(t, "base/scheduler-config.yaml"), s.Kubeconfig())))
+		[]byte(s.config(t, readManifest(t, "base/scheduler-config.yaml"), s.Kubeconfig())))
 	if err != nil {
 		t.Fatal(err)
 	}

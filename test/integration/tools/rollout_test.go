@@ -29,7 +29,7 @@ type rollout struct {
 func newRollout(t *testing.T, shared *box.Box, name string) rollout {
 	t.Helper()
 	s := newSite(t, shared, name, largeNode)
-	return rollout{s, s.config(t, read(t, "base/scheduler-config.yaml"), s.Kubeconfig())}
+	return rollout{s, s.config(t, readManifest(t, "base/scheduler-config.yaml"), s.Kubeconfig())}
 }
 
 // replica starts a scheduler with a configuration and the flags.

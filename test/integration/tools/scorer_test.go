@@ -68,7 +68,7 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 `)
 	config := strings.NewReplacer("http://127.0.0.1:9000", server.URL,
 		// A machine that compiles beside the test is slow to answer, and the scheduler would go on without.
-		"httpTimeout: 500ms", "httpTimeout: 30s").Replace(read(t, "configurations/external-scorer.yaml"))
+		"httpTimeout: 500ms", "httpTimeout: 30s").Replace(readManifest(t, "configurations/external-scorer.yaml"))
 	box.Command(t, "berth-scheduler", "--config="+write(t, "config.yaml", s.config(t, config, s.Kubeconfig())),
 		"--secure-port=0")
 	var order []string

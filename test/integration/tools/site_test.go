@@ -152,7 +152,7 @@ func (a account) kubeconfig(t *testing.T, pod *v1.Pod) string {
 func rulesOf(t *testing.T, file string) []rbacv1.PolicyRule {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
-	for document := range strings.SplitSeq(read(t, file), "\n---\n") {
+	for document := range strings.SplitSeq(readManifest(t, file), "\n---\n") {
 		var role rbacv1.ClusterRole // which has all that a Role has
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)

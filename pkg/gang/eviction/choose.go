@@ -1,0 +1,146 @@
+package eviction
+
+import (
+	"fmt"
+	"slices"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/tree"
+	"berth.dev/berth/pkg/plural"
+)
+
+// Outcome says whether an eviction helps.
+type Outcome uint8
+
+// The outcomes of Choose.
+const (
+	// NoRoom means that the gang cannot start even after every eviction that is allowed.
+	NoRoom Outcome = iota
+	// RoomAlready means that the gang can start without any eviction.
+	RoomAlready
+	// RoomAfterEviction means that the gang can start when the victims have gone.
+	RoomAfterEviction
+)
+
+// Plan is the answer to a Problem.
+type Plan struct {
+	Outcome Outcome
+	// Reason says for NoRoom what is missing, as a clause without a full stop.
+	Reason string
+	// Victims are indices into Problem.Victims in ascending order.
+	Victims []int
+	// Groups are the groups that are evicted as a whole.
+	Groups []gang.ID
+	// Placed says where the members that the gang needs can be placed, by class and node. Members beyond the minimum
+	// have none.
+	Placed []Placement
+	// Sets says where the members of each set can be placed, by the positions of nodes in Problem.Nodes; nil if the gang
+	// is not divided.
+	Sets *tree.Answer
+}
+
+// Placement is a number of members of one class that one node can hold.
+type Placement struct {
+	Class   int
+	Node    string
+	Members int
+}
+
+// Choose chooses the pods whose eviction lets the gang start. It evicts as many pods as needed or none:
+//
+//   - The gang reaches its minimum, or no pod is evicted.
+//   - A group keeps its minimum or loses all its members. Members beyond the minimum go first.
+//   - A PodDisruptionBudget is never exceeded.
+//   - No unit (a pod, a spare member, a whole group) is evicted without which the plan still works.
+//
+// Of two sets of victims the one of the lower Cost is better. Choose takes the best set that it finds. The same problem
+// always has the same answer, whatever the order of its victims.
+func Choose(p *Problem) Plan {
+	s := newSearch(p)
+	if plan, ok := s.choose(); ok {
+		return plan
+	}
+	return Plan{Reason: s.reason()}
+}
+
+// choose returns the best plan of the best domain, and false if none helps.
+func (s *search) choose() (Plan, bool) {
+	if s.Tree != nil {
+		return (&setSearch{search: s}).choose()
+	}
+	domains := s.Domains
+	if domains == nil {
+		domains = [][]int{s.allNodes()}
+	}
+	for _, domain := range domains {
+		s.enter(domain)
+		if s.arrange(false) {
+			return s.plan(), true
+		}
+	}
+	var best *solution
+	for _, domain := range domains {
+		s.enter(domain)
+		best = cheaper(best, s.solve())
+	}
+	if best == nil {
+		return Plan{}, false
+	}
+	return best.plan, true
+}
+
+// reason says why no eviction helps.
+func (s *search) reason() string {
+	p := s.Problem
+	if !slices.ContainsFunc(p.Victims, func(v Victim) bool { return v.Priority < p.Priority }) {
+		return "there are no pods of lower priority"
+	}
+	if slices.ContainsFunc(p.Victims, func(v Victim) bool { return len(v.Budgets) > 0 }) {
+		unprotected := *p
+		unprotected.Budgets = slices.Repeat([]int{len(p.Victims)}, len(p.Budgets))
+		if _, ok := newSearch(&unprotected).choose(); ok {
+			return "PodDisruptionBudgets do not allow the evictions that would make room"
+		}
+	}
+	if len(s.units) == 0 {
+		return "PodDisruptionBudgets and the minimum of gangs protect all pods of lower priority"
+	}
+	if p.Tree != nil {
+		return "evicting pods of lower priority does not make room for each group or segment in a domain of its own"
+	}
+	return fmt.Sprintf("evicting pods of lower priority makes room for %d of %s", s.most,
+		plural.Of(p.Need.Members(), "member"))
+}
+
+// allNodes are the positions of the nodes.
+func (s *search) allNodes() []int {
+	all := make([]int, len(s.Nodes))
+	for n := range all {
+		all[n] = n
+	}
+	return all
+}
+
+// plan describes the state of the search.
+func (s *search) plan() Plan {
+	plan := Plan{Outcome: RoomAlready}
+	for i := range s.units {
+		if !s.gone[i] {
+			continue
+		}
+		plan.Outcome = RoomAfterEviction
+		plan.Victims = append(plan.Victims, s.units[i].victims...)
+		if s.units[i].whole {
+			plan.Groups = append(plan.Groups, s.groups[s.units[i].group].id)
+		}
+	}
+	slices.Sort(plan.Victims)
+	for c := range s.classes {
+		for _, n := range s.nodes {
+			if members := s.placed[c][n]; members > 0 {
+				plan.Placed = append(plan.Placed, Placement{Class: c, Node: s.Nodes[n].Name, Members: members})
+			}
+		}
+	}
+	return plan
+}

@@ -1,0 +1,70 @@
+package loop
+
+import (
+	"time"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
+)
+
+// mostInvited is how many gangs are in kube-scheduler's queue to plan at a time: others there do not wait for all gangs
+// that may fit, and a gang that comes later is not far behind.
+const mostInvited = 16
+
+// next invites the gangs to plan that are due, and returns after what time to look again, 0 if none is left.
+func (l *Loop) next(now time.Time) (effects []gang.Effects, wait time.Duration) {
+	for len(l.coming.invited) < mostInvited {
+		id, ok, wait := l.queue.First(now)
+		if !ok {
+			return effects, wait
+		}
+		g := l.List.ByID[id]
+		excluded := l.excludes(g)
+		if !excluded && l.contested(g) {
+			return effects, answerTime
+		}
+		l.queue.Next(now)
+		if excluded {
+			l.ruleOut(g, now)
+			continue
+		}
+		if rest := l.Pace.Begin(id.Namespace, now); rest > 0 {
+			l.queue.Wait(id, g.Key, now.Add(rest), now)
+			l.queue.Retry(id, now)
+			continue
+		}
+		g.Excluded = false
+		l.coming.invited = append(l.coming.invited, g)
+		effects = append(effects, l.Ledger.Agenda.Invite(id, now))
+	}
+	return effects, answerTime
+}
+
+// ruleOut tells a gang why it cannot start, without an attempt.
+func (l *Loop) ruleOut(g *waiting.Gang, now time.Time) {
+	// Of those that were excluded before, describe tells the newest reasons, a few at a time.
+	if !g.Excluded || g.Fresh {
+		l.Ledger.Agenda.RuleOut(g.ID, l.List.Why(g), now)
+	}
+	l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
+	if g.Excluded = true; !g.Listed {
+		g.Listed = true
+		l.List.Excluded = append(l.List.Excluded, g.ID)
+	}
+}
+
+// excludes reports whether the gang cannot start by the account of free capacity. What runs on nodes that are reserved
+// for it makes way once it fits there.
+func (l *Loop) excludes(g *waiting.Gang) bool {
+	return (g.Misstated != nil || !l.Reservations.ReadyFor(g.ID)) && l.List.Excludes(g)
+}
+
+// resume has the gangs tried again for which pods to evict were found or evicted, and pods for which that is so or that
+// were turned away from what is kept.
+func (l *Loop) resume(n *News, now time.Time) []gang.Effects {
+	effects := make([]gang.Effects, 0, 1+len(n.found))
+	for _, id := range n.found {
+		effects = append(effects, l.Ledger.Agenda.Resume(id, now))
+	}
+	return append(effects, gang.Effects{Activate: n.activations})
+}

@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
+)
+
+// Causes counts the nodes by what keeps the first class that is short off them, each once: what the account of free
+// capacity says, and of the nodes that it lets pass what the filters say. Without domains that members have to share
+// they look at the nodes as the plan left them, else at those without the gang.
+func (p *Planner) Causes(id gang.ID, a *Plan, nodes []fwk.NodeInfo) (obstacle.Nodes, error) {
+	class, pod := a.lacks.Class, p.Members.Pod(a.lacks.Ref)
+	if len(a.Short) > 0 {
+		class = a.Short[0].Class
+		pod = a.Classes[class].Pod
+	}
+	if pod == nil {
+		return nil, nil
+	}
+	d := a.Run
+	if len(a.keys) > 0 || a.homes.of != nil || len(a.Nodes) < len(nodes) {
+		alone := memberOf(pod)
+		alone.Class = class
+		var err error
+		if d, err = p.newRun(&Work{Ctx: a.ctx}, id, []gang.Member{alone}, Part{Nodes: nodes}); err != nil {
+			return nil, err
+		}
+	}
+	return d.Classes[class].causes(p.Capacity, pod, a.keys)
+}
+
+// causes counts the nodes for one more member of the class.
+func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obstacle.Nodes, error) {
+	// Of those that were placed after the last member of the class it was not told.
+	t.State = nil
+	if err := t.begin(pod); err != nil {
+		return nil, err
+	}
+	if t.rejected != nil {
+		return obstacle.Nodes{CauseOf(t.rejected)}, nil
+	}
+	key := account.Acquire(pod)
+	defer account.Release(key)
+	nodes := make([]string, len(t.run.Nodes))
+	for i, n := range t.run.Nodes {
+		nodes[i] = n.Node().Name
+	}
+	slots, statuses := account.SlotsOn(key, nodes), make([]*fwk.Status, len(nodes))
+	outside := fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(t.leftBy)))
+	t.Profile.Parallelizer().Until(t.run.ctx, len(nodes), func(i int) {
+		switch {
+		case slots[i] == 0:
+		case t.names != nil && !t.names.Has(nodes[i]):
+			statuses[i] = outside
+		default:
+			if statuses[i] = t.fits(i); statuses[i].IsSuccess() {
+				statuses[i] = t.turnedAway[nodes[i]]
+			}
+		}
+	}, metrics.Filter)
+	refused := map[string]obstacle.NodeCause{}
+	for i, status := range statuses {
+		switch {
+		case status.IsRejected():
+			refused[nodes[i]] = t.cause(status, t.run.copies[nodes[i]] != nil)
+		case !status.IsSuccess():
+			return nil, fmt.Errorf("filtering node %s: %w", nodes[i], status.AsError())
+		}
+	}
+	unfit := t.filters.Unfit(pod)
+	return account.Causes(key, keys, nil, func(node *v1.Node) obstacle.NodeCause {
+		if cause := refused[node.Name]; cause != (obstacle.NodeCause{}) || unfit == nil {
+			return cause
+		}
+		return unfit(node)
+	}), nil
+}
+
+// cause is what a plugin says against a node; nothing if that is short of anything only with the members that were
+// placed there: then it fits.
+func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
+	cause := CauseOf(status)
+	if !placed {
+		return cause
+	}
+	switch status.Plugin() {
+	case names.NodePorts, names.InterPodAffinity, names.PodTopologySpread:
+		cause.Says += ", with the members that were placed there"
+		return cause
+	}
+	if cause.Kind == (capacity.KeptFor{}).Kind() {
+		return cause
+	}
+	return obstacle.NodeCause{}
+}
+
+// CauseOf is the first cause that a plugin tells against a node, of no node yet; its zero value if it tells none.
+func CauseOf(status *fwk.Status) obstacle.NodeCause {
+	for reason := range cycles.Reasons(status) {
+		cause := obstacle.OfNodes(reason)
+		if short, ok := strings.CutPrefix(cause.Says, "Insufficient "); ok && status.Plugin() == names.NodeResourcesFit {
+			return obstacle.NodeCause{Short: short}
+		}
+		return cause
+	}
+	return obstacle.NodeCause{}
+}
+
+// RefusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
+// for it.
+type RefusedBefore string
+
+// String repeats what the plugin said.
+func (r RefusedBefore) String() string {
+	if r == "" {
+		return r.Kind()
+	}
+	return r.Kind() + ": " + string(r)
+}
+
+// Kind says it without the plugin's words.
+func (RefusedBefore) Kind() string { return "node(s) that turned a member away" }

@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/ranks"
+	"berth.dev/berth/pkg/gang/read"
+)
+
+// Join returns the nodes that a member may take that comes later, nil if it may take any, and why no others. A group or
+// segment that begins, or lacks members, is tried in a dry run as a whole: if it fits, the member goes to its node of
+// that; and a group begins on no other condition.
+func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (sets.Set[string], string, error) {
+	levels, err := p.Topology(id, pod)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := p.Divider.Join(id, levels, pod, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	if j.Begins && j.Rest != nil && j.Rest.Least() == nil {
+		return sets.New[string](), j.Why, nil // not even by the account
+	}
+	if j.Rest != nil {
+		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, placed := range a.Assignments {
+			if a.Feasible() && placed.UID == gang.UID(pod.UID) {
+				return sets.New(placed.Node), j.Why, nil
+			}
+		}
+	}
+	if j.Begins {
+		return sets.New[string](), j.Why, nil
+	}
+	if names := p.near(ctx, id, levels, pod, j.Nodes); names != nil || j.Why == "" {
+		return names, j.Why, nil
+	}
+	names := sets.New[string]()
+	for _, n := range j.Nodes {
+		names.Insert(n.Node().Name)
+	}
+	return names, j.Why, nil
+}
+
+// near returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
+// of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
+func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, pod *v1.Pod,
+	nodes []fwk.NodeInfo) sets.Set[string] {
+	far := p.distances(id, levels, pod, nodes)
+	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
+	for _, most := range slices.Compact(slices.Sorted(slices.Values(far))) {
+		var within []fwk.NodeInfo
+		names := sets.New[string]()
+		for i, n := range nodes {
+			if far[i] <= most {
+				within = append(within, n)
+				names.Insert(n.Node().Name)
+			}
+		}
+		if len(within) == len(nodes) {
+			break
+		}
+		a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: within}, nil, nil)
+		switch {
+		case err != nil:
+			klog.FromContext(ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(pod),
+				"reason", err.Error())
+		case a.Feasible():
+			return names
+		}
+	}
+	return nil
+}
+
+// distances returns how far the nodes are from those that suit a member best that comes later: first those with another
+// GPU model than the gang uses, then by the levels that they do not share with a member beside the pod's rank.
+func (p *Planner) distances(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) []int {
+	far, paths := make([]int, len(nodes)), make([][]string, len(nodes))
+	beside := p.besideRanks([]gang.Member{memberOf(pod)}, p.Ledger.Where(id))
+	network := p.Network(pod.Spec.SchedulerName)
+	var near [][]string
+	for i, n := range nodes {
+		if len(beside) == 0 {
+			break
+		}
+		// Which node of the narrowest domain it is has no part in it: that one is last.
+		path := rankPath(network, levels, n.Node())
+		if paths[i] = path[:len(path)-1]; beside[n.Node().Name] > 0 {
+			near = append(near, paths[i])
+		}
+	}
+	var held map[string]int
+	if p.mayUseGPU(pod) {
+		held = p.heldModels(id, p.Profiles.Of(pod).SnapshotSharedLister().NodeInfos())
+	}
+	for i, n := range nodes {
+		shared := 0
+		for _, path := range near {
+			shared = max(shared, ranks.Shared(path, paths[i]))
+		}
+		if far[i] = -shared; len(held) == 1 && held[p.modelOf(n.Node())] == 0 {
+			far[i] += maxLevels
+		}
+	}
+	return far
+}
+
+// maxLevels is more levels than there are.
+const maxLevels = 100
+
+func memberOf(pod *v1.Pod) gang.Member {
+	return gang.Member{Ref: read.RefOf(pod)}
+}
+
+// besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
+// and next to how many of these. Held are the nodes of members that have one.
+func (s *Sources) besideRanks(members []gang.Member, held map[gang.Ref]string) map[string]int {
+	if len(held) == 0 {
+		return nil
+	}
+	var indices []ranks.Index
+	var nodes []string
+	add := func(ref gang.Ref, node string) {
+		if pod := s.Members.Pod(ref); pod != nil {
+			if index, numbered := read.IndexOf(pod); numbered {
+				indices, nodes = append(indices, index), append(nodes, node)
+			}
+		}
+	}
+	for i := range members {
+		add(members[i].Ref, "")
+	}
+	wanted := len(indices)
+	for ref, node := range held {
+		add(ref, node)
+	}
+	if wanted == 0 || wanted == len(indices) {
+		return nil
+	}
+	order := ranks.Number(indices)
+	ring := make([]int, len(indices))
+	for i := range ring {
+		ring[i] = i
+	}
+	slices.SortFunc(ring, func(a, b int) int {
+		return cmp.Or(cmp.Compare(order[a], order[b]), cmp.Compare(nodes[a], nodes[b]))
+	})
+	beside := map[string]int{}
+	for range 2 {
+		last := ""
+		for at, i := range slices.Concat(ring, ring) {
+			switch {
+			case nodes[i] != "":
+				last = nodes[i]
+			case at >= len(ring):
+				beside[last]++
+			}
+		}
+		slices.Reverse(ring)
+	}
+	return beside
+}

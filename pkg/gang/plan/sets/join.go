@@ -1,0 +1,171 @@
+package sets
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/tree"
+)
+
+// Joining is where a member may go that comes later.
+type Joining struct {
+	// Nodes are those in the domain of its gang, group or segment, all if members share none. Why says which they are, or
+	// why there are none.
+	Nodes []fwk.NodeInfo
+	Why   string
+	// Rest is the problem of the part of the gang that lacks the member, with Turn for those that it lacks; nil if none
+	// does. Begins is set if no member of that part has a node: all that it needs has to fit.
+	Rest   *Problem
+	Turn   gang.Turn
+	Begins bool
+}
+
+// Join returns where a member may go that comes later.
+func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joining, error) {
+	members := []gang.Member{d.memberOf(id, pod)}
+	var need gang.Minimum
+	if d.Any(id, levels) {
+		members, need = d.ofStarted(id, levels, members)
+	} else if len(levels.Required) == 0 {
+		return &Joining{Nodes: nodes}, nil
+	}
+	s, err := d.Divide(id, levels, need, members)
+	if err != nil {
+		return nil, err
+	}
+	own, known := s.of[members[0].UID]
+	if !known {
+		return nil, read.UnknownGroup(pod, d.Members.Group(id))
+	}
+	j, lacks := &Joining{}, own
+	for at := own; at > 0; at = s.all[at].around {
+		if s.all[at].placed == 0 {
+			lacks, j.Begins = at, true
+		}
+	}
+	switch whole := s.complete(lacks); {
+	case j.Begins && !whole:
+		j.Why = fmt.Sprintf("%s has fewer members than it needs to begin", s.name(lacks))
+		return j, nil
+	case whole && lacks > 0:
+		d.rest(j, s, lacks, nodes)
+	}
+	if j.Begins {
+		level := "place"
+		if set := &s.all[lacks]; set.own {
+			level = set.keys[len(set.keys)-1]
+		}
+		j.Nodes, j.Why = nodes, fmt.Sprintf("%s needs a %s with room for all of it", s.name(lacks), level)
+		return j, nil
+	}
+	j.Nodes, j.Why = s.beside(own, nodes)
+	return j, nil
+}
+
+// beside returns the nodes in the domain in which others of the set are, and says which these are.
+func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string) {
+	for at := own; at != tree.None; at = s.all[at].around {
+		set := &s.all[at]
+		if !set.own || set.held == "" {
+			continue
+		}
+		labels := strings.Split(set.held, "\x00")
+		for i, key := range set.keys {
+			labels[i] = key + "=" + labels[i]
+		}
+		within := slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool {
+			return domainOf(set.keys, n.Node()) != set.held
+		})
+		return within, fmt.Sprintf("the other members of %s are on nodes with %s, and this one has to be there, too",
+			s.name(at), strings.Join(labels, ", "))
+	}
+	return nodes, ""
+}
+
+// rest poses the problem of what a set lacks, if that is anything.
+func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
+	members := s.within(at)
+	j.Turn = gang.Turn{Members: members, Need: gang.Minimum{Total: len(members)}}
+	if lacks := s.all[at].lacks; lacks != nil {
+		j.Turn.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
+	}
+	if j.Turn.Need.Total == 0 {
+		return
+	}
+	j.Rest = d.Pose(s, members, nodes)
+	for ; at > 0; at = s.all[at].around {
+		around := &j.Rest.Sets[s.all[at].around]
+		around.Sets, around.Least, around.Enough = []int{at}, 1, tree.None
+		clear(around.Need)
+		clear(around.More)
+	}
+}
+
+// within are the members of a set and of those within it.
+func (s *Division) within(at int) []gang.Member {
+	members := slices.Clone(s.all[at].members)
+	for _, of := range s.all[at].sets {
+		members = append(members, s.within(of)...)
+	}
+	return members
+}
+
+// ofStarted adds the other members of a gang with groups or segments that have no node to the one that comes, and
+// returns what is needed still.
+func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Member) ([]gang.Member,
+	gang.Minimum) {
+	held := d.Ledger.Where(id)
+	settled := map[string]int{}
+	for _, ref := range d.Ledger.Members(id) {
+		other := d.Members.Pod(ref)
+		switch {
+		case other == nil || ref.UID == members[0].UID:
+		case held[ref] != "":
+			settled[read.Role(other, d.Members.Group(id))]++
+		default:
+			if _, ranked := read.IndexOf(other); ranked || levels.Segment.Size == 0 {
+				members = append(members, d.memberOf(id, other))
+			}
+		}
+	}
+	v, _ := d.Ledger.View(id)
+	return members, v.Minimum.Without(len(held), func(role string) int { return settled[role] })
+}
+
+// Waiting are the members of a gang that may be placed, as plans need them.
+func (d *Divider) Waiting(id gang.ID) []gang.Member {
+	var members []gang.Member
+	placed := d.Ledger.Where(id)
+	for _, ref := range d.Ledger.Members(id) {
+		pod := d.Members.Pod(ref)
+		if pod == nil || placed[ref] != "" {
+			continue
+		}
+		if m := d.memberOf(id, pod); m.State == gang.Pending {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// memberOf reads a member as plans need it.
+func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
+	return read.Member(pod, read.Membership{}, d.Members.Group(id), true)
+}
+
+// name is how messages call a set.
+func (s *Division) name(at int) string {
+	switch {
+	case at == 0:
+		return "the gang"
+	case s.Size > 0:
+		return "its segment"
+	}
+	return "group " + s.all[at].name
+}

@@ -1,0 +1,283 @@
+package sets
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/ranks"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/tree"
+)
+
+// part is a set of members that shares a domain: a gang, a group within it, or a segment of its ranks.
+type part struct {
+	name string
+	// keys are the node labels whose values all members share, those of the sets around included; own is set if the set
+	// adds some. prefer are such lists of keys that are tried first, the narrowest first.
+	keys   []string
+	own    bool
+	prefer [][]string
+	// lacks is what has to be placed for the set to be whole; nil if all members have to.
+	lacks   *tree.Group
+	members []gang.Member
+	// held is the domain in which most of the members that have a place are, placed how many these are.
+	held   string
+	placed int
+	around int
+	// alone is set if no other such set may have its domain.
+	alone bool
+	children
+}
+
+// children are the sets within a set: least of them have to be whole, and enough members make up for that.
+type children struct {
+	sets          []int
+	least, enough int
+}
+
+// Division is the sets of a gang, the whole gang first.
+type Division struct {
+	all []part
+	// of holds the set of each member.
+	of map[gang.UID]int
+	// Size is how many ranks a segment has, 0 if the sets are groups.
+	Size int
+}
+
+// Divider divides gangs into sets.
+type Divider struct {
+	Ledger   *gang.Ledger
+	Members  *members.Directory
+	Capacity *capacity.Index
+}
+
+// domainOf returns the domain of the node by the labels; empty if it lacks one.
+func domainOf(keys []string, node *v1.Node) string {
+	values := make([]string, len(keys))
+	for i, key := range keys {
+		if values[i] = node.Labels[key]; values[i] == "" {
+			return ""
+		}
+	}
+	return strings.Join(values, "\x00")
+}
+
+// Any reports whether parts of the gang have domains of their own, or a minimum of groups.
+func (d *Divider) Any(id gang.ID, levels read.Topology) bool {
+	v, _ := d.Ledger.View(id)
+	return levels.Segment.Size > 0 || v.Minimum.Tree != nil
+}
+
+// Divide divides members of the gang into sets, of what is needed still. It is an error if it is not known in which set
+// one of them is.
+func (d *Divider) Divide(id gang.ID, levels read.Topology, need gang.Minimum,
+	members []gang.Member) (*Division, error) {
+	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
+	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
+		lacks: need.Groups(), around: tree.None, children: children{enough: tree.None}})
+	divide := d.divideByGroup
+	if s.Size > 0 {
+		divide = d.divideByRank
+	}
+	if err := divide(s, id, levels, need, members); err != nil {
+		return nil, err
+	}
+	for i := range members {
+		if at, known := s.of[members[i].UID]; known {
+			s.all[at].members = append(s.all[at].members, members[i])
+		}
+	}
+	s.findHeld(d.Ledger.Where(id), d.Capacity.Cluster.Node)
+	if s.Size > 0 {
+		s.leastSegments(need.Total)
+	}
+	return s, nil
+}
+
+// narrowing lists the levels within those that are required, the narrowest first.
+func narrowing(required, preferred []string) [][]string {
+	var out [][]string
+	for i := range preferred {
+		out = append(out, slices.Concat(required, preferred[:len(preferred)-i]))
+	}
+	return out
+}
+
+// add adds a set within the one around it.
+func (s *Division) add(set part) int {
+	s.all = append(s.all, set)
+	at := len(s.all) - 1
+	if set.around != tree.None {
+		around := &s.all[set.around]
+		around.sets = append(around.sets, at)
+	}
+	return at
+}
+
+// divideByRank makes a set of each segment that has members to be placed.
+func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, _ gang.Minimum,
+	members []gang.Member) error {
+	var uids []gang.UID
+	var indices []ranks.Index
+	known := map[gang.UID]bool{}
+	for i, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
+		pod := d.Members.Pod(ref)
+		if pod == nil || known[ref.UID] {
+			continue
+		}
+		index, numbered := read.IndexOf(pod)
+		switch {
+		case numbered:
+			known[ref.UID] = true
+			uids, indices = append(uids, ref.UID), append(indices, index)
+		case i < len(members):
+			return levels.Segment.Unranked(pod)
+		}
+	}
+	s.all[0].lacks = &tree.Group{}
+	number, sets := map[gang.UID]int{}, map[int]int{}
+	for i, rank := range ranks.Number(indices) {
+		number[uids[i]] = rank / s.Size
+	}
+	for _, n := range slices.Sorted(maps.Values(number)) {
+		if _, made := sets[n]; !made {
+			sets[n] = s.add(part{keys: slices.Concat(levels.Required, []string{levels.Segment.Level}), own: true,
+				children: children{enough: tree.None}})
+		}
+	}
+	for uid, n := range number {
+		s.of[uid] = sets[n]
+	}
+	return nil
+}
+
+func refsOf(members []gang.Member) []gang.Ref {
+	refs := make([]gang.Ref, len(members))
+	for i := range members {
+		refs[i] = members[i].Ref
+	}
+	return refs
+}
+
+// leastSegments says how many segments have to be whole at least for the needed members to be placed, largest first.
+func (s *Division) leastSegments(need int) {
+	root := &s.all[0]
+	root.enough = need
+	root.sets = slices.DeleteFunc(root.sets, func(set int) bool { return len(s.all[set].members) == 0 })
+	sizes := make([]int, len(root.sets))
+	for i, set := range root.sets {
+		sizes[i] = len(s.all[set].members)
+	}
+	slices.SortFunc(sizes, func(a, b int) int { return cmp.Compare(b, a) })
+	for ; need > 0 && root.least < len(sizes); root.least++ {
+		need -= sizes[root.least]
+	}
+}
+
+// divideByGroup makes a set of each group.
+func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need gang.Minimum,
+	members []gang.Member) error {
+	byName := map[string]int{}
+	var within func(g *tree.Group, at int)
+	within = func(g *tree.Group, at int) {
+		s.all[at].least = g.Least
+		for i := range g.Groups {
+			of := &g.Groups[i]
+			keys := slices.Concat(s.all[at].keys, of.Required)
+			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
+				lacks: of, around: at, alone: of.Alone, children: children{enough: tree.None}})
+			if !of.Copies {
+				byName[of.Name] = set
+			}
+			within(of, set)
+		}
+	}
+	within(need.Groups(), 0)
+	pg := d.Members.Group(id)
+	for _, ref := range slices.Concat(refsOf(members), d.Ledger.Members(id)) {
+		pod := d.Members.Pod(ref)
+		if pod == nil {
+			continue
+		}
+		// Members of groups that the gang does not have are left out, rather than keep the others waiting.
+		name := read.GroupOf(pod, pg)
+		if set, known := byName[name]; known || name == "" {
+			s.of[ref.UID] = set
+		}
+	}
+	return nil
+}
+
+// findHeld finds the domains in which members of sets have places.
+func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) *v1.Node) {
+	held := make([]map[string]int, len(s.all))
+	for ref, name := range where {
+		at, known := s.of[ref.UID]
+		for ; known && at != tree.None; at = s.all[at].around {
+			s.all[at].placed++
+			node := nodeOf(name)
+			if node == nil || len(s.all[at].keys) == 0 {
+				continue
+			}
+			if held[at] == nil {
+				held[at] = map[string]int{}
+			}
+			held[at][domainOf(s.all[at].keys, node)]++
+		}
+	}
+	for at, of := range held {
+		delete(of, "")
+		for domain, n := range of {
+			if most := s.all[at].held; n > of[most] || n == of[most] && domain < most {
+				s.all[at].held = domain
+			}
+		}
+	}
+}
+
+// Lacking says which of the groups that are needed finds no domain, nothing if all do; placed says which do. It returns
+// the labels whose values the group or a segment shares, and one of its members.
+func (s *Division) Lacking(placed []bool) (says string, keys []string, member gang.Member) {
+	var find func(at int) *part
+	find = func(at int) *part {
+		set := &s.all[at]
+		if !placed[at] && len(set.sets) == 0 {
+			return set
+		}
+		whole := 0
+		var lacking *part
+		for _, within := range set.sets {
+			if of := find(within); of == nil {
+				whole++
+			} else if lacking == nil {
+				lacking = of
+			}
+		}
+		if whole >= set.least {
+			return nil
+		}
+		return lacking
+	}
+	set := find(0)
+	if set == nil {
+		return "", nil, gang.Member{}
+	}
+	if len(set.members) > 0 {
+		member = set.members[0]
+	}
+	if s.Size > 0 {
+		return "", set.keys, member
+	}
+	says = "there is no room for group " + set.name
+	if set.own {
+		says += " within one " + set.keys[len(set.keys)-1]
+	}
+	return says, set.keys, member
+}

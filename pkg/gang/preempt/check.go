@@ -1,0 +1,213 @@
+package preempt
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/eviction"
+	"berth.dev/berth/pkg/gang/plan"
+)
+
+const (
+	// maxAsked is for how many shapes of members all nodes are asked in one cycle.
+	maxAsked = 4
+	// maxAskedAlone is how many nodes are asked about one class each in one cycle.
+	maxAskedAlone = 16
+)
+
+// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without
+// a node is of every node that has room by the account and is not known to accept.
+type findings = map[gang.Refusal]bool
+
+// checking looks at a proposal with the profile's own filters.
+type checking struct {
+	profile *Profile
+	ctx     context.Context
+	request *request
+	turn    gang.Turn
+	found   *proposal
+	// gone are the pods that go, also those on other nodes than the members.
+	gone []plan.PlacedPod
+	said findings
+	// alone counts the questions about one node.
+	alone int
+}
+
+// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
+// that leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is
+// out of date.
+func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*plan.Plan, findings,
+	error) {
+	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
+	c.gone = c.placed(found.going())
+	if r.division != nil {
+		return c.bySet()
+	}
+	// What was proposed is for the minimum; the check is of no more members, and of no others.
+	proposed := c.proposed()
+	nodes, stale := c.nodes()
+	a, err := c.place(proposed, turn.Need, plan.Part{Nodes: nodes})
+	if err != nil || a.Feasible() || stale {
+		// What filters say of nodes that have other pods by now says nothing of the next proposal.
+		return a, nil, err
+	}
+	return a, c.said, c.learn(a, proposed)
+}
+
+// nodes returns those of the proposal. Stale is set if they have other pods than it was made for.
+func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
+	for _, name := range slices.Sorted(maps.Keys(c.found.pods)) {
+		if n, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+			nodes = append(nodes, n)
+			stale = stale || len(n.GetPods()) != c.found.pods[name]
+		}
+	}
+	return nodes, stale
+}
+
+// place tries members on nodes from which the victims and what leaves are gone.
+func (c *checking) place(members []gang.Member, need gang.Minimum, on plan.Part) (*plan.Plan, error) {
+	turn := c.turn
+	turn.Members, turn.Need = members, need
+	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, on, nil, c.gone)
+}
+
+// placed returns those of the pods that are on nodes yet.
+func (c *checking) placed(pods []*v1.Pod) []plan.PlacedPod {
+	var placed []plan.PlacedPod
+	nodes := c.profile.framework.SnapshotSharedLister().NodeInfos()
+	for _, pod := range pods {
+		node, err := nodes.Get(pod.Spec.NodeName)
+		if err != nil {
+			continue // it is gone, and the pod with it
+		}
+		for _, info := range node.GetPods() {
+			if info.GetPod().UID == pod.UID {
+				placed = append(placed, plan.PlacedPod{Info: info, Node: pod.Spec.NodeName})
+			}
+		}
+	}
+	return placed
+}
+
+// proposed returns the members whose places the proposal names: as many of each class, the oldest first.
+func (c *checking) proposed() []gang.Member {
+	type kind struct{ class, role string }
+	wanted := map[kind]int{}
+	for _, placed := range c.found.Placed {
+		class := &c.request.classes[placed.Class]
+		wanted[kind{class.class, class.role}] += placed.Members
+	}
+	out := make([]gang.Member, 0, c.request.need.Total)
+	for _, m := range c.turn.Members {
+		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
+			wanted[of]--
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// learn notes what it says about classes and nodes that only some of the proposed members were placed.
+func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
+	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
+	classOf := make(map[gang.UID]string, len(proposed))
+	for _, m := range proposed {
+		classOf[m.UID] = m.Class
+		short[m.Class]++
+	}
+	for _, as := range a.Assignments {
+		class := classOf[as.UID]
+		placed[gang.Refusal{Class: class, Node: as.Node}]++
+		total[class]++
+		short[class]--
+	}
+	alike, nowhere := c.alike(), map[capacity.ShapeKey]bool{}
+	for _, want := range c.found.Placed {
+		class := c.request.classes[want.Class]
+		shape, n := c.profile.evictor.Capacity.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		if placed[n] >= want.Members {
+			continue
+		}
+		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
+			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
+			nowhere[shape] = true
+			continue
+		}
+		refused, err := c.refusedAlone(n)
+		switch {
+		case err != nil:
+			return err
+		case refused:
+			for _, class := range alike[shape] {
+				c.said[gang.Refusal{Class: class, Node: n.Node}] = true
+			}
+		case short[n.Class] > 0:
+			c.said[n] = true
+		default: // it went elsewhere, as it may
+		}
+	}
+	for shape := range nowhere {
+		for _, class := range alike[shape] {
+			c.said[gang.Refusal{Class: class}] = true
+		}
+		if len(nowhere) <= maxAsked {
+			if err := c.ask(alike[shape]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others:
+// each member of a StatefulSet has a volume of its own.
+func (c *checking) alike() map[capacity.ShapeKey][]string {
+	classes := map[capacity.ShapeKey][]string{}
+	for _, class := range c.request.classes {
+		shape := c.profile.evictor.Capacity.ShapeOf(class.pod)
+		classes[shape] = append(classes[shape], class.class)
+	}
+	return classes
+}
+
+// refusedAlone reports whether a node refuses a member of a class that comes alone. After some questions it says no.
+func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
+	info, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
+	if c.alone++; err != nil || c.alone > maxAskedAlone {
+		return false, nil //nolint:nilerr // the node is gone
+	}
+	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
+	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1},
+		plan.Part{Nodes: []fwk.NodeInfo{info}})
+	return err == nil && !a.Feasible(), err
+}
+
+// ask finds nodes that accept members of classes of one shape as they are.
+func (c *checking) ask(classes []string) error {
+	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	of, turn := sets.New(classes...), c.turn
+	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
+	turn.Need = gang.Minimum{Total: len(turn.Members)}
+	a, err := c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, plan.Part{Nodes: nodes}, nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, as := range a.Assignments {
+		for _, class := range classes {
+			c.said[gang.Refusal{Class: class, Node: as.Node}] = false
+		}
+	}
+	return nil
+}

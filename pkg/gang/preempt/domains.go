@@ -1,0 +1,159 @@
+package preempt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/eviction"
+	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/plan/sets"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/tree"
+)
+
+// division is how the members of a gang are divided into groups or segments, each with a domain of its own.
+type division struct {
+	eviction.Tree
+	// nodes holds the position of each node in the levels.
+	nodes map[string]int
+	// posed is good for the cycle that asks.
+	posed *sets.Problem
+}
+
+// divide has the request ask for a domain for each group or segment of the gang.
+func (r *request) divide(p *plan.Planner, levels read.Topology, members []gang.Member, nodes []*v1.Node) error {
+	numbers, alike := map[string]int{}, map[capacity.ShapeKey]int{}
+	var classes []requestClass
+	for _, c := range r.classes {
+		shape := p.Capacity.ShapeOf(c.pod)
+		n, known := alike[shape]
+		if !known {
+			n = len(classes)
+			alike[shape], classes = n, append(classes, requestClass{class: c.class, pod: c.pod})
+		}
+		numbers[c.class] = n
+		classes[n].count += c.count
+	}
+	posed, err := p.Outline(r.id, levels, r.need, members, numbers, nodes)
+	if err != nil {
+		return err //nolint:wrapcheck // it says which pod
+	}
+	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels},
+		nodes: make(map[string]int, len(nodes)), posed: posed}
+	for i, n := range nodes {
+		d.nodes[n.Name] = i
+	}
+	r.division, r.classes, r.required, r.held = d, classes, nil, nil
+	return nil
+}
+
+// objectsOf are the nodes of a cycle.
+func objectsOf(nodes []fwk.NodeInfo) []*v1.Node {
+	out := make([]*v1.Node, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Node()
+	}
+	return out
+}
+
+// asks reports whether the same sets ask for the same.
+func (d *division) asks(other *division) bool {
+	if d == nil || other == nil {
+		return d == other
+	}
+	return slices.EqualFunc(d.Sets, other.Sets, func(a, b tree.Set) bool {
+		return a.Level == b.Level && a.Least == b.Least && slices.Equal(a.Need, b.Need) && slices.Equal(a.Sets, b.Sets)
+	})
+}
+
+// addTo has the problem place the sets.
+func (d *division) addTo(p *eviction.Problem) {
+	if d == nil {
+		return
+	}
+	p.Tree = &eviction.Tree{Sets: slices.Clone(d.Sets)}
+	for _, domains := range d.Levels {
+		level := make([]int, len(p.Nodes))
+		for n := range p.Nodes {
+			level[n] = tree.None
+			if at, known := d.nodes[p.Nodes[n].Name]; known {
+				level[n] = domains[at]
+			}
+		}
+		p.Tree.Levels = append(p.Tree.Levels, level)
+	}
+}
+
+// addDomains names the sets of nodes that share the required levels: only that in which most members are, if some are.
+func (b *problemBuilder) addDomains() {
+	r, p := b.request, &b.problem
+	if len(r.required) == 0 {
+		return
+	}
+	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
+	index := map[string]int{}
+	p.Domains = [][]int{}
+	for n := range b.cluster.Nodes {
+		values := make([]string, len(r.required))
+		for i, key := range r.required {
+			values[i] = b.cluster.Nodes[n].Object.Labels[key]
+		}
+		if slices.Contains(values, "") || len(in) > 0 && !slices.Equal(values, in) {
+			continue
+		}
+		path := strings.Join(values, "\x00")
+		d, known := index[path]
+		if !known {
+			d = len(p.Domains)
+			index[path], p.Domains = d, append(p.Domains, nil)
+		}
+		p.Domains[d] = append(p.Domains[d], n)
+	}
+}
+
+// bySet places the members of each group or segment on the nodes that the proposal has for them, and notes which of
+// these refuse some.
+func (c *checking) bySet() (*plan.Plan, findings, error) {
+	d := c.request.division
+	_, stale := c.nodes()
+	places := d.posed.Places(c.found.Sets)
+	for i := range places {
+		at, known := d.nodes[c.found.names[places[i].Node]]
+		if !known {
+			return &plan.Plan{}, nil, nil
+		}
+		places[i].Node = at
+	}
+	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	part, members := plan.OnNodes(places, nodes)
+	a, err := c.place(members, c.turn.Need, part)
+	if err != nil || a.Feasible() || stale {
+		return a, nil, err
+	}
+	placed := map[gang.Refusal]int{}
+	classOf := map[gang.UID]int{}
+	for i := range places {
+		classOf[places[i].UID] = places[i].Class
+	}
+	at := func(class int, node string) gang.Refusal {
+		return gang.Refusal{Class: c.request.classes[class].class, Node: node}
+	}
+	for _, as := range a.Assignments {
+		placed[at(classOf[as.UID], as.Node)]++
+	}
+	for _, want := range c.found.Placed {
+		if refusal := at(want.Class, want.Node); placed[refusal] < want.Members {
+			c.said[refusal] = true
+		}
+	}
+	return a, c.said, nil
+}

@@ -1,0 +1,138 @@
+package read
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/plural"
+)
+
+// KAIGroup is the kind of KAI Scheduler's PodGroups. An annotation of the pods names them.
+const KAIGroup = "KAI"
+
+const (
+	kaiName = "pod-group-name"
+	// kaiSubGroup is the label by which pods name their sub-group.
+	kaiSubGroup = "kai.scheduler/subgroup-name"
+	// kaiLasting is the least priority of groups that KAI does not evict unless they say otherwise.
+	kaiLasting = 100
+)
+
+var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
+	GroupResource: groupResource("scheduling.run.ai", "podgroups"), Versions: []string{"v2alpha2"},
+	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+		return namedGroup(KAIGroup, "annotation", pod.Annotations, kaiName)
+	},
+	read: readKAIGroup}
+
+func readKAIGroup(r *objectReader) map[string]OwnerState {
+	s := groupState(r, r.number("spec.minMember", 1))
+	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
+	subGroups := r.items("spec.subGroups")
+	children := map[string][]*objectReader{}
+	for _, sub := range subGroups {
+		parent := sub.text("parent")
+		children[parent] = append(children[parent], sub)
+		kaiLevels(sub, "topologyConstraint", &s)
+	}
+	n := len(children[""])
+	least, why := r.number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
+	if why == "" && least > n {
+		why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
+			plural.Of(n, "sub-group"))
+	}
+	switch {
+	case why != "":
+		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
+	case len(subGroups) > 0:
+		groups := kaiGroups(children, "")
+		if only := &groups[0]; n == 1 && !s.saysLevel() {
+			s.within(only.Required, only.Preferred)
+			only.Required, only.Preferred = "", ""
+		}
+		if least < n {
+			groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: groups}}
+		}
+		s.needGroups(r, kaiSubGroup, groups)
+	}
+	if queue := r.text("spec.queue"); queue != "" {
+		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
+	}
+	switch r.text("spec.preemptibility") {
+	case "non-preemptible":
+		s.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
+	case "":
+		s.Lasting = true
+	}
+	if delay := r.text("spec.preemptionDelay"); delay != "" {
+		s.notKept("preemptionDelay %s: preemption does not wait", delay)
+	}
+	if grace := r.text("spec.stalenessGracePeriod"); grace != "" {
+		s.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
+	}
+	return whole(s)
+}
+
+// kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
+// none is so.
+func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
+	rooted := map[string]bool{}
+	for names := []string{""}; len(names) > 0; names = names[1:] {
+		if rooted[names[0]] {
+			return fmt.Sprintf("two sub-groups are called %.120q", names[0])
+		}
+		rooted[names[0]] = true
+		for _, sub := range children[names[0]] {
+			name := sub.text("name")
+			names = append(names, name)
+			within := len(children[name])
+			if least := sub.number("minSubGroup", within); within > 0 && least > within {
+				return fmt.Sprintf("minSubGroup of sub-group %.120q is %d, and it has %s", name, least,
+					plural.Of(within, "sub-group"))
+			}
+		}
+	}
+	for _, sub := range subGroups {
+		if name := sub.text("name"); !rooted[name] {
+			return fmt.Sprintf("sub-group %.120q is in no group: its parent %.120q does not exist, or the parents form a circle",
+				name, sub.text("parent"))
+		}
+	}
+	return ""
+}
+
+// kaiGroups are the sub-groups of a parent, with those within.
+func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.Group {
+	groups := make([]grouptree.Group, 0, len(children[parent]))
+	for _, sub := range children[parent] {
+		of := grouptree.Group{Name: sub.text("name")}
+		of.Required, of.Preferred = kaiLevels(sub, "topologyConstraint", nil)
+		if within := children[of.Name]; len(within) > 0 {
+			least := sub.number("minSubGroup", len(within))
+			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name)
+		} else {
+			pods := sub.number("minMember", 0)
+			of.Pods = &pods
+		}
+		groups = append(groups, of)
+	}
+	return groups
+}
+
+// kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
+// they are levels of. An alias of a level is told from a label by its lack of a slash; the state, unless nil, says so.
+func kaiLevels(r *objectReader, path string, s *OwnerState) (required, preferred string) {
+	if r.text(path+".topology") == "" {
+		return "", ""
+	}
+	required, preferred = r.text(path+".requiredTopologyLevel"), r.text(path+".preferredTopologyLevel")
+	for _, level := range []string{required, preferred} {
+		if s != nil && level != "" && !strings.Contains(level, "/") {
+			s.notKept("level %s as an alias: Topology objects are not read, the key of a node label counts", level)
+		}
+	}
+	return required, preferred
+}

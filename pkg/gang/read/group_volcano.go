@@ -1,0 +1,83 @@
+package read
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// VolcanoGroup is the kind of Volcano's PodGroups. An annotation of the pods names them.
+const VolcanoGroup = "Volcano"
+
+const (
+	// Annotations by which pods name their group. Volcano reads the first.
+	volcanoName      = "scheduling.k8s.io/group-name"
+	volcanoOtherName = "scheduling.volcano.sh/group-name"
+	// volcanoTask is how pods name their task, in an annotation or a label.
+	volcanoTask = "volcano.sh/task-spec"
+	// volcanoPreemptable says whether others may evict the group. An annotation of it counts before a label.
+	volcanoPreemptable = "volcano.sh/preemptable"
+)
+
+var volcanoGroup = OwnerKind{Kind: VolcanoGroup, Object: "PodGroup",
+	GroupResource: groupResource("scheduling.volcano.sh", "podgroups"), Versions: []string{"v1beta1"},
+	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+		return namedGroup(VolcanoGroup, "annotation", pod.Annotations, volcanoName, volcanoOtherName)
+	},
+	read: readVolcanoGroup}
+
+func readVolcanoGroup(r *objectReader) map[string]OwnerState {
+	s := groupState(r, r.number("spec.minMember", 1))
+	tasks, inTasks := r.numbers("spec.minTaskMember"), 0
+	for _, n := range tasks {
+		inTasks = sum(inTasks, n)
+	}
+	// Volcano looks at tasks only where the minimum of the whole covers them.
+	if inTasks <= s.Minimum {
+		s.needRoles(r, volcanoTask, tasks)
+	}
+	s.within(volcanoNetwork(r, &s))
+	if r.has("spec.subGroupPolicy") {
+		s.notKept("subGroupPolicy: the number of pods counts, not in which sub-group they are")
+	}
+	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
+		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
+	}
+	preemptable, says := r.key("metadata.annotations", volcanoPreemptable)
+	if !says {
+		preemptable, _ = r.key("metadata.labels", volcanoPreemptable)
+	}
+	if preemptable == "false" {
+		s.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
+	}
+	return whole(s)
+}
+
+// volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what
+// other tiers mean only HyperNodes say.
+func volcanoNetwork(r *objectReader, s *OwnerState) (required, preferred string) {
+	const path = "spec.networkTopology"
+	if !r.has(path) {
+		return "", ""
+	}
+	// "hard" is what the definition fills in.
+	mode := r.text(path + ".mode")
+	tier := r.text(path + ".highestTierName")
+	if strings.Contains(tier, "/") && len(validation.IsQualifiedName(tier)) == 0 {
+		if mode == "soft" {
+			return "", tier
+		}
+		return tier, ""
+	}
+	if r.has(path + ".highestTierAllowed") {
+		tier = fmt.Sprint(r.number(path+".highestTierAllowed", 0))
+	}
+	s.notKept("networkTopology (%s, tier %s): HyperNodes are not read; give the key of a node label, such as %s, as "+
+		"highestTierName", cmp.Or(mode, "hard"), tier, wellknown.RackLabel)
+	return "", ""
+}

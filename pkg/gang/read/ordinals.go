@@ -1,0 +1,77 @@
+package read
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the
+// hash of their own or their parent's name, the attempt that they belong to. Filters and scores treat pods alike that
+// differ in nothing else. Where a pod's own affinity or topology spread refers to such a key, that term differs as
+// well.
+var ordinalKeys = map[string]bool{
+	// Jobs. A JobSet makes several Jobs from one template, so their names and UIDs are ordinals, too.
+	completionIndexKey: true,
+	"batch.kubernetes.io/job-index-failure-count":         true,
+	"batch.kubernetes.io/job-index-ignored-failure-count": true,
+	jobNameLabel:                         true,
+	"batch.kubernetes.io/controller-uid": true,
+	"job-name":                           true,
+	"controller-uid":                     true,
+	// StatefulSets, ReplicaSets and DaemonSets.
+	"apps.kubernetes.io/pod-index":       true,
+	"statefulset.kubernetes.io/pod-name": true,
+	"controller-revision-hash":           true,
+	"pod-template-hash":                  true,
+	// JobSet writes each of its keys as a label and as an annotation.
+	"jobset.sigs.k8s.io/job-index":                true,
+	"jobset.sigs.k8s.io/job-global-index":         true,
+	"jobset.sigs.k8s.io/job-group-index":          true,
+	"jobset.sigs.k8s.io/job-key":                  true,
+	"jobset.sigs.k8s.io/restart-attempt":          true,
+	"jobset.sigs.k8s.io/job-restart-attempt":      true,
+	"jobset.sigs.k8s.io/in-place-restart-attempt": true,
+	// LeaderWorkerSet. Its leaders and workers may have one template, and the last three then stand on one of them only.
+	"leaderworkerset.sigs.k8s.io/worker-index":         true,
+	"leaderworkerset.sigs.k8s.io/group-index":          true,
+	"leaderworkerset.sigs.k8s.io/group-key":            true,
+	"leaderworkerset.sigs.k8s.io/subgroup-index":       true,
+	"leaderworkerset.sigs.k8s.io/subgroup-key":         true,
+	"leaderworkerset.sigs.k8s.io/leader-name":          true,
+	"leaderworkerset.sigs.k8s.io/subdomainPolicy":      true,
+	"leaderworkerset.sigs.k8s.io/subgroup-policy-type": true,
+	// The training operator and the MPI operator.
+	"training.kubeflow.org/replica-index": true,
+	// KubeRay from 1.5, and the index that its TPU webhook wrote before.
+	"ray.io/worker-group-replica-index": true,
+	"ray.io/worker-group-replica-name":  true,
+	"ray.io/replica-host-index":         true,
+	"replicaIndex":                      true,
+	// Volcano, Grove and Kueue.
+	"volcano.sh/task-index":              true,
+	"volcano.sh/partition-id":            true,
+	"grove.io/podclique-pod-index":       true,
+	"kueue.x-k8s.io/pod-group-pod-index": true,
+	// Copies of a group ask for the same. In which of them a pod is counts as its role.
+	wellknown.GroupKey: true,
+	// "kubectl apply" repeats the whole object in it, and with it the name.
+	v1.LastAppliedConfigAnnotation: true,
+}
+
+// withoutOrdinals returns m without ordinalKeys, and m itself if it has none.
+func withoutOrdinals(m map[string]string) map[string]string {
+	for key := range m {
+		if ordinalKeys[key] {
+			m = maps.Clone(m)
+			maps.DeleteFunc(m, func(key, _ string) bool { return ordinalKeys[key] })
+			return m
+		}
+	}
+	return m
+}
+
+// OrdinalLabel reports whether the label is one by which a controller numbers the pods of one set.
+func OrdinalLabel(key string) bool { return ordinalKeys[key] }

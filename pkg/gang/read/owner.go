@@ -1,0 +1,323 @@
+package read
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// Membership says which gang a pod belongs to, if any, and who knows the gang's minimum.
+type Membership struct {
+	// ID is zero for a pod in no gang.
+	ID gang.ID
+	// Minimum is how many members have to start together where the pod itself says so, else 0.
+	Minimum int
+	// Owner is set if the gang is the pods of a controller's object, or of a group of Kubernetes or another scheduler. Its
+	// Kind is empty for gangs that labels name.
+	Owner Owner
+	// EndedLabel is the label by which members are found that have ended, and that the scheduler does not see any more. It
+	// counts if FollowEnded is set; empty then stands for all pods.
+	EndedLabel  string
+	FollowEnded bool
+}
+
+// Owner is an object that the pods of a gang belong to, as far as one of these pods tells: one whose controller creates
+// them, or a group that they name.
+type Owner struct {
+	// Kind is a kind of OwnerKindOf.
+	Kind string
+	// Namespace and Name are those of the object.
+	Namespace, Name string
+	// Part names the part of the object whose pods form the gang: a replicated job of a JobSet, a group of a
+	// LeaderWorkerSet. It is empty if all pods of the object do.
+	Part string
+	// Minimum is the gang's minimum where the pod carries it, else 0: the object says it. MinimumKey is the annotation of
+	// another project in which it does, if so.
+	Minimum    int
+	MinimumKey string
+	// Class and Priority are those of the pod, if the object is a group.
+	Class    string
+	Priority int32
+}
+
+// Gang returns the gang's ID. Its name is that of a possible PodGroup: "job.train", "jobset.train.workers".
+func (o *Owner) Gang() gang.ID {
+	name := strings.ToLower(o.Kind) + "." + o.Name
+	if o.Part != "" {
+		name += "." + o.Part
+	}
+	if len(name) > maxNameLength {
+		name = grouptree.Short(name, name, maxNameLength, 8)
+	}
+	return gang.ID{Namespace: o.Namespace, Name: name}
+}
+
+// StatePart is the part of the object under which it says what holds for the gang.
+func (o *Owner) StatePart() string {
+	if o.Kind == leaderWorkerSet {
+		return "" // It says the same of all its groups.
+	}
+	return o.Part
+}
+
+// Object names the object in messages.
+func (o *Owner) Object() string {
+	title := o.Kind
+	if kind, known := OwnerKindOf(o.Kind); known {
+		title = kind.Title()
+	}
+	return title + " " + o.Namespace + "/" + o.Name
+}
+
+// maxNameLength is the length that the API server allows to the name of a PodGroup, in bytes.
+const maxNameLength = 253
+
+// JobSetPer says which pods of a JobSet form one gang.
+type JobSetPer string
+
+// The pods of a JobSet that form one gang.
+const (
+	// PerJobSet makes one gang of all pods of a JobSet. The zero value of JobSetPer means the same.
+	PerJobSet JobSetPer = "JobSet"
+	// PerReplicatedJob makes a gang of each entry of spec.replicatedJobs, with all its replicas.
+	PerReplicatedJob JobSetPer = "ReplicatedJob"
+	// PerReplica makes a gang of each Job that the JobSet creates.
+	PerReplica JobSetPer = "Replica"
+)
+
+// OwnerPolicy says which pods are made gangs although nothing in them asks for it. A nil policy makes none. It is
+// immutable but for Trees, and safe for concurrent use.
+type OwnerPolicy struct {
+	// Kinds are those whose pods form gangs.
+	Kinds map[string]bool
+	// Profiles are the scheduler names, Namespaces the namespaces of the pods that the policy covers: a pod has to have
+	// one of each. A nil map stands for all.
+	Profiles, Namespaces map[string]bool
+	// JobSetPer says which pods of a JobSet form one gang, also where these pods ask for a gang themselves.
+	JobSetPer JobSetPer
+	// CorePlansNative is set if the core of the scheduler plans native groups: their pods are then in no gang.
+	CorePlansNative bool
+	// Trees know the native groups. They are set while the profiles are made, and may answer differently when objects come
+	// and go. Nil stands for none.
+	Trees NativeGroups
+}
+
+// NativeGroups knows the groups of Kubernetes itself.
+type NativeGroups interface {
+	// RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty for none.
+	RootOf(namespace, podGroup string) string
+	// Basic reports whether a PodGroup asks for no minimum and is in no tree, known whether that is known.
+	Basic(namespace, podGroup string) (basic, known bool)
+}
+
+// LeftToCore reports whether the pod is in a group that the core of the scheduler plans.
+func (p *OwnerPolicy) LeftToCore(pod *v1.Pod) bool {
+	return pod.Spec.SchedulingGroup != nil && p != nil && p.CorePlansNative
+}
+
+// NativeCounts reports whether the pod is in a native group that alone says which gang it is in: one of the core's, or
+// one that is known to ask for a minimum.
+func (p *OwnerPolicy) NativeCounts(pod *v1.Pod) bool {
+	basic, known := p.basic(pod)
+	return p.LeftToCore(pod) || known && !basic
+}
+
+// basic reports whether the pod is in a native group that asks for no minimum, known whether that is known.
+func (p *OwnerPolicy) basic(pod *v1.Pod) (basic, known bool) {
+	if name := NativeName(pod); name != "" && p != nil && p.Trees != nil {
+		return p.Trees.Basic(pod.Namespace, name)
+	}
+	return false, false
+}
+
+func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
+	return p != nil && len(p.Kinds) > 0 && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) &&
+		(p.Namespaces == nil || p.Namespaces[pod.Namespace])
+}
+
+// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup
+// if that group has a minimum, by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which
+// makes a gang of the pods of one controller, by the group of another scheduler, by the annotations of MinMemberKey and
+// by the policy. It depends on nothing but the pod, the policy and what is known of native groups. A pod that means to
+// be in a gang but says so wrongly is an error.
+func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
+	if p.LeftToCore(pod) {
+		return Membership{}, nil
+	}
+	basic, _ := p.basic(pod)
+	if NativeName(pod) == "" || basic {
+		if m, err := p.declaredGang(pod); err != nil || m.ID != (gang.ID{}) {
+			return m, err
+		}
+	}
+	group, err := p.groupOf(pod, nativeKinds)
+	if err != nil {
+		return Membership{}, err
+	}
+	return ownedGang(pod, group), nil
+}
+
+// declaredGang is the gang of a pod in no native group that has a minimum.
+func (p *OwnerPolicy) declaredGang(pod *v1.Pod) (Membership, error) {
+	if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
+		return m, err
+	}
+	if _, asked := pod.Annotations[wellknown.GangKey]; !asked {
+		group, err := p.groupOf(pod, foreignKinds)
+		if err != nil || group.Kind != "" {
+			return ownedGang(pod, group), err
+		}
+		if m, err := kueueGang(pod); err != nil || m.ID != (gang.ID{}) {
+			return m, err
+		}
+	}
+	owner, err := p.owner(pod)
+	if err != nil || owner.Kind == "" {
+		return Membership{}, err
+	}
+	return ownedGang(pod, owner), nil
+}
+
+// ownedGang is the membership in the gang of an owner, none if that has no kind.
+func ownedGang(pod *v1.Pod, owner Owner) Membership {
+	kind, known := OwnerKindOf(owner.Kind)
+	if !known {
+		return Membership{}
+	}
+	m := Membership{ID: owner.Gang(), Minimum: owner.Minimum, Owner: owner, EndedLabel: kind.EndedLabel,
+		FollowEnded: kind.EndedLabel != ""}
+	if kind.Object != "" && kind.EndedLabel == "" {
+		m.EndedLabel, m.FollowEnded = endedLabelOf(pod), true
+	}
+	return m
+}
+
+// endedLabelOf returns a label of the pod by which its controller's pods are found. A group that only an annotation or
+// a field of its pods names can be found by no other.
+func endedLabelOf(pod *v1.Pod) string {
+	for i := range ownerKinds {
+		if label := ownerKinds[i].EndedLabel; label != "" && pod.Labels[label] != "" {
+			return label
+		}
+	}
+	return ""
+}
+
+// Annotations of other projects with the minimum of a gang that nothing else declares. They are on an object or on its
+// pods.
+const (
+	volcanoMinMember = "scheduling.volcano.sh/group-min-member"
+	kaiMinMember     = "kai.scheduler/batch-min-member"
+)
+
+// countedKinds are those for which such a minimum counts: the objects of other kinds say which of their pods differ.
+var countedKinds = []string{"Job", "JobSet", "StatefulSet", "ReplicaSet", "ReplicationController"}
+
+// MinMemberKey returns the first of these annotations, empty for none.
+func MinMemberKey(annotations map[string]string) string {
+	for _, key := range []string{volcanoMinMember, kaiMinMember} {
+		if _, found := annotations[key]; found {
+			return key
+		}
+	}
+	return ""
+}
+
+// owner returns the object whose pods form the gang of this pod, or one without a kind.
+func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
+	value, asked := pod.Annotations[wellknown.GangKey]
+	key, minKey, minimum := wellknown.GangKey, MinMemberKey(pod.Annotations), 0
+	if asked && value != "true" {
+		return Owner{}, podview.BadAnnotation(pod, key, `"true"`)
+	}
+	if minKey != "" {
+		var ok bool
+		if minimum, ok = parseMinimum(pod.Annotations[minKey]); !ok {
+			return Owner{}, podview.BadAnnotation(pod, minKey, allowedMinimum)
+		}
+		if !asked {
+			asked, key = true, minKey
+		}
+	}
+	if !asked && !p.covers(pod) {
+		return Owner{}, nil
+	}
+	controller := podview.ControllerOf(pod)
+	if controller == nil {
+		if !asked {
+			return Owner{}, nil
+		}
+		return Owner{}, fmt.Errorf(
+			"pod annotation %s: the pod belongs to no controller; create a PodGroup for pods without one", key)
+	}
+	group, _, versioned := strings.Cut(controller.APIVersion, "/")
+	if !versioned {
+		group = ""
+	}
+	for i := range ownerKinds {
+		k := &ownerKinds[i]
+		if !asked && !p.Kinds[k.Kind] {
+			continue
+		}
+		owner, err := k.owner(p, pod, controlledBy{group: group, OwnerReference: controller})
+		if err != nil {
+			return Owner{}, err
+		}
+		if owner.Kind == "" {
+			continue
+		}
+		owner.Namespace = pod.Namespace
+		if minKey != "" && slices.Contains(countedKinds, k.Kind) {
+			owner.Minimum, owner.MinimumKey = minimum, minKey
+		}
+		return owner, nil
+	}
+	if asked {
+		// The API server takes any text for both, line breaks included.
+		return Owner{}, fmt.Errorf(
+			"pod annotation %s: how many pods %.120q has is not known; create a PodGroup, or use one of the kinds %s",
+			key, controller.Kind+" "+controller.Name, strings.Join(OwnerKindNames(), ", "))
+	}
+	return Owner{}, nil
+}
+
+// controlledBy is the reference of a pod to its controller, with the group out of its APIVersion.
+type controlledBy struct {
+	group string
+	*metav1.OwnerReference
+}
+
+// named returns the value of the label that names an object or a part of one. It becomes a part of the gang's name.
+func named(pod *v1.Pod, label, allowed string) (string, error) {
+	value := pod.Labels[label]
+	if !isSubdomain(value) {
+		return "", &wellknown.BadValue{Object: "pod", Kind: "label", Key: label, Value: value, Allowed: allowed}
+	}
+	return value, nil
+}
+
+// isSubdomain reports whether s is a DNS subdomain, as nearly all names of objects are. It does without the regular
+// expression of the API server because it is asked of every pod that comes or changes.
+func isSubdomain(s string) bool {
+	if s == "" || len(s) > maxNameLength {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c != '-' && c != '.', i == 0, i == len(s)-1:
+			return false
+		case c == '.' && (s[i-1] == '-' || s[i-1] == '.' || s[i+1] == '-'):
+			return false
+		}
+	}
+	return true
+}

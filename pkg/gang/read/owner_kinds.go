@@ -1,0 +1,247 @@
+package read
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"berth.dev/berth/pkg/podview"
+)
+
+// Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects'
+// APIs.
+const (
+	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
+	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
+	restartAttemptLabel    = "jobset.sigs.k8s.io/restart-attempt"
+
+	leaderWorkerSet           = "LeaderWorkerSet"
+	leaderWorkerSetNameLabel  = "leaderworkerset.sigs.k8s.io/name"
+	leaderWorkerSetGroupLabel = "leaderworkerset.sigs.k8s.io/group-key"
+	leaderWorkerSetIndexLabel = "leaderworkerset.sigs.k8s.io/group-index"
+	LeaderWorkerSetSizeKey    = "leaderworkerset.sigs.k8s.io/size"
+	// leaderWorkerSetSubGroupLabel is on the pods of sub-groups only.
+	leaderWorkerSetSubGroupLabel = "leaderworkerset.sigs.k8s.io/subgroup-index"
+
+	trainingJobLabel      = "training.kubeflow.org/job-name"
+	TrainingOperatorLabel = "training.kubeflow.org/operator-name"
+	mpiOperator           = "mpi-operator"
+
+	jobNameLabel    = "batch.kubernetes.io/job-name"
+	rayClusterLabel = "ray.io/cluster"
+	// Labels by which pods name their part of the object: the type of a replica, launcher or worker, a group.
+	ReplicaTypeLabel = "training.kubeflow.org/replica-type"
+	MPIRoleLabel     = "training.kubeflow.org/job-role"
+	rayGroupLabel    = "ray.io/group"
+)
+
+// OwnerKind is a kind of object whose pods can form a gang.
+type OwnerKind struct {
+	Kind string
+	schema.GroupResource
+	// Object is the kind in the API if Kind is not: groups of several projects are called PodGroup. It is set for groups
+	// and empty for controllers.
+	Object string
+	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
+	Versions []string
+	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler
+	// does not see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
+	EndedLabel string
+	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
+	owner func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error)
+	// read reads the object. The state under the empty name is that of all its pods, the others are those of its parts.
+	read func(*objectReader) map[string]OwnerState
+}
+
+// ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
+// what is controlled by such objects at most, so that the widest gang counts.
+var ownerKinds = []OwnerKind{
+	{leaderWorkerSet, groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), "", []string{"v1"}, "",
+		leaderWorkerSetOf, readLeaderWorkerSet},
+	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), "", []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), "", []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
+		readMPIJob},
+	{"RayCluster", groupResource("ray.io", "rayclusters"), "", []string{"v1", "v1alpha1"}, rayClusterLabel,
+		controllerOf("RayCluster", "ray.io"), readRayCluster},
+	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
+	trainingKind("TFJob", "tfReplicaSpecs"),
+	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
+	trainingKind("PaddleJob", "paddleReplicaSpecs"),
+	trainingKind("MXJob", "mxReplicaSpecs"),
+	trainingKind("JAXJob", "jaxReplicaSpecs"),
+	{"Job", groupResource("batch", "jobs"), "", []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
+	{"StatefulSet", groupResource("apps", "statefulsets"), "", []string{"v1"}, "", controllerOf("StatefulSet", "apps"),
+		readStatefulSet},
+	{"ReplicaSet", groupResource("apps", "replicasets"), "", []string{"v1"}, "", controllerOf("ReplicaSet", "apps"),
+		readReplicas},
+	{"ReplicationController", groupResource("", "replicationcontrollers"), "", []string{"v1"}, "",
+		controllerOf("ReplicationController", ""), readReplicas},
+}
+
+func groupResource(group, plural string) schema.GroupResource {
+	return schema.GroupResource{Group: group, Resource: plural}
+}
+
+// trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
+func trainingKind(kind, replicas string) OwnerKind {
+	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), "", []string{"v1"}, trainingJobLabel,
+		controllerOf(kind, "kubeflow.org"),
+		func(r *objectReader) map[string]OwnerState { return readTrainingJob(r, replicas) }}
+}
+
+// OwnerKinds returns all of them.
+func OwnerKinds() []OwnerKind { return slices.Clone(ownerKinds) }
+
+// OwnerKindOf returns what is known of a kind, which may be one of groups.
+func OwnerKindOf(kind string) (*OwnerKind, bool) {
+	for _, kinds := range [][]OwnerKind{ownerKinds, groupKinds} {
+		for i := range kinds {
+			if kinds[i].Kind == kind {
+				return &kinds[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Title names the kind in messages.
+func (k *OwnerKind) Title() string {
+	switch {
+	case k.Object == "":
+		return k.Kind
+	case strings.HasPrefix(k.Object, k.Kind):
+		return k.Object
+	}
+	return k.Kind + " " + k.Object
+}
+
+// OwnerKindNames lists the kinds of objects whose pods can form a gang.
+func OwnerKindNames() []string {
+	names := make([]string, 0, len(ownerKinds))
+	for i := range ownerKinds {
+		names = append(names, ownerKinds[i].Kind)
+	}
+	return names
+}
+
+// States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of
+// its parts. An object that cannot be read says so in the state's Why.
+func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState {
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error)}
+	states := k.read(r)
+	for part, s := range states {
+		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
+		if k.Object != "" {
+			maps.Copy(s.Says, ownAnnotations(obj))
+		}
+		if s.Minimum > maxMinMember {
+			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Title(), obj.GetName(), s.Minimum,
+				maxMinMember)
+		}
+		s.Minimum = min(max(s.Minimum, 1), maxMinMember)
+		if *r.err != nil {
+			s.Why = fmt.Sprintf("%s %s: %v", k.Title(), obj.GetName(), *r.err)
+		}
+		states[part] = s
+	}
+	return states
+}
+
+// Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
+// reads.
+func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error),
+		kept: map[string]any{}}
+	k.read(r)
+	kept := &unstructured.Unstructured{Object: r.kept}
+	kept.SetAPIVersion(obj.GetAPIVersion())
+	kept.SetKind(obj.GetKind())
+	kept.SetNamespace(obj.GetNamespace())
+	kept.SetName(obj.GetName())
+	kept.SetUID(obj.GetUID())
+	kept.SetCreationTimestamp(obj.GetCreationTimestamp())
+	if k.Object != "" {
+		annotations := ownAnnotations(obj)
+		if read := kept.GetAnnotations(); read != nil {
+			maps.Copy(read, annotations)
+			annotations = read
+		}
+		kept.SetAnnotations(annotations)
+	}
+	return kept
+}
+
+// controllerOf reads the owner of pods whose controller is the object itself.
+func controllerOf(kind, group string) func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error) {
+	return func(_ *OwnerPolicy, _ *v1.Pod, by controlledBy) (Owner, error) {
+		if by.Kind != kind || by.group != group {
+			return Owner{}, nil
+		}
+		if !isSubdomain(by.Name) {
+			return Owner{}, fmt.Errorf("pod owner reference: %.120q is not the name of a %s", by.Name, kind)
+		}
+		return Owner{Kind: kind, Name: by.Name}, nil
+	}
+}
+
+var jobOf = controllerOf("Job", "batch")
+
+func jobSetOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
+	if pod.Labels[jobSetNameLabel] == "" || by.Kind != "Job" || by.group != "batch" {
+		return Owner{}, nil
+	}
+	if p != nil && p.JobSetPer == PerReplica {
+		return jobOf(p, pod, by)
+	}
+	name, err := named(pod, jobSetNameLabel, "the name of a JobSet")
+	if err != nil {
+		return Owner{}, err
+	}
+	o := Owner{Kind: "JobSet", Name: name}
+	if p != nil && p.JobSetPer == PerReplicatedJob {
+		if o.Part, err = named(pod, replicatedJobNameLabel, "the name of a replicated job"); err != nil {
+			return Owner{}, err
+		}
+	}
+	return o, nil
+}
+
+func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+	key := pod.Labels[leaderWorkerSetGroupLabel]
+	if key == "" || pod.Labels[leaderWorkerSetNameLabel] == "" {
+		return Owner{}, nil
+	}
+	name, err := named(pod, leaderWorkerSetNameLabel, "the name of a LeaderWorkerSet")
+	if err != nil {
+		return Owner{}, err
+	}
+	group, err := named(pod, leaderWorkerSetIndexLabel, "the index of a group")
+	if err != nil {
+		return Owner{}, err
+	}
+	minimum, ok := parseMinimum(pod.Annotations[LeaderWorkerSetSizeKey])
+	if !ok {
+		return Owner{}, podview.BadAnnotation(pod, LeaderWorkerSetSizeKey, allowedMinimum)
+	}
+	if pod.Annotations[lwsExclusiveTopologyKey] != "" || pod.Annotations[lwsSubGroupTopologyKey] != "" {
+		// Which pods have to start together, and where, the object says.
+		minimum = 0
+	}
+	return Owner{Kind: leaderWorkerSet, Name: name, Part: group, Minimum: minimum}, nil
+}
+
+// mpiJobOf knows the pods of both operators: the training operator's belong to the MPIJob, and so do the MPI operator's
+// workers, but its launcher belongs to a Job.
+func mpiJobOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
+	if by.Kind == "Job" && by.group == "batch" && pod.Labels[TrainingOperatorLabel] == mpiOperator &&
+		pod.Labels[trainingJobLabel] != "" {
+		name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
+		return Owner{Kind: "MPIJob", Name: name}, err
+	}
+	return controllerOf("MPIJob", "kubeflow.org")(p, pod, by)
+}

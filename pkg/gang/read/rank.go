@@ -1,0 +1,89 @@
+package read
+
+import (
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/gang/ranks"
+	"berth.dev/berth/pkg/podview"
+)
+
+// numbering is how a controller numbers the pods of a workload: all keys are those of labels or annotations.
+type numbering struct {
+	// number counts the pods of a block from 0, block the parts of a workload that follow each other.
+	number, block string
+	// set names what is numbered on its own; without a key it is the pod's controller.
+	set string
+	// whole is set if the numbers go through the whole workload.
+	whole bool
+}
+
+// numberings are in order of precedence: the pods of a JobSet are those of Jobs as well, and the leaders of a
+// LeaderWorkerSet those of a StatefulSet.
+var numberings = []numbering{
+	{number: "leaderworkerset.sigs.k8s.io/worker-index", block: leaderWorkerSetIndexLabel, whole: true},
+	{number: completionIndexKey, block: "jobset.sigs.k8s.io/job-global-index", whole: true},
+	{number: completionIndexKey, block: "jobset.sigs.k8s.io/job-index", set: replicatedJobNameLabel},
+	{number: completionIndexKey},
+	{number: "training.kubeflow.org/replica-index", set: "training.kubeflow.org/replica-type"},
+	{number: "volcano.sh/task-index", set: "volcano.sh/task-spec"},
+	{number: "grove.io/podclique-pod-index", set: "grove.io/podclique"},
+	{number: "kueue.x-k8s.io/pod-group-pod-index", whole: true},
+	{number: "ray.io/replica-host-index", block: "ray.io/worker-group-replica-index", set: "ray.io/group"},
+	{number: "apps.kubernetes.io/pod-index"},
+}
+
+const completionIndexKey = "batch.kubernetes.io/job-completion-index"
+
+// firstSets are the parts of workloads whose pods have the first ranks, as their frameworks number them.
+var firstSets = []string{"master", "Master", "chief", "Chief", "launcher", "Launcher", "leader", "head"}
+
+// IndexOf returns how the pod's controller numbers it; false if it does not, or not so that it can be read.
+func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
+	for i := range numberings {
+		n := &numberings[i]
+		number, found := numberAt(pod, n.number)
+		if !found {
+			continue
+		}
+		index := ranks.Index{Number: number}
+		if n.block != "" {
+			if index.Block, found = numberAt(pod, n.block); !found {
+				continue
+			}
+		}
+		switch {
+		case n.set != "":
+			index.Set = labelOrAnnotation(pod, n.set)
+			index.First = slices.Contains(firstSets, index.Set)
+		case n.whole:
+		default:
+			if by := podview.ControllerOf(pod); by != nil {
+				index.Set = by.Name
+			}
+		}
+		return index, true
+	}
+	return ranks.Index{}, false
+}
+
+// numberAt reads a number that counts the pods of a gang, or parts of it.
+func numberAt(pod *v1.Pod, key string) (int, bool) {
+	n, err := strconv.Atoi(labelOrAnnotation(pod, key))
+	return n, err == nil && n >= 0 && n < maxMinMember
+}
+
+func labelOrAnnotation(pod *v1.Pod, key string) string {
+	if value := pod.Labels[key]; value != "" {
+		return value
+	}
+	return pod.Annotations[key]
+}
+
+// SetIndex numbers a pod as an indexed Job does.
+func SetIndex(pod *v1.Pod, index int) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, completionIndexKey, strconv.Itoa(index))
+}

@@ -1,0 +1,85 @@
+package read
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+func groupWith(minMember int32, annotations map[string]string) *schedulingv1alpha1.PodGroup {
+	return &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: annotations},
+		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: minMember}}
+}
+
+func TestGangSpecMinimum(t *testing.T) {
+	t.Parallel()
+	roles := func(text string) map[string]string { return map[string]string{wellknown.MinMembersByRoleKey: text} }
+	for _, tc := range []struct {
+		name string
+		pg   *schedulingv1alpha1.PodGroup
+		want gang.Minimum
+		err  bool
+	}{
+		{"nothing said is one member", groupWith(0, nil), gang.Minimum{Total: 1}, false},
+		{"a number", groupWith(4, nil), gang.Minimum{Total: 4}, false},
+		{"roles add up", groupWith(0, roles("leader=1,worker=7")),
+			gang.Minimum{Total: 8, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
+		{"more than the roles add up to", groupWith(9, roles("leader=1, worker = 7")),
+			gang.Minimum{Total: 9, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
+		{"a role of which none is needed has no minimum", groupWith(2, roles("leader=1,spare=0")),
+			gang.Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, false},
+		{"no number", groupWith(1, roles("leader")), gang.Minimum{}, true},
+		{"an empty text", groupWith(1, roles("")), gang.Minimum{}, true},
+		{"a role twice", groupWith(1, roles("leader=1,leader=2")), gang.Minimum{}, true},
+		{"a negative number", groupWith(1, roles("leader=-1")), gang.Minimum{}, true},
+		{"a huge number", groupWith(1, roles("leader=100001")), gang.Minimum{}, true},
+		{"no value of a label", groupWith(1, roles("the leader=1")), gang.Minimum{}, true},
+		{"a label that is none", groupWith(1, map[string]string{wellknown.RoleLabelKey: "a b"}), gang.Minimum{}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Spec(tc.pg, time.Minute)
+			if (err != nil) != tc.err {
+				t.Fatalf("error %v, want one: %t", err, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, got.Minimum); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGangRole(t *testing.T) {
+	t.Parallel()
+	pod := st.MakePod().Labels(map[string]string{wellknown.RoleKey: "worker", "example.com/type": "Master"}).Obj()
+	if got := Role(pod, nil); got != "worker" {
+		t.Errorf("without a PodGroup the role is %q, want worker", got)
+	}
+	if got := Role(pod, groupWith(1, map[string]string{wellknown.RoleLabelKey: "example.com/type"})); got != "Master" {
+		t.Errorf("by another label the role is %q, want Master", got)
+	}
+}
+
+func FuzzMinMembersByRole(f *testing.F) {
+	f.Add("leader=1,worker=7")
+	f.Add("=,=")
+	f.Add("a=99999999999999999999")
+	f.Fuzz(func(t *testing.T, text string) {
+		roles, err := minMembersByRole(groupWith(1, map[string]string{wellknown.MinMembersByRoleKey: text}))
+		if err != nil {
+			return
+		}
+		for role, n := range roles {
+			if role == "" || n < 1 || n > maxMinMember || len(roles) > maxRoles {
+				t.Errorf("%q gives %d of role %q", text, n, role)
+			}
+		}
+	})
+}

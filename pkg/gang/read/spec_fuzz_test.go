@@ -1,0 +1,62 @@
+package read
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+func mustBeAboutAValue(t *testing.T, err error) {
+	t.Helper()
+	if bad := (*wellknown.BadValue)(nil); !errors.As(err, &bad) || bad.Key == "" || bad.Allowed == "" {
+		t.Fatalf("%v does not name the key and what is allowed", err)
+	}
+}
+
+// FuzzGangSpec reads a PodGroup as it stands in a file.
+func FuzzGangSpec(f *testing.F) {
+	for _, seed := range []string{
+		"spec: {minMember: 8, scheduleTimeoutSeconds: 60, minResources: {nvidia.com/gpu: 8}}",
+		"metadata: {annotations: {berth.dev/min-members-by-role: 'leader=1,worker=3', berth.dev/topology-required: rack}}",
+		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}",
+		"spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",
+		"metadata: {annotations: {berth.dev/backfill: 'no', berth.dev/role-label: ''}}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var pg schedulingv1alpha1.PodGroup
+		if yaml.Unmarshal([]byte(text), &pg) != nil {
+			return
+		}
+		spec, err := Spec(&pg, time.Minute)
+		if err != nil {
+			mustBeAboutAValue(t, err)
+			return
+		}
+		sum := 0
+		for role, n := range spec.Minimum.Roles {
+			if n < 1 {
+				t.Fatalf("%d members of role %q", n, role)
+			}
+			sum += n
+		}
+		if spec.Minimum.Total < max(1, sum) || spec.Timeout <= 0 || spec.Timeout > maxTimeout {
+			t.Fatalf("minimum %+v, timeout %s", spec.Minimum, spec.Timeout)
+		}
+		pod := &v1.Pod{}
+		pod.Labels = map[string]string{wellknown.RoleKey: "leader"}
+		if role := Role(pod, &pg); role != "" && role != "leader" {
+			t.Fatalf("role %q", role)
+		}
+		if _, err := TopologyOf(&pg, pod); err != nil {
+			mustBeAboutAValue(t, err)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package read
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// maxTopologyLevels is how many levels a gang may name, required and preferred ones together.
+const maxTopologyLevels = 8
+
+// Topology says within which levels the members of a gang must stay together, and should: keys of node labels, the
+// widest level first.
+type Topology struct {
+	// Required is empty if the members may lie anywhere.
+	Required []string
+	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
+	Preferred []string
+	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
+	Segment Segment
+}
+
+// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
+// The error is a BadValue.
+func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) {
+	var t Topology
+	for _, at := range []struct {
+		key    string
+		levels *[]string
+	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
+		var of metav1.Object = pod
+		if pg != nil && metav1.HasAnnotation(pg.ObjectMeta, at.key) {
+			of = pg
+		}
+		value, found := of.GetAnnotations()[at.key]
+		if !found {
+			continue
+		}
+		levels, allowed := topologyLevels(value)
+		// To prefer what is required adds nothing.
+		levels = slices.DeleteFunc(levels, func(key string) bool { return slices.Contains(t.Required, key) })
+		if allowed == "" && len(t.Required)+len(levels) > maxTopologyLevels {
+			allowed = fmt.Sprintf("allowed together with the %d levels of %s: a gang has at most %d levels", len(t.Required),
+				wellknown.TopologyRequiredKey, maxTopologyLevels)
+		}
+		if allowed != "" {
+			return Topology{}, podview.BadAnnotation(of, at.key, allowed)
+		}
+		*at.levels = levels
+	}
+	var bad *wellknown.BadValue
+	if t.Segment, bad = segmentOf(pg, pod); bad != nil {
+		return Topology{}, bad
+	}
+	return t, nil
+}
+
+// topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.
+func topologyLevels(value string) (levels []string, allowed string) {
+	for i, key := range strings.Split(value, ",") {
+		key = strings.TrimSpace(key)
+		switch first := slices.Index(levels, key); {
+		case i == maxTopologyLevels:
+			return nil, fmt.Sprintf("a list of at most %d node label keys", maxTopologyLevels)
+		case len(validation.IsQualifiedName(key)) > 0 && key == value:
+			return nil, "the key of a node label, such as topology.kubernetes.io/rack"
+		case len(validation.IsQualifiedName(key)) > 0:
+			return nil, fmt.Sprintf(
+				"a comma-separated list of node label keys, widest level first: item %d is not the key of a label", i+1)
+		case first >= 0:
+			return nil, fmt.Sprintf("a list of different node label keys: item %d repeats item %d", i+1, first+1)
+		}
+		levels = append(levels, key)
+	}
+	return levels, ""
+}
+
+// Levels returns the label keys that count, the widest level first; those of Required are the first.
+func (t Topology) Levels() []string { return slices.Concat(t.Required, t.Preferred) }

@@ -1,0 +1,77 @@
+package read
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"berth.dev/berth/pkg/gang/read/grouptree"
+)
+
+// Trees are those of Kubernetes' own groups; each tree is one gang. They may be used by several goroutines. The
+// operator's tool asks them wherever it counts gangs; the scheduler follows the same objects in pkg/gang/status.
+type Trees struct {
+	forest *grouptree.Forest
+	policy *OwnerPolicy
+}
+
+// TreesOf reads the trees among objects.
+func TreesOf(objects []runtime.Object) *Trees {
+	t := &Trees{forest: grouptree.New()}
+	t.policy = &OwnerPolicy{Trees: t.forest}
+	for _, obj := range objects {
+		t.Set(obj)
+	}
+	return t
+}
+
+// Set takes an object as it is now, and returns the PodGroups, by name, whose pods may be in another gang from now on.
+// An object of another kind changes nothing.
+func (t *Trees) Set(obj runtime.Object) []string {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	kind := kindOf(gvk)
+	if kind == nil {
+		return nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	group := &unstructured.Unstructured{Object: fields}
+	node := kind.States(group)[""].Node
+	return t.set(kind, group, &node)
+}
+
+// Delete takes an object that is gone, and returns what Set does.
+func (t *Trees) Delete(group *unstructured.Unstructured) []string {
+	if kind := kindOf(group.GroupVersionKind()); kind != nil {
+		return t.set(kind, group, nil)
+	}
+	return nil
+}
+
+func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *grouptree.Node) (moved []string) {
+	changes, _ := t.forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
+		Composite: kind.Kind == CompositeGroup}, node)
+	for _, c := range changes {
+		if c.From != c.To || c.Told {
+			moved = append(moved, c.PodGroup)
+		}
+	}
+	return moved
+}
+
+// kindOf is one of the kinds of Kubernetes' own groups, or nil.
+func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
+	kind, known := GroupKindOf(gvk)
+	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
+		return nil
+	}
+	return kind
+}
+
+// GangOf returns the gang of the pod, which is that of its whole tree.
+func (t *Trees) GangOf(pod *v1.Pod) (Membership, error) {
+	return t.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
+}

@@ -1,0 +1,329 @@
+package starts
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/tree"
+	"berth.dev/berth/pkg/minheap"
+)
+
+// Problem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
+// soon as the pods there have ended.
+type Problem struct {
+	// Need is what the group lacks to its minimum.
+	Need    gang.Minimum
+	Classes []Class
+	Nodes   []Node
+	// MaxNodes is how many nodes may be kept.
+	MaxNodes int
+	// NoSpare keeps no more than the minimum needs.
+	NoSpare bool
+	// Tree has the sets of a group that is divided into groups or segments, and the domain of each of the nodes at their
+	// levels; nil for others. Its classes are the shapes. What nodes have is known of the nodes.
+	Tree *tree.Problem
+}
+
+// Class is a number of members that ask for the same.
+type Class struct {
+	Role  string
+	Count int
+	// Shape is the position of their room among that of each node. Classes of one shape share the room.
+	Shape int
+}
+
+// Node is a node that may be kept.
+type Node struct {
+	Name string
+	// Domain is equal for nodes that members may share. A negative one means that no member may use the node.
+	Domain int
+	// Kept is set if the group keeps room of the node already.
+	Kept bool
+	// Rooms says for each shape what the node has for it.
+	Rooms []Room
+	// Ends are those of its pods that are known, the soonest first, and Stages what it has when none of these, one, and so
+	// on have ended. Only Soonest asks.
+	Ends   []End
+	Stages []Stage
+	// Free is what a group with a Tree and several shapes finds free of each resource that the Asks of the Tree have: now,
+	// and if no pod ran there.
+	Free [2][]int64
+}
+
+// Room is how many members of a shape fit on a node.
+type Room struct {
+	// Now counts those that fit into what is free and Empty those that would fit if no pod ran there.
+	Now, Empty int
+	// Pods is how many pods have to end until Empty members fit.
+	Pods int
+	// Free is how much of the node is free of what the members need the most, in thousandths.
+	Free int
+}
+
+// Choice is what to keep.
+type Choice struct {
+	Places []Place
+	// Pods is how many pods have to end until the minimum fits, at the least.
+	Pods int
+	// Ready is set if the minimum fits on the kept nodes now.
+	Ready bool
+	// Start is when the minimum fits by the ends that are known, zero if they are not asked, and Last the pod that has to
+	// end last for that, empty if none has to.
+	Start time.Time
+	Last  gang.UID
+}
+
+// Place is room for a number of members of a class, which is given by its position.
+type Place struct {
+	Node         string
+	Class, Count int
+}
+
+// spareShare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
+// fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
+// the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
+// with it; more hardly help. The measurements are in docs/internals/gangs-measurements.md.
+const spareShare = 0.5
+
+// Choose returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
+// pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
+// has ended, and the more pods run on it, the later that is and the more of the node idles until then. The result
+// depends on the problem only, so asking again after every change lets go of nodes when others turn out to be free
+// earlier.
+//
+// The class with room on the fewest nodes is served first, before others take that room, and if another order of the
+// classes keeps what is free earlier, that is taken.
+//
+// There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
+//
+// For a group that is divided, nodes are chosen by the domains of its sets.
+func Choose(p *Problem) (Choice, bool) {
+	if p.Tree != nil {
+		return chooseBySet(p)
+	}
+	var usable []int
+	for i := range p.Nodes {
+		if p.Nodes[i].Domain >= 0 {
+			usable = append(usable, i)
+		}
+	}
+	slices.SortFunc(usable, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.Nodes[a].Domain, p.Nodes[b].Domain), cmp.Compare(p.Nodes[a].Name, p.Nodes[b].Name))
+	})
+	var best *reserver
+	bestKept := false
+	for len(usable) > 0 {
+		d := p.Nodes[usable[0]].Domain
+		end := slices.IndexFunc(usable, func(i int) bool { return p.Nodes[i].Domain != d })
+		if end < 0 {
+			end = len(usable)
+		}
+		domain := usable[:end]
+		usable = usable[end:]
+		kept := slices.ContainsFunc(domain, func(i int) bool { return p.Nodes[i].Kept })
+		if best != nil && bestKept && !kept {
+			continue
+		}
+		for _, order := range classOrders(p, domain) {
+			r := &reserver{problem: p, domain: domain, order: order, nodes: map[int]float64{}, counts: map[[2]int]int{}}
+			// A group stays in its domain: what was kept there is not given up for another.
+			if r.minimum() && (best == nil || (kept && !bestKept) || r.pods < best.pods) {
+				best, bestKept = r, kept
+			}
+		}
+	}
+	if best == nil {
+		return Choice{}, false
+	}
+	best.spare()
+	return best.result(), true
+}
+
+// classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
+func classOrders(p *Problem, domain []int) [][]int {
+	order := make([]int, len(p.Classes))
+	room := make([]int, len(p.Classes))
+	alike := true
+	for c, class := range p.Classes {
+		order[c] = c
+		alike = alike && class.Shape == p.Classes[0].Shape
+	}
+	if alike {
+		return [][]int{order}
+	}
+	shapes := make([]int, len(p.Nodes[domain[0]].Rooms))
+	for _, n := range domain {
+		for s := range shapes {
+			shapes[s] += p.Nodes[n].Rooms[s].Empty
+		}
+	}
+	for c, class := range p.Classes {
+		room[c] = shapes[class.Shape]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room[a], room[b]) })
+	easiest := slices.Clone(order)
+	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room[b], room[a]) })
+	return [][]int{order, easiest}
+}
+
+// reserver fills one reservation within a domain.
+type reserver struct {
+	problem *Problem
+	// domain holds the positions of the nodes, in the order of their names.
+	domain []int
+	// order is that in which the classes are served.
+	order []int
+	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
+	queues []*minheap.Heap[entry]
+	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
+	nodes  map[int]float64
+	counts map[[2]int]int
+	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
+	taken []int
+	pods  int
+}
+
+// minimum takes what the minimum needs and reports whether there is so much.
+func (r *reserver) minimum() bool {
+	p := r.problem
+	r.taken = make([]int, len(p.Classes))
+	total, roles := p.Need.Total, maps.Clone(p.Need.Roles)
+	for _, c := range r.order {
+		class := &p.Classes[c]
+		if need := roles[class.Role]; need > 0 {
+			got := r.take(c, min(class.Count, need), false)
+			roles[class.Role] -= got
+			total -= got
+		}
+	}
+	for _, n := range roles {
+		if n > 0 {
+			return false
+		}
+	}
+	for _, c := range r.order {
+		if total <= 0 {
+			break
+		}
+		total -= r.take(c, min(p.Classes[c].Count-r.taken[c], total), false)
+	}
+	return total <= 0
+}
+
+// spare takes more than the minimum if that does not fit yet, and as much of it as there is.
+func (r *reserver) spare() {
+	if r.pods == 0 || r.problem.NoSpare {
+		return
+	}
+	for _, c := range r.order {
+		n := r.taken[c]
+		r.take(c, int(math.Ceil(spareShare*float64(n))), true)
+	}
+}
+
+// take takes room for up to n members of the class and returns for how many there is.
+func (r *reserver) take(class, n int, spare bool) int {
+	if n <= 0 {
+		return 0
+	}
+	shape := r.problem.Classes[class].Shape
+	q := r.queue(shape)
+	taken := 0
+	for taken < n && q.Len() > 0 {
+		e := &q.Items[0]
+		node := r.domain[e.node]
+		got := r.fill(node, shape, min(int(e.places), n-taken))
+		if got > 0 {
+			r.counts[[2]int{node, class}] += got
+		}
+		taken += got
+		if !spare {
+			r.taken[class] += got
+			r.pods += got * int(e.pods)
+		}
+		// A node that cannot be filled any further is full for good: what is taken is not given back.
+		if e.places -= int32(got); taken < n || e.places == 0 {
+			q.Pop()
+		}
+	}
+	return taken
+}
+
+// fill takes up to a number of places of the node and returns how many it has.
+func (r *reserver) fill(node, shape, most int) int {
+	used, known := r.nodes[node]
+	if !known && len(r.nodes) >= r.problem.MaxNodes {
+		return 0
+	}
+	share := 1 / float64(r.problem.Nodes[node].Rooms[shape].Empty)
+	got := 0
+	for got < most && used+share <= 1.0001 {
+		used += share
+		got++
+	}
+	if got > 0 {
+		r.nodes[node] = used
+	}
+	return got
+}
+
+// queue returns what may still be taken for the shape.
+func (r *reserver) queue(shape int) *minheap.Heap[entry] {
+	if r.queues == nil {
+		r.queues = make([]*minheap.Heap[entry], len(r.problem.Nodes[r.domain[0]].Rooms))
+	}
+	if r.queues[shape] == nil {
+		r.queues[shape] = newQueue(r.problem.Nodes, r.domain, shape)
+	}
+	return r.queues[shape]
+}
+
+func (r *reserver) result() Choice {
+	out := Choice{Pods: r.pods, Ready: r.pods == 0}
+	for _, at := range slices.SortedFunc(maps.Keys(r.counts),
+		func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		out.Places = append(out.Places, Place{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
+	}
+	return out
+}
+
+// entry is a number of places on a node for which as many pods have to end.
+type entry struct {
+	// node is the position among the nodes of the domain, which are in the order of their names.
+	node         int32
+	places, pods int32
+	// free is that of the node's room, other is 1 unless something of the node is kept already.
+	free, other int32
+}
+
+// newQueue returns what the nodes with these positions have for members of the shape, what is free and what is not yet,
+// those first that are to be kept first. Few of them are ever looked at.
+func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
+	q := &minheap.Heap[entry]{Items: make([]entry, 0, 2*len(domain)), Compare: entry.compare}
+	for at, n := range domain {
+		room := &nodes[n].Rooms[shape]
+		e := entry{node: int32(at), free: int32(room.Free), other: 1}
+		if nodes[n].Kept {
+			e.other = 0
+		}
+		now := min(room.Now, room.Empty)
+		if e.places = int32(now); now > 0 {
+			q.Items = append(q.Items, e)
+		}
+		if e.places, e.pods = int32(room.Empty-now), int32(max(room.Pods, 1)); e.places > 0 {
+			q.Items = append(q.Items, e)
+		}
+	}
+	q.Init()
+	return q
+}
+
+// compare is negative if a is to be kept before b.
+func (a entry) compare(b entry) int {
+	return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(a.other, b.other), cmp.Compare(b.free, a.free),
+		cmp.Compare(a.node, b.node))
+}

@@ -1,0 +1,190 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
+)
+
+const (
+	// workers sync gangs, at most workersOfNamespace of them those of one namespace: its webhooks may hang.
+	workers            = 128
+	workersOfNamespace = 2
+	// A sync that fails is tried again after retryFirst, then after twice as long up to retryLast.
+	retryFirst, retryLast = time.Second, 30 * time.Second
+	// tallyEvery is how often gangs are counted for the metrics.
+	tallyEvery = 5 * time.Second
+)
+
+// Controller writes what users see of gangs.
+type Controller struct {
+	source   Source
+	leader   *informers.Leader
+	api      api
+	recorder recorder
+	queue    workqueue.TypedRateLimitingInterface[gang.ID]
+	// Pods records events about single pods.
+	Pods PodEvents
+	// records holds the *record of each gang that exists.
+	records    sync.Map
+	namespaces namespaces
+	// messages limits the writes that change only messages.
+	messages *rate.Limiter
+}
+
+// New returns a controller that has yet to start, and until then ignores what is enqueued.
+func New(leader *informers.Leader, source Source) *Controller {
+	c := &Controller{source: source, leader: leader, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
+	c.Pods.c = c
+	return c
+}
+
+// Start runs the controller once the informers have synced and this process leads, until ctx is done.
+func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger,
+	synced []cache.DoneChecker) {
+	c.api, c.recorder = api{client}, recorder{to}
+	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst,
+		retryLast))
+	context.AfterFunc(ctx, c.queue.ShutDown)
+	c.Pods.start(ctx)
+	go func() {
+		if c.leader.Await(ctx, synced...) {
+			c.run(ctx)
+		}
+	}()
+}
+
+func (c *Controller) run(ctx context.Context) {
+	for _, id := range c.api.groups() {
+		c.Enqueue(id)
+	}
+	for _, pod := range c.source.Members.Pods() {
+		c.Pods.See(pod)
+		if id := c.source.Members.ID(pod); id != (gang.ID{}) {
+			c.Enqueue(id)
+		}
+	}
+	for range workers {
+		go work(ctx, c.queue, c.try)
+	}
+	go work(ctx, c.Pods.queue, c.Pods.sync)
+	wait.UntilWithContext(ctx, func(context.Context) {
+		for state, n := range c.source.Ledger.Tally() {
+			gangsByState.WithLabelValues(state).Set(float64(n))
+		}
+	}, tallyEvery)
+}
+
+// Enqueue notes that the gang may look different. What changes within a moment of it is written with it.
+func (c *Controller) Enqueue(id gang.ID) { c.enqueue(id, settleDelay) }
+
+// EnqueueGenerated notes that the informer has seen the PodGroup of the gang, which the controller has created.
+func (c *Controller) EnqueueGenerated(id gang.ID) { c.enqueue(id, generatedDelay) }
+
+// enqueue ignores everything until this process leads: run then enqueues what exists.
+func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
+	if c.queue != nil && c.leader.Leading() {
+		c.queue.AddAfter(id, delay)
+	}
+}
+
+// work calls sync with each item of the queue until ctx is done.
+func work[T comparable](ctx context.Context, queue workqueue.TypedInterface[T], sync func(context.Context, T)) {
+	for {
+		item, done := queue.Get()
+		if done {
+			return
+		}
+		if ctx.Err() == nil {
+			sync(ctx, item)
+		}
+		queue.Done(item)
+	}
+}
+
+// try syncs the gang when it is its turn, and has it looked at again where that is needed.
+func (c *Controller) try(ctx context.Context, id gang.ID) {
+	if !c.namespaces.enter(id) {
+		return
+	}
+	again, err := c.sync(ctx, id, time.Now())
+	if next, waits := c.namespaces.leave(id); waits {
+		c.queue.Add(next)
+	}
+	if err != nil {
+		if c.queue.NumRequeues(id) == 0 {
+			klog.FromContext(ctx).Error(err, "Writing the state of a gang failed, trying again", "gang", id)
+		}
+		c.queue.AddRateLimited(id)
+		return
+	}
+	c.queue.Forget(id)
+	if again > 0 {
+		c.queue.AddAfter(id, again)
+	}
+}
+
+// recorder records warnings.
+type recorder struct{ events.EventRecorderLogger }
+
+func (r recorder) warn(ctx context.Context, about runtime.Object, reason, message string) {
+	r.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
+}
+
+// namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave
+// workers for others.
+type namespaces struct {
+	mu     sync.Mutex
+	inside map[string]int
+	// waiting are the gangs that have to wait for others of their namespace, the first to come first.
+	waiting map[string][]gang.ID
+}
+
+// enter reports whether the gang may be synced now. If not, leave returns it when it may.
+func (n *namespaces) enter(id gang.ID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inside == nil {
+		n.inside, n.waiting = map[string]int{}, map[string][]gang.ID{}
+	}
+	if n.inside[id.Namespace] < workersOfNamespace {
+		n.inside[id.Namespace]++
+		return true
+	}
+	if !slices.Contains(n.waiting[id.Namespace], id) {
+		n.waiting[id.Namespace] = append(n.waiting[id.Namespace], id)
+	}
+	return false
+}
+
+// leave ends the sync of a gang and returns the next of its namespace, if one waits.
+func (n *namespaces) leave(id gang.ID) (next gang.ID, waits bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inside[id.Namespace]--; n.inside[id.Namespace] == 0 {
+		delete(n.inside, id.Namespace)
+	}
+	line := n.waiting[id.Namespace]
+	switch len(line) {
+	case 0:
+		return gang.ID{}, false
+	case 1:
+		delete(n.waiting, id.Namespace)
+	default:
+		n.waiting[id.Namespace] = line[1:]
+	}
+	return line[0], true
+}

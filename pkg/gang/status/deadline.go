@@ -1,0 +1,135 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/runview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// deadlineMissed is the condition of PodGroups, and the reason of events about them and about pods, that cannot end by
+// their deadline any more.
+const deadlineMissed = schedulingv1alpha1.PodGroupDeadlineMissed
+
+// The reasons of the condition.
+const (
+	cannotEndInTime = "CannotEndInTime"
+	expectedTooLate = "ExpectedTooLate"
+	canEndInTime    = "CanEndInTime"
+)
+
+// lateWords say that what has to end by then cannot, with nothing that changes with time.
+func lateWords(who string, due *runview.Due) string {
+	return fmt.Sprintf("%s cannot end by %s (%s): with a run time of %s, it had to start by %s", who,
+		due.End.Format(time.RFC3339), wellknown.DeadlineKey, due.Run, due.Start.Format(time.RFC3339))
+}
+
+// dueOf returns by when the gang has to start for its first member that waits and has to, false if none has to.
+func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, stated bool) {
+	for _, pod := range s.Members {
+		if _, has := pod.Annotations[wellknown.DeadlineKey]; !has || !waits(pod) {
+			continue
+		}
+		if due, ok := runview.DueOf(pod, pg); ok && (!stated || due.Start.Before(first.Start)) {
+			first, stated = due, true
+		}
+	}
+	return first, stated
+}
+
+// judgeDeadline says whether a gang that waits can end by its deadline, with an empty reason if nothing is to be said.
+// What was said of a gang that has started stays.
+func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (late bool, reason, message string) {
+	due, stated := s.dueOf(pg)
+	switch {
+	case s.Met() || s.Started || !s.Known:
+		return false, "", ""
+	case !stated:
+		return false, canEndInTime, ""
+	case now.After(due.Start):
+		return true, cannotEndInTime, lateWords("the gang", &due)
+	case s.EstimatedStart != nil && s.EstimatedStart.Time.After(due.Start):
+		return true, expectedTooLate, lateWords("the gang", &due) + ", and is expected to start later"
+	}
+	return false, canEndInTime, ""
+}
+
+// lookAtDeadline returns after what time the gang has to have started, 0 if it need not be looked at then.
+func (s *State) lookAtDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) time.Duration {
+	due, stated := s.dueOf(pg)
+	if !stated || s.Met() || now.After(due.Start) {
+		return 0
+	}
+	return min(due.Start.Sub(now)+time.Second, longestWait)
+}
+
+// reportDeadline records on the PodGroup that the gang cannot end in time, once for each deadline. What its status says
+// already was recorded before.
+func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
+	now time.Time) {
+	late, _, message := s.judgeDeadline(pg, now)
+	if !late || r.late == message {
+		return
+	}
+	if !meta.IsStatusConditionTrue(pg.Status.Conditions, deadlineMissed) {
+		c.recorder.warn(ctx, ReferenceTo(pg), deadlineMissed, message)
+		missedDeadlines.WithLabelValues(ofGang).Inc()
+	}
+	r.late = message
+}
+
+// hasDeadline reports whether a single pod of this scheduler waits and has a deadline; members have that of their gang.
+func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
+	_, has := pod.Annotations[wellknown.DeadlineKey]
+	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil &&
+		p.c.source.Profiles.Of(pod) != nil && p.c.source.Members.ID(pod) == (gang.ID{})
+}
+
+func podIsLate(pod *v1.Pod) *v1.PodCondition {
+	_, c := podutil.GetPodCondition(&pod.Status, runview.DeadlineMissed)
+	return c
+}
+
+// syncDeadline says on the pod that it cannot end by its deadline as soon as that is so, and takes it back if it can
+// after all. It returns after what time to look again.
+func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration {
+	now := time.Now()
+	due, stated := runview.DueOf(pod, nil)
+	want := v1.PodCondition{Type: runview.DeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
+		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
+	again := time.Duration(0)
+	if stated && now.After(due.Start) {
+		want.Status, want.Reason, want.Message = v1.ConditionTrue, cannotEndInTime, lateWords("the pod", &due)
+	} else if stated {
+		again = min(due.Start.Sub(now)+time.Second, longestWait)
+	}
+	have := podIsLate(pod)
+	switch {
+	case have == nil && want.Status == v1.ConditionFalse:
+		return again
+	case have != nil && have.Status == want.Status && have.Message == want.Message:
+		return again
+	}
+	err := p.c.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}})
+	if err != nil && !apierrors.IsForbidden(err) { // an admission policy of before does not know the condition
+		klog.FromContext(ctx).Error(err, "Writing that a pod misses its deadline failed, trying again", "pod", klog.KObj(pod))
+		return retryLast
+	}
+	if want.Status == v1.ConditionTrue {
+		if p.warnOnce(ctx, pod, deadlineMissed, want.Message) {
+			missedDeadlines.WithLabelValues(ofPod).Inc()
+		}
+	}
+	return again
+}

@@ -1,0 +1,228 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/grouptree"
+)
+
+// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind
+// look for it.
+var groupStatuses = map[string]func(status map[string]any, p *progress){
+	read.NativeGroup: fillNative, read.CompositeGroup: fillComposite, read.VolcanoGroup: fillVolcano,
+}
+
+// progress is how far a gang has come.
+type progress struct {
+	step step
+	// why is what keeps it from starting; how many of its members are bound once it has started.
+	why                        string
+	running, succeeded, failed int
+	// bound is set if a member is, and reached if no fewer than the minimum are or have ended, well or badly.
+	bound, reached bool
+	generation     int64
+	now            time.Time
+	// settled are the members of a tree of native groups that have a node or have succeeded, by PodGroup.
+	settled map[string]int
+}
+
+// step is what a gang waits for, or what it does.
+type step int
+
+const (
+	// incomplete gangs have too few members.
+	incomplete step = iota
+	// unschedulable gangs do not fit.
+	unschedulable
+	// starting gangs are planned or being bound.
+	starting
+	// scheduled gangs have their minimum bound, running ones run with it, and of ended ones it has succeeded and no member
+	// is bound.
+	scheduled
+	running
+	ended
+	// short gangs have started and lost members.
+	short
+)
+
+// progressOf reads the progress of a gang from its state.
+func progressOf(s *State) progress {
+	v := &s.View
+	p := progress{bound: v.Count[gang.Bound] > 0, running: v.Running, succeeded: v.Count[gang.Succeeded],
+		failed: v.Count[gang.Failed], why: settled(v, v.Minimum)}
+	least := v.Minimum.Total
+	p.reached = v.Count[gang.Bound]+p.succeeded+p.failed >= least
+	switch {
+	case least > 0 && p.succeeded >= least && !p.bound:
+		p.step = ended
+	case v.Degraded:
+		p.step = short
+	case least > 0 && p.running+p.succeeded >= least && v.Met():
+		p.step = running
+	case v.Met():
+		p.step = scheduled
+	case v.Reason != nil:
+		p.step, p.why = unschedulable, v.Reason.String()
+	case !v.Quorum():
+		p.why = existing(v, v.Minimum)
+	default:
+		p.step = starting
+	}
+	return p
+}
+
+// planned reports whether the gang is being planned: what comes of it is known in a moment.
+func planned(v *gang.View) bool {
+	return v.Quorum() && v.Reason == nil && v.Holding == 0 && v.Count[gang.Bound] == 0 && !v.Met()
+}
+
+// kind is equal for progress that differs in the text alone.
+func (p *progress) kind() string {
+	return fmt.Sprint(p.step, p.bound, p.reached, p.running, p.succeeded, p.failed, p.settled)
+}
+
+// has reports whether the gang has started at some time.
+func (p *progress) has() bool { return p.step >= scheduled }
+
+// writeForeign writes the status of the group of another scheduler that the gang is. If only the text differs it
+// returns after what time that may be written.
+func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *record,
+	now time.Time) (time.Duration, error) {
+	owners := c.api.Owners
+	if owners == nil || !s.Known || s.Minimum.Total == 0 || owners.Group(id) == nil || planned(&s.View) {
+		return 0, nil
+	}
+	p := progressOf(s)
+	p.now, p.settled = now, settledIn(owners.Group(id), s.Members)
+	parts := slices.DeleteFunc(owners.parts(id, &p), func(of part) bool { return r.foreign[of.key] == of.text })
+	if len(parts) > 0 && r.foreignKind == p.kind() {
+		if pause := r.reword(c.messages, s, now); pause > 0 {
+			return pause, nil
+		}
+	}
+	for i := range parts {
+		if err := owners.write(ctx, id, &parts[i]); err != nil {
+			return 0, err
+		}
+		if r.foreign == nil {
+			r.foreign = map[grouptree.Key]string{}
+		}
+		r.foreign[parts[i].key] = parts[i].text
+	}
+	r.foreignKind = p.kind()
+	return 0, nil
+}
+
+// part is an object and the progress that is written to it.
+type part struct {
+	kind     *ownerKind
+	about    *v1.ObjectReference
+	progress *progress
+	// key is that of an object of a tree, and text what record.foreign keeps of it.
+	key  grouptree.Key
+	text string
+}
+
+// parts are the object that declares the gang and, where that is a tree, the objects in it, with the progress of each.
+func (o *Owners) parts(id gang.ID, p *progress) []part {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	switch {
+	case g == nil || g.object() == nil:
+		return nil
+	case g.owner.Kind == read.CompositeGroup:
+		return o.partsOfTree(g, p)
+	}
+	return []part{{kind: g.kind, about: g.object(), progress: p, text: p.kind() + p.why}}
+}
+
+// write writes the progress of a part. Other authors write its status as well, so that it is read first. Without the
+// right to write it is left as it is: the scheduler reports rights that it lacks.
+func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
+	about, p, fill := part.about, part.progress, groupStatuses[part.kind.Kind]
+	if fill == nil {
+		return nil
+	}
+	var subresources []string
+	if _, subresource, has := strings.Cut(part.kind.StatusResource(), "/"); has {
+		subresources = []string{subresource}
+	}
+	version, _ := schema.ParseGroupVersion(about.APIVersion)
+	objects := o.client.Resource(version.WithResource(part.kind.Resource)).Namespace(about.Namespace)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	object, err := objects.Get(ctx, about.Name, metav1.GetOptions{})
+	if err == nil && object.GetUID() == about.UID {
+		before, _ := object.Object["status"].(map[string]any)
+		after := runtime.DeepCopyJSON(map[string]any{"status": before})["status"].(map[string]any)
+		if after == nil {
+			after = map[string]any{}
+		}
+		p.generation = object.GetGeneration()
+		fill(after, p)
+		if equality.Semantic.DeepEqual(before, after) {
+			return nil
+		}
+		patch, marshalErr := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID(),
+			"resourceVersion": object.GetResourceVersion()}, "status": after})
+		if marshalErr != nil {
+			return fmt.Errorf("encoding the status of %s: %w", about.Name, marshalErr)
+		}
+		_, err = objects.Patch(ctx, about.Name, apitypes.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	}
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		klog.FromContext(ctx).V(2).Info("The status of a group is not written", "gang", id, "err", err)
+		return nil
+	}
+	return fmt.Errorf("writing the status of %s %s/%s: %w", about.Kind, about.Namespace, about.Name, err)
+}
+
+// setCondition puts the condition, whose values are all text, into the list of the status. One of the same type is
+// replaced, and keeps its time if its status is the same.
+func setCondition(status map[string]any, condition map[string]any, now time.Time) {
+	condition["lastTransitionTime"] = metav1.NewTime(now).UTC().Format(time.RFC3339)
+	conditions, _ := status["conditions"].([]any)
+	for i, c := range conditions {
+		old, _ := c.(map[string]any)
+		if old["type"] != condition["type"] {
+			continue
+		}
+		if old["status"] == condition["status"] && old["lastTransitionTime"] != nil {
+			condition["lastTransitionTime"] = old["lastTransitionTime"]
+		}
+		conditions[i] = condition
+		return
+	}
+	status["conditions"] = append(conditions, condition)
+}
+
+// hasCondition reports whether the status has a condition of the type.
+func hasCondition(status map[string]any, kind string) (has, holds bool) {
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		if one, _ := c.(map[string]any); one["type"] == kind {
+			return true, one["status"] == "True"
+		}
+	}
+	return false, false
+}

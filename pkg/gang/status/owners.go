@@ -1,0 +1,218 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/grouptree"
+)
+
+// Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
+// name, above all how many of these pods have to start together. It watches the kinds of objects that pods have been
+// seen of and no others, and keeps a few numbers of each object.
+type Owners struct {
+	client dynamic.Interface
+	// name is that of the informers in the metrics.
+	name *cache.InformerName
+	// changed is told what holds for a gang, by one goroutine and without a lock held.
+	changed  func(context.Context, read.Owner, read.OwnerState)
+	recorder recorder
+	queue    workqueue.TypedInterface[gang.ID]
+	running  sync.WaitGroup
+
+	trees trees
+
+	// Scheduling cycles read what is declared.
+	mu    sync.RWMutex
+	kinds map[string]*ownerKind
+	gangs map[gang.ID]*followedGang
+}
+
+// followedGang is a gang with the object that its pods come from.
+type followedGang struct {
+	owner read.Owner
+	kind  *ownerKind
+	// reported is what changed was told last, if told is set.
+	reported read.OwnerState
+	told     bool
+	// declared is what it says as a PodGroup, nil if it is no group.
+	declared *schedulingv1alpha1.PodGroup
+	// read is set if all objects of the kind were known then.
+	read bool
+}
+
+// NewOwners returns one that reads objects with the rights of config until ctx is done.
+func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName, to events.EventRecorderLogger,
+	changed func(context.Context, read.Owner, read.OwnerState)) (*Owners, error) {
+	config = restclient.CopyConfig(config)
+	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Kind.Reader
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
+	}
+	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to},
+		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{},
+		trees: trees{Forest: grouptree.New()}}
+	context.AfterFunc(ctx, o.queue.ShutDown)
+	o.running.Go(func() { work(ctx, o.queue, o.sync) })
+	return o, nil
+}
+
+// Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if
+// again is set. It never waits and is called for every pod. Ctx is that of NewOwners.
+func (o *Owners) Follow(ctx context.Context, owner read.Owner, again bool) {
+	id := owner.Gang()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if g := o.gangs[id]; g != nil {
+		if again && g.told {
+			g.told = false
+			o.queue.Add(id)
+		}
+		return
+	}
+	k := o.kindOf(ctx, owner.Kind)
+	if k == nil {
+		return
+	}
+	o.gangs[id] = &followedGang{owner: owner, kind: k}
+	key := ownerKey(owner)
+	if k.gangs[key] == nil {
+		k.gangs[key] = sets.Set[gang.ID]{}
+	}
+	k.gangs[key].Insert(id)
+	o.queue.Add(id)
+}
+
+// kindOf returns the kind, whose objects are watched from now on; nil if there is none of that name. The lock is held.
+func (o *Owners) kindOf(ctx context.Context, name string) *ownerKind {
+	known, ok := read.OwnerKindOf(name)
+	if k := o.kinds[name]; k != nil || !ok {
+		return k
+	}
+	k := newOwnerKind(o, known)
+	o.kinds[name] = k
+	o.running.Go(func() { k.run(ctx) })
+	return k
+}
+
+// Drop ends the following of a gang that has no pods any more.
+func (o *Owners) Drop(id gang.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if g := o.gangs[id]; g != nil {
+		key := ownerKey(g.owner)
+		if g.kind.gangs[key].Delete(id); len(g.kind.gangs[key]) == 0 {
+			delete(g.kind.gangs, key)
+		}
+		delete(o.gangs, id)
+	}
+}
+
+// Group returns what a group of another scheduler says about the gang, as a PodGroup that must not be changed, or nil.
+func (o *Owners) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if g := o.gangs[id]; g != nil {
+		return g.declared
+	}
+	return nil
+}
+
+// Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
+// read or cannot be.
+func (o *Owners) Unread(id gang.ID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	return g != nil && !g.read
+}
+
+// Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is
+// no member of the gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
+func (o *Owners) Outlived(owner read.Owner, pod *v1.Pod) bool {
+	if owner.Kind == "" || pod.Spec.NodeName == "" {
+		return false
+	}
+	k, states := o.statesOf(owner)
+	state, found := states[""]
+	return found && k.Object == "" && state.Outlived(owner.Kind, pod)
+}
+
+// Limit returns after what time the object ends the pods of its gang, 0 if it does not or has not been read.
+func (o *Owners) Limit(owner read.Owner) time.Duration {
+	_, states := o.statesOf(owner)
+	return states[owner.Part].Limit
+}
+
+// statesOf returns what the object says, by part, and its kind; nil if it is not known.
+func (o *Owners) statesOf(owner read.Owner) (*ownerKind, map[string]read.OwnerState) {
+	o.mu.RLock()
+	k := o.kinds[owner.Kind]
+	o.mu.RUnlock()
+	if k == nil {
+		return nil, nil
+	}
+	return k, k.states(owner)
+}
+
+// sync tells what holds for the gang if that is new.
+func (o *Owners) sync(ctx context.Context, id gang.ID) {
+	o.mu.Lock()
+	g := o.gangs[id]
+	if g == nil {
+		o.mu.Unlock()
+		return
+	}
+	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	state = o.inTree(g.owner, state)
+	news := !g.told || !reflect.DeepEqual(state, g.reported)
+	notKept := state.NotKept(&g.owner)
+	if state.UID == g.reported.UID && notKept == g.reported.NotKept(&g.owner) {
+		notKept = ""
+	}
+	if g.reported, g.told = state, true; news {
+		g.declared = state.PodGroup(id)
+	}
+	o.mu.Unlock()
+	if news {
+		o.changed(ctx, g.owner, state)
+	}
+	if about := g.object(); about != nil {
+		if news && state.Why != "" {
+			o.recorder.warn(ctx, about, "GangCannotStart", state.Why)
+		}
+		if notKept != "" {
+			o.recorder.warn(ctx, about, "NotFollowed", "not followed: "+notKept)
+		}
+	}
+	o.mu.Lock()
+	g.read = read
+	o.mu.Unlock()
+}
+
+// object refers to the object for events; it is nil if there is none.
+func (g *followedGang) object() *v1.ObjectReference {
+	if g.reported.UID == "" {
+		return nil
+	}
+	return &v1.ObjectReference{APIVersion: g.reported.APIVersion, Kind: cmp.Or(g.kind.Object, g.owner.Kind),
+		Namespace: g.owner.Namespace, Name: g.owner.Name, UID: g.reported.UID}
+}
+
+func ownerKey(owner read.Owner) string { return owner.Namespace + "/" + owner.Name }

@@ -1,0 +1,90 @@
+package work
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+const (
+	// shortest is how often checkpoints are written at most, and longest the longest duration that is believed.
+	shortest = 10 * time.Second
+	longest  = 10 * 365 * 24 * time.Hour
+)
+
+// durations are the annotations that hold one.
+var durations = []struct {
+	key     string
+	least   time.Duration
+	allowed string
+	of      func(*Work) *time.Duration
+}{
+	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h",
+		func(w *Work) *time.Duration { return &w.Every }},
+	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m",
+		func(w *Work) *time.Duration { return &w.Restart }},
+	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
+		func(w *Work) *time.Duration { return &w.Protected }},
+}
+
+// Declared reads what a pod, or a PodGroup for its pods, declares of their work. A wrong value says nothing.
+func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
+	var (
+		w     Work
+		wrong *wellknown.BadValue
+	)
+	annotations := of.GetAnnotations()
+	for _, d := range durations {
+		value, ok := annotations[d.key]
+		if !ok {
+			continue
+		}
+		if n, err := time.ParseDuration(value); err == nil && n >= d.least && n <= longest {
+			*d.of(&w) = n
+		} else if wrong == nil {
+			wrong = podview.BadAnnotation(of, d.key, d.allowed)
+		}
+	}
+	return w, wrong
+}
+
+// Saved reads when the pod, or the PodGroup of its pods, says that a checkpoint was last written, the zero time if it
+// does not say.
+func Saved(of metav1.Object) (time.Time, *wellknown.BadValue) {
+	value, ok := of.GetAnnotations()[wellknown.LastCheckpointKey]
+	if !ok {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, badCheckpoint(of, "a time such as 2026-11-27T09:30:00Z")
+	}
+	return t, nil
+}
+
+func badCheckpoint(of metav1.Object, allowed string) *wellknown.BadValue {
+	bad := podview.BadAnnotation(of, wellknown.LastCheckpointKey, allowed)
+	bad.Effect = "the work counts as not saved"
+	return bad
+}
+
+// Doubtful returns what is wrong with the last checkpoint of a pod that runs, or of a PodGroup, nil if nothing is: it
+// may be of the future, or of the time before the pod. Such a checkpoint does not count.
+func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
+	at, wrong := Saved(of)
+	if wrong != nil || at.IsZero() {
+		return wrong
+	}
+	if !Credible(at, now) {
+		return badCheckpoint(of, "a time in the past")
+	}
+	// That of a PodGroup may be older than its pods.
+	if pod, ok := of.(*v1.Pod); ok && at.Before(Started(pod).Truncate(time.Second)) {
+		return badCheckpoint(of, "after the start of the pod")
+	}
+	return nil
+}
