@@ -4,6 +4,6 @@
 // too few are known, Choose says on which nodes the fewest pods have to end. Turns gives one gang at a time a turn and
 // says when it ends.
 //
-// The reservation package asks, once a second, and keeps what is chosen. The package knows no Kubernetes: nodes are
+// Package hold asks, once a second, and keeps what is chosen. The package knows no Kubernetes: nodes are
 // names with numbers, and the time is an argument.
 package starts
