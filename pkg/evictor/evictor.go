@@ -58,8 +58,8 @@ type Sources struct {
 const landPause = 100 * time.Millisecond
 
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
-// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of the
-// scheduler's queue or of the account says that they are.
+// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of
+// the scheduler's queue or of the account says that they are.
 func (e *Evictor) lookForFlight(r *request) {
 	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
 		e.mu.Lock()
