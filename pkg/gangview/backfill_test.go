@@ -40,7 +40,7 @@ func TestBackfill(t *testing.T) {
 				t.Errorf("may backfill: %v, want %v", got, tc.want)
 			}
 			said := ""
-			if _, bad := PodBackfill(pod); bad != nil {
+			if _, bad := Backfill(pod); bad != nil {
 				said = bad.Error()
 			}
 			if said != tc.podBad {

@@ -1,6 +1,7 @@
 package gangview
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/utils/ptr"
 
@@ -28,12 +30,12 @@ const (
 	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
 
-// Of returns the gang that the pod is a member of by its own word. Where the pod itself carries the minimum, spec holds
-// it. A pod that means to be in a gang but says so wrongly is an error. OwnerPolicy.Of also knows the gangs of
+// Of returns the gang that the pod is a member of by its own word, with its minimum where the pod itself carries that,
+// else 0. A pod that means to be in a gang but says so wrongly is an error. OwnerPolicy.GangOf also knows the gangs of
 // controllers whose pods say nothing.
-func Of(pod *v1.Pod) (id gang.ID, spec *gang.Spec, err error) {
+func Of(pod *v1.Pod) (id gang.ID, minimum int, err error) {
 	m, err := (*OwnerPolicy)(nil).GangOf(pod)
-	return m.ID, m.Spec, err
+	return m.ID, m.Minimum, err
 }
 
 // labelledGang reads the labels that name a gang: that of a PodGroup, then the older form by labels alone.
@@ -56,8 +58,7 @@ func labelledGang(pod *v1.Pod) (Membership, error) {
 			Missing: !given,
 			Allowed: allowedMinimum}
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name},
-		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minMember}}}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}, Minimum: minMember}, nil
 }
 
 // parseMinimum reads the minimum of a gang as a label or an annotation of its pods has it.
@@ -83,13 +84,7 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if err != nil {
 		return gang.Spec{}, err
 	}
-	if _, bad := backfill("PodGroup "+pg.Name, pg.Annotations); bad != nil {
-		return gang.Spec{}, bad
-	}
-	if _, bad := runview.GroupRunTime(pg); bad != nil {
-		return gang.Spec{}, bad
-	}
-	if _, bad := workview.GroupWork(pg); bad != nil {
+	if bad := Misstated(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
 	groups, err := groupsOf(pg)
@@ -122,23 +117,36 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	return s, nil
 }
 
+// Misstated returns what a pod or a PodGroup says wrongly of backfill, its run time or its work, nil if nothing is
+// wrong.
+func Misstated(of metav1.Object) *wellknown.BadValue {
+	_, backfill := Backfill(of)
+	_, run := runview.Declared(of)
+	_, work := workview.Declared(of)
+	return cmp.Or(backfill, run, work)
+}
+
+// Generated reports whether the controller created the PodGroup and no user has edited its spec since.
+func Generated(pg *schedulingv1alpha1.PodGroup) bool {
+	minimum, marked := pg.Annotations[wellknown.StandInKey]
+	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 &&
+		pg.Spec.ScheduleTimeoutSeconds == nil
+}
+
 // Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They
 // count in PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
 func Placement(pg *schedulingv1alpha1.PodGroup) string {
-	var c class
-	if pg == nil {
-		return ""
-	}
+	said := map[string]string{}
+	pg = cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
 		wellknown.GroupLabelKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
-			c.text(key)
-			c.text(value)
+			said[key] = value
 		}
 	}
-	return string(c.written)
+	return fmt.Sprintf("%q", said)
 }
 
 // Member reads a pod as a member of its gang. Ours says whether the process schedules it.
@@ -150,9 +158,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 		Node:     pod.Spec.NodeName,
 		Ours:     ours,
 		Role:     Role(pod, pg),
-	}
-	if of.Spec != nil {
-		m.Minimum = of.Spec.Minimum.Total
+		Minimum:  of.Minimum,
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:

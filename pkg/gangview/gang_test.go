@@ -47,14 +47,10 @@ func TestGangOf(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			id, spec, err := Of(st.MakePod().Namespace("ns").Labels(tc.labels).Obj())
+			id, minMember, err := Of(st.MakePod().Namespace("ns").Labels(tc.labels).Obj())
 			message := ""
 			if err != nil {
 				message = err.Error()
-			}
-			minMember := 0
-			if spec != nil {
-				minMember = spec.Minimum.Total
 			}
 			if id != tc.id || minMember != tc.minMember || message != tc.err {
 				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
@@ -170,10 +166,10 @@ func FuzzGangOf(f *testing.F) {
 	f.Add("", "")
 	f.Add("x", "-9223372036854775809")
 	f.Fuzz(func(t *testing.T, name, available string) {
-		id, spec, err := Of(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name,
+		id, minimum, err := Of(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name,
 			MinAvailableLabel: available}).Obj())
-		if err == nil && (id.Name != name || spec.Minimum.Total < 1 || spec.Minimum.Total > maxMinMember) {
-			t.Errorf("accepted %q, %q as %v, %+v", name, available, id, spec)
+		if err == nil && (id.Name != name || minimum < 1 || minimum > maxMinMember) {
+			t.Errorf("accepted %q, %q as %v, %d", name, available, id, minimum)
 		}
 	})
 }

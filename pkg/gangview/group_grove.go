@@ -2,7 +2,6 @@ package gangview
 
 import (
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -27,24 +26,26 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 	read: readGroveGang}
 
 func readGroveGang(r *objectReader) map[string]OwnerState {
-	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}, class: r.text("spec.priorityClassName")}
-	g.required, g.preferred = groveLevels(r, "spec.topologyConstraint")
+	s, roles := groupState(r, 0), map[string]int{}
+	s.within(groveLevels(r, "spec.topologyConstraint"))
 	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
 	tree := len(configs) > 0
 	for _, group := range groups {
 		name := group.text("name")
-		g.roles[name] = group.number("minReplicas", 0)
-		g.minimum = sum(g.minimum, g.roles[name])
+		roles[name] = group.number("minReplicas", 0)
+		s.Minimum = sum(s.Minimum, roles[name])
 		required, preferred := groveLevels(group, "topologyConstraint")
 		if len(groups) == 1 {
-			g.ownLevels(required, preferred)
+			s.within(required, preferred)
 		}
-		tree = tree || len(groups) > 1 && len(required)+len(preferred) > 0
+		tree = tree || len(groups) > 1 && required+preferred != ""
 	}
 	if tree {
-		g.groups, g.roles = groveGroups(groups, configs), nil
+		s.needGroups(r, grovePodClique, groveGroups(groups, configs))
+	} else {
+		s.needRoles(r, grovePodClique, roles)
 	}
-	return g.states(r)
+	return whole(s)
 }
 
 // groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
@@ -52,15 +53,13 @@ func groveGroups(groups, configs []*objectReader) []grouptree.Group {
 	leaf := func(r *objectReader) grouptree.Group {
 		required, preferred := groveLevels(r, "topologyConstraint")
 		pods := r.number("minReplicas", 0)
-		return grouptree.Group{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
-			Preferred: strings.Join(preferred, ",")}
+		return grouptree.Group{Name: r.text("name"), Pods: &pods, Required: required, Preferred: preferred}
 	}
 	shares := map[string]bool{}
 	var out []grouptree.Group
 	for _, config := range configs {
 		required, preferred := groveLevels(config, "topologyConstraint")
-		of := grouptree.Group{Name: config.text("name"), Required: strings.Join(required, ","),
-			Preferred: strings.Join(preferred, ",")}
+		of := grouptree.Group{Name: config.text("name"), Required: required, Preferred: preferred}
 		names := config.texts("podGroupNames")
 		for _, group := range groups {
 			if name := group.text("name"); slices.Contains(names, name) && !shares[name] {
@@ -81,6 +80,6 @@ func groveGroups(groups, configs []*objectReader) []grouptree.Group {
 }
 
 // groveLevels are the levels of a constraint, which are labels of nodes.
-func groveLevels(r *objectReader, path string) (required, preferred []string) {
-	return levelsOf(r.text(path + ".packConstraint.required")), levelsOf(r.text(path + ".packConstraint.preferred"))
+func groveLevels(r *objectReader, path string) (required, preferred string) {
+	return r.text(path + ".packConstraint.required"), r.text(path + ".packConstraint.preferred")
 }

@@ -2,7 +2,6 @@ package gangview
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,60 +29,55 @@ var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
 	read: readKAIGroup}
 
 func readKAIGroup(r *objectReader) map[string]OwnerState {
-	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: kaiSubGroup,
-		class: r.text("spec.priorityClassName")}
-	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint", &g)
+	s := groupState(r, r.number("spec.minMember", 1))
+	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
 	subGroups := r.items("spec.subGroups")
 	children := map[string][]*objectReader{}
-	tree := false
 	for _, sub := range subGroups {
 		parent := sub.text("parent")
 		children[parent] = append(children[parent], sub)
-		required, preferred := kaiLevels(sub, "topologyConstraint", &g)
-		tree = tree || parent != "" || len(subGroups) > 1 && len(required)+len(preferred) > 0
+		kaiLevels(sub, "topologyConstraint", &s)
 	}
-	least := r.number("spec.minSubGroup", len(children[""]))
-	switch g.why = kaiUnrooted(subGroups, children); {
-	case g.why != "":
-	case least > len(children[""]):
-		n := len(children[""])
-		g.why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
+	n := len(children[""])
+	least, why := r.number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
+	if why == "" && least > n {
+		why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
 			plural.Of(n, "sub-group"))
-	case len(subGroups) == 0:
-	case tree || least < len(children[""]):
-		g.groups = kaiGroups(children, "")
-		if least < len(g.groups) {
-			g.groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
+	}
+	switch {
+	case why != "":
+		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
+	case len(subGroups) > 0:
+		groups := kaiGroups(children, "")
+		if only := &groups[0]; n == 1 && !s.saysLevel() {
+			s.within(only.Required, only.Preferred)
+			only.Required, only.Preferred = "", ""
 		}
-	default:
-		g.minimum, g.roles = 0, map[string]int{}
-		for _, sub := range subGroups {
-			name := sub.text("name")
-			g.roles[name] = sub.number("minMember", 0)
-			g.minimum = sum(g.minimum, g.roles[name])
-			required, preferred := kaiLevels(sub, "topologyConstraint", nil)
-			g.ownLevels(required, preferred)
+		if least < n {
+			groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: groups}}
 		}
+		s.needGroups(r, kaiSubGroup, groups)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
-		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
+		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
 	switch r.text("spec.preemptibility") {
 	case "non-preemptible":
-		g.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
+		s.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
 	case "":
-		g.lasting = true
+		s.Lasting = true
 	}
 	if delay := r.text("spec.preemptionDelay"); delay != "" {
-		g.notKept("preemptionDelay %s: preemption does not wait", delay)
+		s.notKept("preemptionDelay %s: preemption does not wait", delay)
 	}
 	if grace := r.text("spec.stalenessGracePeriod"); grace != "" {
-		g.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
+		s.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
 	}
-	return g.states(r)
+	return whole(s)
 }
 
-// kaiUnrooted says which sub-group is in none at the root, or has the name of another, empty if none is so.
+// kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
+// none is so.
 func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
 	rooted := map[string]bool{}
 	for names := []string{""}; len(names) > 0; names = names[1:] {
@@ -92,7 +86,13 @@ func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader)
 		}
 		rooted[names[0]] = true
 		for _, sub := range children[names[0]] {
-			names = append(names, sub.text("name"))
+			name := sub.text("name")
+			names = append(names, name)
+			within := len(children[name])
+			if least := sub.number("minSubGroup", within); within > 0 && least > within {
+				return fmt.Sprintf("minSubGroup of sub-group %.120q is %d, and it has %s", name, least,
+					plural.Of(within, "sub-group"))
+			}
 		}
 	}
 	for _, sub := range subGroups {
@@ -109,8 +109,7 @@ func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.G
 	groups := make([]grouptree.Group, 0, len(children[parent]))
 	for _, sub := range children[parent] {
 		of := grouptree.Group{Name: sub.text("name")}
-		required, preferred := kaiLevels(sub, "topologyConstraint", nil)
-		of.Required, of.Preferred = strings.Join(required, ","), strings.Join(preferred, ",")
+		of.Required, of.Preferred = kaiLevels(sub, "topologyConstraint", nil)
 		if within := children[of.Name]; len(within) > 0 {
 			least := sub.number("minSubGroup", len(within))
 			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name)
@@ -124,24 +123,16 @@ func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.G
 }
 
 // kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
-// they are levels of. An alias of a level is told from a label by its lack of a slash; the terms, unless nil, say so.
-func kaiLevels(r *objectReader, path string, g *groupTerms) (required, preferred []string) {
+// they are levels of. An alias of a level is told from a label by its lack of a slash; the state, unless nil, says so.
+func kaiLevels(r *objectReader, path string, s *OwnerState) (required, preferred string) {
 	if r.text(path+".topology") == "" {
-		return nil, nil
+		return "", ""
 	}
-	required, preferred = levelsOf(r.text(path+".requiredTopologyLevel")), levelsOf(r.text(path+".preferredTopologyLevel"))
-	for _, level := range slices.Concat(required, preferred) {
-		if g != nil && !strings.Contains(level, "/") {
-			g.notKept("level %s as an alias: Topology objects are not read, the key of a node label counts", level)
+	required, preferred = r.text(path+".requiredTopologyLevel"), r.text(path+".preferredTopologyLevel")
+	for _, level := range []string{required, preferred} {
+		if s != nil && level != "" && !strings.Contains(level, "/") {
+			s.notKept("level %s as an alias: Topology objects are not read, the key of a node label counts", level)
 		}
 	}
 	return required, preferred
-}
-
-// levelsOf is the list of one level, or of none.
-func levelsOf(key string) []string {
-	if key == "" {
-		return nil
-	}
-	return []string{key}
 }

@@ -1,8 +1,6 @@
 package gangview
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,9 +30,12 @@ var nativeKinds, foreignKinds = groupKinds[:2], groupKinds[2:]
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
+// GroupAnnotations are those by which pods name the group of another scheduler.
+func GroupAnnotations() []string { return []string{volcanoName, volcanoOtherName, kaiName} }
+
 // NameAnnotations are those by which pods name their group, or their part in it.
 func NameAnnotations() []string {
-	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName, kueueGroup}
+	keys := append(GroupAnnotations(), volcanoTask, kueueGroup)
 	for _, f := range foreigners {
 		keys = append(keys, f.Key)
 	}
@@ -108,91 +109,75 @@ func namedGroup(k, kind string, of map[string]string, keys ...string) (Owner, er
 	return Owner{}, nil
 }
 
-// groupTerms is what a group of another scheduler says.
-type groupTerms struct {
-	minimum int
-	// roles are the minimums of its parts; the pods name theirs in a label or annotation roleKey.
-	roleKey string
-	roles   map[string]int
-	// groups are its parts instead where they have levels of their own, or parts in turn; pods name theirs in groupKeys,
-	// or in roleKey if those are not set.
-	groups    []grouptree.Group
-	groupKeys []string
-	// required and preferred are keys of node labels.
-	required, preferred []string
-	// unkept lists what the group says that is not followed; class and lasting are as in OwnerState.
-	unkept  []string
-	class   string
-	lasting bool
-	// why says why the group cannot be read, empty if it can.
-	why string
+// groupState is what every group of Kubernetes or another scheduler says. It stands for a PodGroup, if an empty one.
+func groupState(r *objectReader, minimum int) OwnerState {
+	return OwnerState{Minimum: minimum, Class: r.text("spec.priorityClassName"), Says: map[string]string{}}
 }
 
-// ownLevels takes the levels that the only part of the group names, if the group names none.
-func (g *groupTerms) ownLevels(required, preferred []string) {
-	if len(g.required)+len(g.preferred) == 0 {
-		g.required, g.preferred = required, preferred
+// say adds an annotation of a PodGroup that declares what the object does, unless it is empty.
+func (s *OwnerState) say(key, value string) {
+	if s.Says == nil {
+		s.Says = map[string]string{}
+	}
+	if value != "" {
+		s.Says[key] = value
 	}
 }
 
-func (g *groupTerms) notKept(format string, args ...any) {
-	g.unkept = append(g.unkept, fmt.Sprintf(format, args...))
+// within has the members share, or better share, the domains of a level, unless a level is declared already.
+func (s *OwnerState) within(required, preferred string) {
+	if !s.saysLevel() {
+		s.say(wellknown.TopologyRequiredKey, required)
+		s.say(wellknown.TopologyPreferredKey, preferred)
+	}
 }
 
-// states writes the terms as PodGroups say the same.
-func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: max(g.minimum, 1), Unkept: strings.Join(g.unkept, "; "), Class: g.class, Lasting: g.lasting}
-	says := map[string]string{}
-	if len(g.roles) > 0 {
-		parts := make([]string, 0, len(g.roles))
-		for _, role := range slices.Sorted(maps.Keys(g.roles)) {
-			parts = append(parts, role+"="+strconv.Itoa(g.roles[role]))
-		}
-		says[wellknown.MinMembersByRoleKey] = strings.Join(parts, ",")
-	}
-	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of grouptree.Group) bool { return len(of.Roles) > 0 }) {
-		says[wellknown.RoleLabelKey] = g.roleKey
-	}
-	if len(g.roles) > maxRoles {
-		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.kind, r.name, plural.Of(len(g.roles), "part"), maxRoles)
-	}
-	for key, levels := range map[string][]string{wellknown.TopologyRequiredKey: g.required,
-		wellknown.TopologyPreferredKey: g.preferred} {
-		if len(levels) > 0 {
-			says[key] = strings.Join(levels, ",")
-		}
-	}
-	if len(g.groups) > 0 {
-		says[wellknown.GroupLabelKey] = cmp.Or(strings.Join(g.groupKeys, ","), g.roleKey)
-		says[wellknown.GroupsKey] = grouptree.EncodeGroups(g.groups)
-		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
-		if err != nil {
-			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)
-		} else {
-			s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
-		}
-	}
-	if s.Says = encode(says); g.why != "" {
-		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, g.why)
-	}
-	return whole(s)
+func (s *OwnerState) saysLevel() bool {
+	return s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] != ""
 }
 
-// encode writes annotations so that equal ones are written alike.
-func encode(annotations map[string]string) string {
-	data, _ := json.Marshal(annotations) // maps of strings can be written
-	return string(data)
+// needRoles has the gang need numbers of pods of some roles. The pods name theirs in the label or annotation key.
+func (s *OwnerState) needRoles(r *objectReader, key string, roles map[string]int) {
+	if len(roles) == 0 {
+		return
+	}
+	parts := make([]string, 0, len(roles))
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		parts = append(parts, role+"="+strconv.Itoa(roles[role]))
+	}
+	s.say(wellknown.RoleLabelKey, key)
+	s.say(wellknown.MinMembersByRoleKey, strings.Join(parts, ","))
+	if len(roles) > maxRoles {
+		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.kind, r.name, plural.Of(len(roles), "part"), maxRoles)
+	}
 }
 
-// withOwnAnnotations adds what the annotations of Berth on the object say. They count before what the object says in
-// its own way.
-func (s *OwnerState) withOwnAnnotations(obj *unstructured.Unstructured) {
-	says := map[string]string{}
-	_ = json.Unmarshal([]byte(s.Says), &says)
-	maps.Copy(says, ownAnnotations(obj))
-	s.Says = encode(says)
+// needGroups has the gang consist of groups, which may have levels of their own or groups within. The pods name theirs
+// in labels or annotations, joined by commas. It needs as many pods as the groups do, or its minimum if that is more.
+func (s *OwnerState) needGroups(r *objectReader, keys string, groups []grouptree.Group) {
+	if len(groups) == 0 {
+		return
+	}
+	s.say(wellknown.GroupLabelKey, keys)
+	s.say(wellknown.GroupsKey, grouptree.EncodeGroups(groups))
+	root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: s.Says}})
+	if err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ") // the object has other fields than the annotation that it is put in
+		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, why)
+		return
+	}
+	s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
 }
 
+// notKept adds to what the group says that is not followed.
+func (s *OwnerState) notKept(format string, args ...any) {
+	if s.Unkept != "" {
+		s.Unkept += "; "
+	}
+	s.Unkept += fmt.Sprintf(format, args...)
+}
+
+// ownAnnotations are those of Berth on the object. They count before what it says in its own way.
 func ownAnnotations(obj *unstructured.Unstructured) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	own := wellknown.Own()
@@ -200,17 +185,15 @@ func ownAnnotations(obj *unstructured.Unstructured) map[string]string {
 	return annotations
 }
 
-// PodGroup returns the PodGroup that says what the object says, nil if it is no group.
+// PodGroup returns the PodGroup that says what the object says, nil if it is no group. It shares the annotations.
 func (s *OwnerState) PodGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
-	if s.Says == "" {
+	if s.Says == nil {
 		return nil
 	}
-	pg := &schedulingv1alpha1.PodGroup{
+	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name, UID: s.UID,
-			CreationTimestamp: metav1.NewTime(s.Created)},
+			CreationTimestamp: metav1.NewTime(s.Created), Annotations: s.Says},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(s.Minimum)}}
-	_ = json.Unmarshal([]byte(s.Says), &pg.Annotations) // encode wrote it
-	return pg
 }
 
 // NotKept says in an event or a warning what of the group is not followed, empty if all is. A priority class that the

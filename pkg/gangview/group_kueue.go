@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/podview"
 )
 
 // How Kueue's groups of plain pods are declared. Their name is a label or, since Kueue 0.18, an annotation.
@@ -24,13 +24,12 @@ func kueueGang(pod *v1.Pod) (Membership, error) {
 	}
 	minimum, ok := parseMinimum(count)
 	if !ok {
-		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kueueCount, Value: count,
-			Allowed: allowedMinimum}
+		return Membership{}, podview.BadAnnotation(pod, kueueCount, allowedMinimum)
 	}
 	ended := kueueGroup
 	if pod.Labels[kueueGroup] == "" {
 		ended = endedLabelOf(pod)
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, EndedLabel: ended, FollowEnded: true,
-		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minimum}}}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: "kueue." + name}, Minimum: minimum, EndedLabel: ended,
+		FollowEnded: true}, nil
 }

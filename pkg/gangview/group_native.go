@@ -46,19 +46,20 @@ var compositeGroup = OwnerKind{Kind: CompositeGroup, Object: "CompositePodGroup"
 func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
 	n := grouptree.Node{Parent: r.text("spec.parentCompositePodGroupName"), Least: max(r.number(minimum, 1), 1),
 		All: r.has("spec.disruptionMode.all"), Basic: !r.has(minimum)}
-	g := groupTerms{minimum: n.Least, class: r.text("spec.priorityClassName")}
+	var levels []string
 	for _, level := range r.items("spec.schedulingConstraints.topology") {
-		g.required = append(g.required, level.text("key"))
+		levels = append(levels, level.text("key"))
 	}
-	n.Required = strings.Join(g.required, ",")
+	n.Required = strings.Join(levels, ",")
+	s := groupState(r, n.Least)
+	s.within(n.Required, "")
+	s.Node = n
 	if len(r.items("spec.resourceClaims")) > 0 {
-		g.notKept("resourceClaims: devices are reserved for pods, not for the group")
+		s.notKept("resourceClaims: devices are reserved for pods, not for the group")
 	}
 	if r.text("spec.preemptionPolicy") == "Never" {
-		g.notKept("preemptionPolicy Never: that of the pods counts")
+		s.notKept("preemptionPolicy Never: that of the pods counts")
 	}
-	s := g.states(r)[""]
-	s.Node = n
 	return whole(s)
 }
 

@@ -20,7 +20,7 @@ const (
 	volcanoOtherName = "scheduling.volcano.sh/group-name"
 	// volcanoTask is how pods name their task, in an annotation or a label.
 	volcanoTask = "volcano.sh/task-spec"
-	// volcanoPreemptable says whether others may evict the group.
+	// volcanoPreemptable says whether others may evict the group. An annotation of it counts before a label.
 	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
@@ -32,49 +32,52 @@ var volcanoGroup = OwnerKind{Kind: VolcanoGroup, Object: "PodGroup",
 	read: readVolcanoGroup}
 
 func readVolcanoGroup(r *objectReader) map[string]OwnerState {
-	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: volcanoTask,
-		class: r.text("spec.priorityClassName")}
+	s := groupState(r, r.number("spec.minMember", 1))
 	tasks, inTasks := r.numbers("spec.minTaskMember"), 0
 	for _, n := range tasks {
 		inTasks = sum(inTasks, n)
 	}
 	// Volcano looks at tasks only where the minimum of the whole covers them.
-	if inTasks <= g.minimum {
-		g.roles = tasks
+	if inTasks <= s.Minimum {
+		s.needRoles(r, volcanoTask, tasks)
 	}
-	g.required, g.preferred = volcanoNetwork(r, &g)
+	s.within(volcanoNetwork(r, &s))
 	if r.has("spec.subGroupPolicy") {
-		g.notKept("subGroupPolicy: the number of pods counts, not in which sub-group they are")
+		s.notKept("subGroupPolicy: the number of pods counts, not in which sub-group they are")
 	}
 	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
-		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
+		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	if r.annotation("metadata", volcanoPreemptable) == "false" {
-		g.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
+	preemptable, says := r.key("metadata.annotations", volcanoPreemptable)
+	if !says {
+		preemptable, _ = r.key("metadata.labels", volcanoPreemptable)
 	}
-	return g.states(r)
+	if preemptable == "false" {
+		s.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
+	}
+	return whole(s)
 }
 
 // volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what
 // other tiers mean only HyperNodes say.
-func volcanoNetwork(r *objectReader, g *groupTerms) (required, preferred []string) {
+func volcanoNetwork(r *objectReader, s *OwnerState) (required, preferred string) {
 	const path = "spec.networkTopology"
 	if !r.has(path) {
-		return nil, nil
+		return "", ""
 	}
 	// "hard" is what the definition fills in.
 	mode := r.text(path + ".mode")
 	tier := r.text(path + ".highestTierName")
 	if strings.Contains(tier, "/") && len(validation.IsQualifiedName(tier)) == 0 {
 		if mode == "soft" {
-			return nil, []string{tier}
+			return "", tier
 		}
-		return []string{tier}, nil
+		return tier, ""
 	}
 	if r.has(path + ".highestTierAllowed") {
 		tier = fmt.Sprint(r.number(path+".highestTierAllowed", 0))
 	}
-	g.notKept("networkTopology (%s, tier %s): HyperNodes are not read; give the key of a node label, such as %s, as "+
+	s.notKept("networkTopology (%s, tier %s): HyperNodes are not read; give the key of a node label, such as %s, as "+
 		"highestTierName", cmp.Or(mode, "hard"), tier, wellknown.RackLabel)
-	return nil, nil
+	return "", ""
 }

@@ -1,8 +1,6 @@
 package gangview
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -19,8 +18,8 @@ import (
 type Membership struct {
 	// ID is zero for a pod in no gang.
 	ID gang.ID
-	// Spec holds the minimum where the pod itself carries it, else it is nil.
-	Spec *gang.Spec
+	// Minimum is how many members have to start together where the pod itself says so, else 0.
+	Minimum int
 	// Owner is set if the gang is the pods of a controller's object, or of a group of Kubernetes or another scheduler. Its
 	// Kind is empty for gangs that labels name.
 	Owner Owner
@@ -56,9 +55,7 @@ func (o *Owner) Gang() gang.ID {
 		name += "." + o.Part
 	}
 	if len(name) > maxNameLength {
-		sum := sha256.Sum256([]byte(name))
-		suffix := "-" + hex.EncodeToString(sum[:8])
-		name = strings.TrimRight(name[:maxNameLength-len(suffix)], "-.") + suffix
+		name = grouptree.Short(name, name, maxNameLength, 8)
 	}
 	return gang.ID{Namespace: o.Namespace, Name: name}
 }
@@ -195,10 +192,8 @@ func ownedGang(pod *v1.Pod, owner Owner) Membership {
 	if !known {
 		return Membership{}
 	}
-	m := Membership{ID: owner.Gang(), Owner: owner, EndedLabel: kind.EndedLabel, FollowEnded: kind.EndedLabel != ""}
-	if owner.Minimum > 0 {
-		m.Spec = &gang.Spec{Minimum: gang.Minimum{Total: owner.Minimum}}
-	}
+	m := Membership{ID: owner.Gang(), Minimum: owner.Minimum, Owner: owner, EndedLabel: kind.EndedLabel,
+		FollowEnded: kind.EndedLabel != ""}
 	if kind.Object != "" && kind.EndedLabel == "" {
 		m.EndedLabel, m.FollowEnded = endedLabelOf(pod), true
 	}
@@ -241,13 +236,12 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	value, asked := pod.Annotations[wellknown.GangKey]
 	key, minKey, minimum := wellknown.GangKey, MinMemberKey(pod.Annotations), 0
 	if asked && value != "true" {
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value, Allowed: `"true"`}
+		return Owner{}, podview.BadAnnotation(pod, key, `"true"`)
 	}
 	if minKey != "" {
 		var ok bool
 		if minimum, ok = parseMinimum(pod.Annotations[minKey]); !ok {
-			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: minKey, Value: pod.Annotations[minKey],
-				Allowed: allowedMinimum}
+			return Owner{}, podview.BadAnnotation(pod, minKey, allowedMinimum)
 		}
 		if !asked {
 			asked, key = true, minKey

@@ -35,8 +35,8 @@ func FuzzGangOwner(f *testing.F) {
 			case m.ID.Name == "":
 			case len(validation.IsDNS1123Subdomain(m.ID.Name)) > 0:
 				t.Errorf("gang %q has a name that no PodGroup can have", m.ID.Name)
-			case m.Spec != nil && (m.Spec.Minimum.Total < 1 || m.Spec.Minimum.Total > maxMinMember):
-				t.Errorf("minimum %d", m.Spec.Minimum.Total)
+			case m.Minimum < 0 || m.Minimum > maxMinMember:
+				t.Errorf("minimum %d", m.Minimum)
 			}
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/podview"
 )
 
 // Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects'
@@ -137,7 +137,7 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 	for part, s := range states {
 		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
 		if k.Object != "" {
-			s.withOwnAnnotations(obj)
+			maps.Copy(s.Says, ownAnnotations(obj))
 		}
 		if s.Minimum > maxMinMember {
 			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Title(), obj.GetName(), s.Minimum,
@@ -224,11 +224,9 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 	if err != nil {
 		return Owner{}, err
 	}
-	size, given := pod.Annotations[LeaderWorkerSetSizeKey]
-	minimum, ok := parseMinimum(size)
+	minimum, ok := parseMinimum(pod.Annotations[LeaderWorkerSetSizeKey])
 	if !ok {
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: LeaderWorkerSetSizeKey, Value: size,
-			Missing: !given, Allowed: allowedMinimum}
+		return Owner{}, podview.BadAnnotation(pod, LeaderWorkerSetSizeKey, allowedMinimum)
 	}
 	if pod.Annotations[lwsExclusiveTopologyKey] != "" || pod.Annotations[lwsSubGroupTopologyKey] != "" {
 		// Which pods have to start together, and where, the object says.

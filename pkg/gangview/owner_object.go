@@ -65,6 +65,16 @@ func (r *objectReader) keep(path []string, value any) {
 	at[path[len(path)-1]] = value
 }
 
+// fieldOf returns what is at the path if it is a T; want names one.
+func fieldOf[T any](r *objectReader, path, want string) T {
+	value := r.field(path)
+	t, ok := value.(T)
+	if !ok && value != nil {
+		r.fail(path, value, want)
+	}
+	return t
+}
+
 func (r *objectReader) fail(path string, value any, want string) {
 	if *r.err == nil {
 		*r.err = fmt.Errorf("%s%s: %.120q is not %s", r.path, path, fmt.Sprint(value), want)
@@ -94,13 +104,8 @@ func (r *objectReader) number(path string, absent int) int {
 
 // numbers returns the numbers of pods in a map.
 func (r *objectReader) numbers(path string) map[string]int {
-	value := r.field(path)
-	fields, ok := value.(map[string]any)
-	if !ok && value != nil {
-		r.fail(path, value, "an object")
-	}
 	counts, kept := map[string]int{}, map[string]any{}
-	for key, value := range fields {
+	for key, value := range fieldOf[map[string]any](r, path, "an object") {
 		// Keys may have dots, which lead further in a path.
 		one := r.child(path, map[string]any{"n": value})
 		counts[key], kept[key] = one.number("n", 0), value
@@ -119,22 +124,11 @@ func (r *objectReader) has(path string) bool {
 	return value != nil
 }
 
-func (r *objectReader) text(path string) string {
-	value := r.field(path)
-	text, ok := value.(string)
-	if !ok && value != nil {
-		r.fail(path, value, "text")
-	}
-	return text
-}
+func (r *objectReader) text(path string) string { return fieldOf[string](r, path, "text") }
 
 // texts returns a list of texts.
 func (r *objectReader) texts(path string) []string {
-	value := r.field(path)
-	list, ok := value.([]any)
-	if !ok && value != nil {
-		r.fail(path, value, "a list")
-	}
+	list := fieldOf[[]any](r, path, "a list")
 	texts := make([]string, 0, len(list))
 	for i, item := range list {
 		text, ok := item.(string)
@@ -149,41 +143,34 @@ func (r *objectReader) texts(path string) []string {
 	return texts
 }
 
-func (r *objectReader) flag(path string) bool {
-	value := r.field(path)
-	flag, ok := value.(bool)
-	if !ok && value != nil {
-		r.fail(path, value, "true or false")
-	}
-	return flag
-}
+func (r *objectReader) flag(path string) bool { return fieldOf[bool](r, path, "true or false") }
 
 // annotation returns an annotation of the object whose metadata is at the path, empty if it has none.
 func (r *objectReader) annotation(metadata, key string) string {
-	if !r.annotated(metadata, key) {
-		return ""
-	}
-	value, _ := r.field(metadata + ".annotations").(map[string]any)[key].(string)
+	value, _ := r.key(metadata+".annotations", key)
 	return value
 }
 
 // annotated reports whether the object whose metadata is at the path has the annotation.
 func (r *objectReader) annotated(metadata, key string) bool {
-	annotations, _ := r.field(metadata + ".annotations").(map[string]any)
-	value, found := annotations[key]
-	if found {
-		r.keep(append(strings.Split(metadata, "."), "annotations", key), value)
-	}
+	_, found := r.key(metadata+".annotations", key)
 	return found
+}
+
+// key returns what a key, which may have dots, stands for in the annotations or labels at the path.
+func (r *objectReader) key(path, key string) (text string, found bool) {
+	values, _ := r.field(path).(map[string]any)
+	value, found := values[key]
+	if found {
+		r.keep(append(strings.Split(path, "."), key), value)
+	}
+	text, _ = value.(string)
+	return text, found
 }
 
 // items returns readers of the objects in a list.
 func (r *objectReader) items(path string) []*objectReader {
-	value := r.field(path)
-	list, ok := value.([]any)
-	if !ok && value != nil {
-		r.fail(path, value, "a list")
-	}
+	list := fieldOf[[]any](r, path, "a list")
 	items := make([]*objectReader, 0, len(list))
 	kept := make([]any, 0, len(list))
 	for i, item := range list {
@@ -196,11 +183,7 @@ func (r *objectReader) items(path string) []*objectReader {
 
 // values returns readers of the objects in a map.
 func (r *objectReader) values(path string) map[string]*objectReader {
-	value := r.field(path)
-	fields, ok := value.(map[string]any)
-	if !ok && value != nil {
-		r.fail(path, value, "an object")
-	}
+	fields := fieldOf[map[string]any](r, path, "an object")
 	values, kept := map[string]*objectReader{}, map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		values[key] = r.child(path+"."+key, fields[key])

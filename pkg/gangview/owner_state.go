@@ -34,9 +34,10 @@ type OwnerState struct {
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
-	// Says holds what else the object declares, as annotations of a PodGroup in JSON; it is empty for controllers without
-	// a topology. Unkept is what it declares that is not followed.
-	Says, Unkept string
+	// Says holds what else the object declares, as annotations of a PodGroup, which must not be changed. It is nil for
+	// controllers that declare no more than a minimum. Unkept is what the object declares that is not followed.
+	Says   map[string]string
+	Unkept string
 	// Class is the priority class that a group names. Lasting is set if its project evicts no group of a high priority.
 	Class   string
 	Lasting bool
@@ -153,7 +154,7 @@ func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	s.lower(r, jobPods(r, "spec", ""))
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
-		s.startsWith(r, []string{jobNameLabel}, []grouptree.Group{exclusiveGroup(r.name, level)})
+		s.startsWith(r, jobNameLabel, []grouptree.Group{exclusiveGroup(r.name, level)})
 	}
 	return whole(s)
 }
@@ -194,11 +195,11 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
-		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []grouptree.Group{exclusiveGroup(r.name,
+		s.startsWith(r, leaderWorkerSetNameLabel, []grouptree.Group{exclusiveGroup(r.name,
 			r.annotation("metadata", lwsExclusiveTopologyKey))})
 	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
 		minimum := s.Minimum
-		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, minimum))
+		s.startsWith(r, leaderWorkerSetNameLabel+","+leaderWorkerSetSubGroupLabel, leaderWorkerSubGroups(r, minimum))
 		s.Minimum = minimum
 	}
 	return whole(s)
@@ -231,23 +232,17 @@ func exclusiveGroup(name, level string) grouptree.Group {
 	return grouptree.Group{Name: name, Pods: ptr.To(1), Required: level, Alone: true}
 }
 
-// startsWith has the gang start as the tree says, which pods name by the values of labels.
-func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []grouptree.Group) {
-	if len(groups) == 0 {
-		return
+// startsWith has the gang start with what the groups need, whatever its minimum. Pods name theirs by the values of
+// labels, joined by commas.
+func (s *OwnerState) startsWith(r *objectReader, labels string, groups []grouptree.Group) {
+	if len(groups) > 0 {
+		s.Minimum, s.Why = 1, ""
+		s.needGroups(r, labels, groups)
 	}
-	s.declare(r, groupTerms{groupKeys: labels, groups: groups})
-}
-
-// declare has the state say what the terms do.
-func (s *OwnerState) declare(r *objectReader, g groupTerms) {
-	of := *s
-	*s = g.states(r)[""]
-	s.Attempt, s.Limit = of.Attempt, of.Limit
 }
 
 // jobSetLabels are those by which pods of a JobSet name their Job.
-var jobSetLabels = []string{replicatedJobNameLabel, "jobset.sigs.k8s.io/job-index"}
+const jobSetLabels = replicatedJobNameLabel + ",jobset.sigs.k8s.io/job-index"
 
 // readJobSet returns the states of the JobSet and of each replicated job.
 func readJobSet(r *objectReader) map[string]OwnerState {
@@ -315,7 +310,7 @@ func trainingState(r *objectReader, total int, roleKey string, needed map[string
 		maps.DeleteFunc(needed, func(role string, _ int) bool { return !slices.Contains(firstSets, role) })
 	}
 	if n := sum(slices.Collect(maps.Values(needed))...); n > 0 && n <= s.Minimum && s.Minimum < total {
-		s.declare(r, groupTerms{minimum: s.Minimum, roleKey: roleKey, roles: needed})
+		s.needRoles(r, roleKey, needed)
 	}
 	return s
 }
@@ -363,7 +358,7 @@ func readRayCluster(r *objectReader) map[string]OwnerState {
 	}
 	s := OwnerState{Minimum: pods}
 	if maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 }); apart && len(roles) <= maxRoles {
-		s.declare(r, groupTerms{minimum: pods, roleKey: rayGroupLabel, roles: roles})
+		s.needRoles(r, rayGroupLabel, roles)
 	}
 	return whole(s)
 }

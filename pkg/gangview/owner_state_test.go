@@ -2,7 +2,6 @@ package gangview
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // object reads an object of that kind named train; text holds all but its metadata, or the metadata as well.
@@ -54,7 +55,10 @@ func TestGangOwnerStates(t *testing.T) {
 	}
 	roles := func(minimum int, label, roles string) map[string]OwnerState {
 		return map[string]OwnerState{"": {UID: "u", Minimum: minimum,
-			Says: fmt.Sprintf(`{"berth.dev/min-members-by-role":%q,"berth.dev/role-label":%q}`, roles, label)}}
+			Says: map[string]string{wellknown.MinMembersByRoleKey: roles, wellknown.RoleLabelKey: label}}}
+	}
+	inGroups := func(labels, groups string) map[string]string {
+		return map[string]string{wellknown.GroupLabelKey: labels, wellknown.GroupsKey: groups}
 	}
 	jobs := func(whole OwnerState, parts map[string]OwnerState) map[string]OwnerState {
 		whole.UID = "u"
@@ -82,8 +86,7 @@ func TestGangOwnerStates(t *testing.T) {
 		{"a Job scaled to nothing", "Job", `spec: {parallelism: 0}`, one(1)},
 		{"a Job of a JobSet that places its Jobs apart", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}}}`,
-			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"batch.kubernetes.io/job-name",` +
-				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}}},
+			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: inGroups("batch.kubernetes.io/job-name", `[{"name":"train","required":"rack","pods":1,"alone":true}]`)}}},
 		{"the same by labels of nodes", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: ""}}}}`, one(4)},
 		{"a Job larger than any gang", "Job", `spec: {parallelism: 200000}`, never(100000, "Job train asks for 200000 pods; a gang has 100000 at most")},
@@ -123,16 +126,13 @@ func TestGangOwnerStates(t *testing.T) {
 		{"whose groups are leaders alone", "LeaderWorkerSet", `spec: {leaderWorkerTemplate: {size: 1}, startupPolicy: LeaderReady}`, one(1)},
 		{"whose groups are placed apart", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 4}}}`,
-			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name",` +
-				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}}},
+			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: inGroups("leaderworkerset.sigs.k8s.io/name", `[{"name":"train","required":"rack","pods":1,"alone":true}]`)}}},
 		{"whose sub-groups are placed apart, with the leader in the first", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 2}}}}`,
-			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index",` +
-				`"berth.dev/groups":"[{\"name\":\"train-0\",\"required\":\"rack\",\"pods\":3,\"alone\":true},{\"name\":\"train-1\",\"required\":\"rack\",\"pods\":2,\"alone\":true}]"}`}}},
+			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: inGroups("leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index", `[{"name":"train-0","required":"rack","pods":3,"alone":true},{"name":"train-1","required":"rack","pods":2,"alone":true}]`)}}},
 		{"whose sub-groups are placed apart, and the leader anywhere", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 4, subGroupPolicyType: LeaderExcluded}}}}`,
-			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index",` +
-				`"berth.dev/groups":"[{\"name\":\"train-0\",\"required\":\"rack\",\"pods\":4,\"alone\":true}]"}`}}},
+			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: inGroups("leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index", `[{"name":"train-0","required":"rack","pods":4,"alone":true}]`)}}},
 
 		{"a JobSet and its replicated jobs", "JobSet", `
 spec:
@@ -165,10 +165,8 @@ spec:
 		{"a JobSet that places its Jobs apart", "JobSet", `
 metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
 spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, template: {spec: {parallelism: 2}}}]}`,
-			jobs(OwnerState{Minimum: 3, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
-				`"berth.dev/groups":"[{\"name\":\"d\",\"copies\":1,\"pods\":1},{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`},
-				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
-					`"berth.dev/groups":"[{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}})},
+			jobs(OwnerState{Minimum: 3, Says: inGroups("jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index", `[{"name":"d","copies":1,"pods":1},{"name":"w","copies":2,"required":"rack","pods":1,"alone":true}]`)},
+				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: inGroups("jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index", `[{"name":"w","copies":2,"required":"rack","pods":1,"alone":true}]`)}})},
 		{"a JobSet of Jobs of one pod may place them apart", "JobSet", `
 spec: {replicatedJobs: [{name: w, replicas: 2, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {}}}]}`,
 			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"w": {Minimum: 2}})},

@@ -194,8 +194,8 @@ func TestGangOfAController(t *testing.T) {
 			if diff := cmp.Diff(tc.owner, got.Owner); diff != "" {
 				t.Errorf("owner (-want +got):\n%s", diff)
 			}
-			if tc.owner.Minimum > 0 && (got.Spec == nil || got.Spec.Minimum.Total != tc.owner.Minimum) {
-				t.Errorf("spec %+v, want a minimum of %d", got.Spec, tc.owner.Minimum)
+			if tc.owner.Minimum > 0 && got.Minimum != tc.owner.Minimum {
+				t.Errorf("minimum %d, want %d", got.Minimum, tc.owner.Minimum)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -40,12 +41,8 @@ func roleOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 
 // minMembersByRole reads how many members of each role a group needs; nil if it does not say.
 func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
-	bad := func(key, value, allowed string) error {
-		return &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value,
-			Allowed: allowed}
-	}
 	if label, named := pg.Annotations[wellknown.RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
-		return nil, bad(wellknown.RoleLabelKey, label, "the key of a pod label, such as "+wellknown.RoleKey)
+		return nil, podview.BadAnnotation(pg, wellknown.RoleLabelKey, "the key of a pod label, such as "+wellknown.RoleKey)
 	}
 	text, given := pg.Annotations[wellknown.MinMembersByRoleKey]
 	if !given {
@@ -53,7 +50,7 @@ func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 	}
 	roles, allowed := parseRoles(text)
 	if allowed != "" {
-		return nil, bad(wellknown.MinMembersByRoleKey, text, allowed)
+		return nil, podview.BadAnnotation(pg, wellknown.MinMembersByRoleKey, allowed)
 	}
 	maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 })
 	return roles, nil

@@ -5,9 +5,11 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -22,13 +24,14 @@ var allowedSize = fmt.Sprintf("a whole number from 2 to %d", maxMinMember)
 // segmentOf reads the segments of a gang from its PodGroup, which may be nil, or from a member if the PodGroup has
 // neither annotation.
 func segmentOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Segment, *wellknown.BadValue) {
-	object, annotations := "pod", pod.Annotations
+	var of metav1.Object = pod
 	if pg != nil {
 		_, size := pg.Annotations[wellknown.SegmentSizeKey]
 		if _, level := pg.Annotations[wellknown.SegmentTopologyKey]; size || level {
-			object, annotations = "PodGroup "+pg.Name, pg.Annotations
+			of = pg
 		}
 	}
+	annotations := of.GetAnnotations()
 	size, sized := annotations[wellknown.SegmentSizeKey]
 	level, levelled := annotations[wellknown.SegmentTopologyKey]
 	if !sized && !levelled {
@@ -36,12 +39,11 @@ func segmentOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Segment, *wellknow
 	}
 	n, err := strconv.ParseInt(size, 10, 32)
 	if err != nil || n < 2 || n > maxMinMember {
-		return Segment{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SegmentSizeKey, Value: size,
-			Missing: !sized, Allowed: allowedSize}
+		return Segment{}, podview.BadAnnotation(of, wellknown.SegmentSizeKey, allowedSize)
 	}
 	if len(validation.IsQualifiedName(level)) > 0 {
-		return Segment{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SegmentTopologyKey,
-			Value: level, Missing: !levelled, Allowed: "the key of a node label, such as topology.kubernetes.io/rack"}
+		return Segment{}, podview.BadAnnotation(of, wellknown.SegmentTopologyKey,
+			"the key of a node label, such as topology.kubernetes.io/rack")
 	}
 	return Segment{Size: int(n), Level: level}, nil
 }

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -34,7 +36,11 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		key    string
 		levels *[]string
 	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
-		object, value, found := annotation(pg, pod, at.key)
+		var of metav1.Object = pod
+		if pg != nil && metav1.HasAnnotation(pg.ObjectMeta, at.key) {
+			of = pg
+		}
+		value, found := of.GetAnnotations()[at.key]
 		if !found {
 			continue
 		}
@@ -46,8 +52,7 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 				wellknown.TopologyRequiredKey, maxTopologyLevels)
 		}
 		if allowed != "" {
-			return Topology{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: at.key, Value: value,
-				Allowed: allowed}
+			return Topology{}, podview.BadAnnotation(of, at.key, allowed)
 		}
 		*at.levels = levels
 	}
@@ -56,17 +61,6 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		return Topology{}, bad
 	}
 	return t, nil
-}
-
-// annotation returns the value of an annotation of a PodGroup, which may be nil, and else of a member, and whose it is.
-func annotation(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, key string) (object, value string, found bool) {
-	if pg != nil {
-		if value, found = pg.Annotations[key]; found {
-			return "PodGroup " + pg.Name, value, true
-		}
-	}
-	value, found = pod.Annotations[key]
-	return "pod", value, found
 }
 
 // topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.

@@ -23,10 +23,14 @@ func GroupName(name string) string {
 	if len(name) <= longestName && !strings.Contains(name, ".") {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	suffix := "-" + hex.EncodeToString(sum[:4])
-	short := strings.ReplaceAll(name, ".", "-")
-	return strings.TrimRight(short[:min(len(short), longestName-len(suffix))], "-") + suffix
+	return Short(strings.ReplaceAll(name, ".", "-"), name, longestName, 4)
+}
+
+// Short is the beginning of a name and some bytes of the hash of the whole, which are together no longer than that.
+func Short(name, whole string, longest, bytes int) string {
+	sum := sha256.Sum256([]byte(whole))
+	suffix := "-" + hex.EncodeToString(sum[:bytes])
+	return strings.TrimRight(name[:min(len(name), longest-len(suffix))], "-.") + suffix
 }
 
 // Tree is what a whole tree asks for.
@@ -124,16 +128,16 @@ func (f *Forest) Under(key Key) (node Node, in []Key) {
 }
 
 // Unit returns the topmost object around the pods of a PodGroup, itself included, whose pods may be disrupted together
-// only; has is false if there is none.
-func (f *Forest) Unit(namespace, podGroup string) (unit Key, has bool) {
+// only; has is false if there is none. Whole is set if that is all of the tree.
+func (f *Forest) Unit(namespace, podGroup string) (unit Key, whole, has bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	key := Key{Namespace: namespace, Name: podGroup}
 	above, _, _ := f.above(key)
 	for _, at := range slices.Backward(append([]Key{key}, above...)) {
 		if e := f.nodes[at]; e != nil && e.All {
-			return at, true
+			return at, e.Parent == "", true
 		}
 	}
-	return Key{}, false
+	return Key{}, false, false
 }

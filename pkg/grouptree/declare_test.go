@@ -89,13 +89,13 @@ func TestWhatIsDisruptedTogether(t *testing.T) {
 	}
 	for podGroup, want := range map[string]string{"a": "CompositePodGroup half", "b": "CompositePodGroup half",
 		"c": "PodGroup c", "d": "", "e": "PodGroup e", "unknown": ""} {
-		unit, has := f.Unit("ns", podGroup)
+		unit, whole, has := f.Unit("ns", podGroup)
 		got := ""
 		if has {
 			got = unit.String()
 		}
-		if got != want {
-			t.Errorf("%s is disrupted with %q, want %q", podGroup, got, want)
+		if got != want || whole != (podGroup == "e") {
+			t.Errorf("%s is disrupted with %q, all of the tree: %t; want %q", podGroup, got, whole, want)
 		}
 	}
 }

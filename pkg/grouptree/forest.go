@@ -49,8 +49,6 @@ type Change struct {
 type Forest struct {
 	mu    sync.RWMutex
 	nodes map[Key]*entry
-	// roots holds the root of each PodGroup that is in a whole tree.
-	roots map[Key]string
 }
 
 // entry is an object, or one that is known by those in it only.
@@ -62,14 +60,14 @@ type entry struct {
 }
 
 // New returns an empty forest.
-func New() *Forest { return &Forest{nodes: map[Key]*entry{}, roots: map[Key]string{}} }
+func New() *Forest { return &Forest{nodes: map[Key]*entry{}} }
 
 // RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty if it is in none or if objects
 // between them are not known.
 func (f *Forest) RootOf(namespace, podGroup string) string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.roots[Key{Namespace: namespace, Name: podGroup}]
+	return f.root(Key{Namespace: namespace, Name: podGroup})
 }
 
 // Basic reports whether a PodGroup asks for no minimum and is in no tree, known whether it is known.
@@ -91,6 +89,10 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	e := f.entry(key)
 	old, was := e.Node, e.seen && !e.gone
 	wasBasic := was && old.Basic && old.Parent == ""
+	leaves := f.leaves(key, map[Key]bool{}) // what the object says does not change what is in it
+	for _, leaf := range leaves {
+		changes = append(changes, Change{PodGroup: leaf.Name, From: f.root(leaf)})
+	}
 	if node == nil {
 		e.gone = true
 	} else {
@@ -105,21 +107,15 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	if was && !e.gone && old == e.Node {
 		return nil, nil
 	}
-	leaves := f.leaves(key, map[Key]bool{})
 	f.prune(key)
 	about := map[string]bool{}
-	for _, leaf := range leaves {
-		c := Change{PodGroup: leaf.Name, From: f.roots[leaf], To: f.root(leaf)}
+	for i, leaf := range leaves {
+		c := &changes[i]
+		c.To = f.root(leaf)
 		if leaf == key {
 			c.WasBasic, c.Told = wasBasic, e.Parent == "" && (!was || old.Basic != e.Basic || e.gone)
 		}
-		if c.To == "" {
-			delete(f.roots, leaf)
-		} else {
-			f.roots[leaf] = c.To
-		}
 		about[c.From], about[c.To] = true, true
-		changes = append(changes, c)
 	}
 	if key.Composite {
 		about[key.Name] = true

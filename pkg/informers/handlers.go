@@ -105,7 +105,22 @@ func (h byUID) OnUpdate(before, after any) {
 
 // Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
 func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
-	all := factory.InformerFor(&slot[struct{}, awaited]{},
+	all := awaitedBy(factory)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.of = append(all.of, done)
+}
+
+// Run has the factory start an informer that is none of its own. Call it before the factory starts.
+func Run(factory informers.SharedInformerFactory, informer cache.SharedIndexInformer) {
+	all := awaitedBy(factory)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.run = append(all.run, informer)
+}
+
+func awaitedBy(factory informers.SharedInformerFactory) *awaited {
+	return factory.InformerFor(&slot[struct{}, awaited]{},
 		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
 			return &awaited{
 				SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0,
@@ -113,29 +128,32 @@ func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
 				told: make(chan struct{}),
 			}
 		}).(*awaited)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.of = append(all.of, done)
 }
 
-// awaited is an informer that watches nothing and is in sync once all that it waits for is done.
+// awaited is an informer that watches nothing, runs others, and is in sync once all that it waits for is done.
 type awaited struct {
 	cache.SharedIndexInformer
 
-	mu sync.Mutex
-	of []cache.DoneChecker
+	mu  sync.Mutex
+	of  []cache.DoneChecker
+	run []cache.SharedIndexInformer
 	// told is closed when all is done that there is to wait for at the start: handlers have been told of everything.
 	told chan struct{}
 }
 
-// Run waits.
+// Run runs the others and waits.
 func (a *awaited) Run(stop <-chan struct{}) { a.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext waits.
+// RunWithContext runs the others and waits.
 func (a *awaited) RunWithContext(ctx context.Context) {
 	a.mu.Lock()
-	of := slices.Clone(a.of)
+	of, run := slices.Clone(a.of), slices.Clone(a.run)
 	a.mu.Unlock()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, informer := range run {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
 	if cache.WaitFor(ctx, "", of...) {
 		close(a.told)
 	}

@@ -6,14 +6,14 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Directory finds members, their gangs and PodGroups.
@@ -25,6 +25,8 @@ type Directory struct {
 	Groups   cache.Store
 	Declared func(gang.ID) *schedulingv1alpha1.PodGroup
 	Lister   corelisters.PodLister
+	// Ledger knows the members of gangs.
+	Ledger *gang.Ledger
 
 	mu sync.RWMutex
 	// finished hold the members that have ended, by namespace/name.
@@ -38,7 +40,7 @@ func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	if obj, exists, err := d.Groups.GetByKey(id.String()); err == nil && exists {
 		stored = obj.(*schedulingv1alpha1.PodGroup)
 	}
-	if d.Declared == nil || stored != nil && !podgroup.Generated(stored) {
+	if d.Declared == nil || stored != nil && !gangview.Generated(stored) {
 		return stored
 	}
 	declared := d.Declared(id)
@@ -49,14 +51,6 @@ func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	both.Annotations, both.Status = maps.Clone(declared.Annotations), stored.Status
 	maps.Copy(both.Annotations, stored.Annotations)
 	return &both
-}
-
-// Object returns the PodGroup of the gang, or nil.
-func (d *Directory) Object(id gang.ID) metav1.Object {
-	if pg := d.Group(id); pg != nil {
-		return pg
-	}
-	return nil
 }
 
 // AddFinished adds a store of pods that have ended.
@@ -75,6 +69,12 @@ func (d *Directory) Pod(r gang.Ref) *v1.Pod {
 	return pod
 }
 
+// Pods lists the pods that have not ended.
+func (d *Directory) Pods() []*v1.Pod {
+	pods, _ := d.Lister.List(labels.Everything()) // an error is of other listers than informers'
+	return pods
+}
+
 // Settled reports whether the pod has a node or is gone.
 func (d *Directory) Settled(pod *v1.Pod) bool {
 	now := d.Pod(gangview.RefOf(pod))
@@ -90,6 +90,17 @@ func (d *Directory) Any(r gang.Ref) *v1.Pod {
 		return pod
 	}
 	return nil
+}
+
+// PodsOf returns the members of the gang that have not ended.
+func (d *Directory) PodsOf(id gang.ID) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, ref := range d.Ledger.Members(id) {
+		if pod := d.Pod(ref); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // Ended returns the member of that name that has ended, or nil.
@@ -133,4 +144,21 @@ func (d *Directory) ID(pod *v1.Pod) gang.ID {
 		return gang.ID{}
 	}
 	return of.ID
+}
+
+// OwnReason is why the gang holds the pod back: members that others lack do not help one whose group the gang does not
+// have.
+func (d *Directory) OwnReason(id gang.ID, pod *v1.Pod, why obstacle.Reason) obstacle.Reason {
+	if o, _ := why.(obstacle.Obstacle); o.Cause != obstacle.TooFewMembers {
+		return why
+	}
+	pg := d.Group(id)
+	v, _ := d.Ledger.View(id)
+	if pg == nil || v.Minimum.Tree == nil {
+		return why
+	}
+	if name := gangview.GroupOf(pod, pg); name == "" || v.Minimum.Tree.Holds(name) {
+		return why
+	}
+	return obstacle.Told(gangview.UnknownGroup(pod, pg).Error())
 }

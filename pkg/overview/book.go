@@ -82,9 +82,9 @@ type nodeEntry struct {
 
 // podEntry is what is read of a pod once.
 type podEntry struct {
-	pod  *v1.Pod
-	gang gang.ID
-	spec *gang.Spec
+	pod     *v1.Pod
+	gang    gang.ID
+	minimum int
 	// milli is what it asks for of GPUs, gpus how many they are.
 	milli int64
 	gpus  int
@@ -193,7 +193,7 @@ func (f *feed) setPod(pod *v1.Pod) {
 	f.removePod(pod.UID)
 	p := &podEntry{pod: pod}
 	if m, err := f.trees.GangOf(pod); err == nil {
-		p.gang, p.spec = m.ID, m.Spec
+		p.gang, p.minimum = m.ID, m.Minimum
 	}
 	if podview.Finished(pod) {
 		if p.gang == (gang.ID{}) {

@@ -138,9 +138,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	j := at(g.key(id))
 	for _, m := range alive {
 		j.add(m)
-		if m.spec != nil {
-			shown.MinMember = max(shown.MinMember, m.spec.Minimum.Total)
-		}
+		shown.MinMember = max(shown.MinMember, m.minimum)
 	}
 	j.MinMember += shown.MinMember
 	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), shown.Reserved

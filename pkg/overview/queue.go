@@ -76,9 +76,7 @@ func (shown *Gang) count(g *gangEntry, since *time.Time) (ended int) {
 		shown.Members++
 		shown.MilliGPU += m.milli
 		shown.Priority = max(shown.Priority, corev1helpers.PodPriority(pod))
-		if m.spec != nil {
-			shown.MinMember = max(shown.MinMember, m.spec.Minimum.Total)
-		}
+		shown.MinMember = max(shown.MinMember, m.minimum)
 		switch pod.Status.Phase {
 		case v1.PodSucceeded:
 			shown.Scheduled++

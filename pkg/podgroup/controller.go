@@ -15,11 +15,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/sla"
 )
 
 const (
@@ -32,44 +29,6 @@ const (
 	tallyEvery = 5 * time.Second
 )
 
-// Source answers what the controller asks about gangs and pods.
-type Source struct {
-	State func(gang.ID) State
-	// Tally counts the gangs by what they do.
-	Tally func() map[string]int
-	// Pods lists the pods that have not ended. Pod returns one of them or nil, GangOf its gang or the zero ID.
-	Pods   func() []*v1.Pod
-	Pod    func(gang.Ref) *v1.Pod
-	GangOf func(*v1.Pod) gang.ID
-	// InTwoGroups reports whether a pod that waits is in a gang and in a group of Kubernetes itself.
-	InTwoGroups func(*v1.Pod) bool
-	// Ours reports whether the pod is for this scheduler to place.
-	Ours func(*v1.Pod) bool
-	// TimedClass returns the class by whose timeout the pod waits, or nil. TimedClasses names all classes with one.
-	TimedClass   func(*v1.Pod) *sla.Class
-	TimedClasses []string
-}
-
-// State is what is known of a gang.
-type State struct {
-	// View is the zero value if Known is false.
-	gang.View
-	Known bool
-	// Members are the pods of the gang, the oldest first, with those that have ended.
-	Members []*v1.Pod
-	// Held says of members that wait for their gang why.
-	Held map[gang.Ref]obstacle.Reason
-	// Reserved describes the nodes that are reserved for the gang, if any.
-	Reserved      string
-	ReservedNodes []string
-	// EstimatedStart is when the gang is expected to start, nil if that is not known.
-	EstimatedStart *schedulingv1alpha1.PodGroupEstimatedStart
-	// OwnerUnread is set while the object that may declare the minimum has not been read.
-	OwnerUnread bool
-	// OtherScheduler names the scheduler of the oldest member if it is not this one.
-	OtherScheduler string
-}
-
 // Controller writes what users see of gangs.
 type Controller struct {
 	source   Source
@@ -78,10 +37,10 @@ type Controller struct {
 	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
 	// Pods records events about single pods.
-	Pods       PodEvents
-	records    records
+	Pods PodEvents
+	// records holds the *record of each gang that exists.
+	records    sync.Map
 	namespaces namespaces
-	generator  generator
 	// messages limits the writes that change only messages.
 	messages *rate.Limiter
 }
@@ -89,7 +48,7 @@ type Controller struct {
 // New returns a controller that has yet to start, and until then ignores what is enqueued.
 func New(leader *informers.Leader, source Source) *Controller {
 	c := &Controller{source: source, leader: leader, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
-	c.Pods.source, c.Pods.leader = &c.source, leader
+	c.Pods.c = c
 	return c
 }
 
@@ -97,11 +56,10 @@ func New(leader *informers.Leader, source Source) *Controller {
 func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger,
 	synced []cache.DoneChecker) {
 	c.api, c.recorder = api{client}, recorder{to}
-	c.generator.api, c.generator.recorder = c.api, c.recorder
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst,
 		retryLast))
 	context.AfterFunc(ctx, c.queue.ShutDown)
-	c.Pods.start(ctx, c.api, c.recorder)
+	c.Pods.start(ctx)
 	go func() {
 		if c.leader.Await(ctx, synced...) {
 			c.run(ctx)
@@ -113,9 +71,9 @@ func (c *Controller) run(ctx context.Context) {
 	for _, id := range c.api.groups() {
 		c.Enqueue(id)
 	}
-	for _, pod := range c.source.Pods() {
+	for _, pod := range c.source.Members.Pods() {
 		c.Pods.See(pod)
-		if id := c.source.GangOf(pod); id != (gang.ID{}) {
+		if id := c.source.Members.ID(pod); id != (gang.ID{}) {
 			c.Enqueue(id)
 		}
 	}
@@ -124,7 +82,7 @@ func (c *Controller) run(ctx context.Context) {
 	}
 	go work(ctx, c.Pods.queue, c.Pods.sync)
 	wait.UntilWithContext(ctx, func(context.Context) {
-		for state, n := range c.source.Tally() {
+		for state, n := range c.source.Ledger.Tally() {
 			gangsByState.WithLabelValues(state).Set(float64(n))
 		}
 	}, tallyEvery)

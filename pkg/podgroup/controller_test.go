@@ -88,17 +88,14 @@ type crowd struct {
 // newCrowd makes a controller that runs until ctx is done.
 func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	t.Helper()
-	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	pods := newPods()
 	c := &crowd{api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
 		told: map[string]time.Time{}, writes: map[string]int{}}}
-	c.Controller = New(&informers.Leader{}, Source{
-		State: c.state,
-		Tally: func() map[string]int { return nil },
-		Pods:  func() []*v1.Pod { return nil },
-	})
+	source := newSource(nil, pods)
+	c.Controller = New(&informers.Leader{}, source)
 	c.leader.Schedules()
 	c.ledger = gang.NewLedger(time.Minute, c.Enqueue)
+	c.source.Ledger = c.ledger
 	c.Start(ctx, newClient(t, c.api.groups, c.api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
 	for g := range gangs {
@@ -131,7 +128,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Client {
 	t.Helper()
 	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
-	groupClient, err := NewClient(config)
+	groupClient, err := informers.NewCustomClient(config, Kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,18 +137,6 @@ func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Cl
 		t.Fatal(err)
 	}
 	return Client{Groups: groups, GroupClient: groupClient, Pods: client}
-}
-
-// state is what the ledger knows of the gang.
-func (c *crowd) state(id gang.ID) State {
-	v, known := c.ledger.View(id)
-	s := State{View: v, Known: known, Held: c.ledger.Held(id)}
-	for _, ref := range c.ledger.Members(id) {
-		if obj, exists, err := c.api.pods.GetByKey(ref.Namespace + "/" + ref.Name); exists && err == nil {
-			s.Members = append(s.Members, obj.(*v1.Pod))
-		}
-	}
-	return s
 }
 
 // pass lets virtual time pass.

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-
-	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -43,11 +42,11 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			fake := events.NewFakeRecorder(2)
-			g := &generator{recorder: recorder{fake}}
+			c := &Controller{recorder: recorder{fake}}
 			pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
 			s, r := &State{Members: []*v1.Pod{pod}, View: gang.View{Any: gangview.RefOf(pod)}}, &record{}
 			for range 2 { // what is reported is reported once, and pauses double
-				pause, err := g.handleCreateResult(t.Context(), id, s, r, tc.err)
+				pause, err := c.handleCreateResult(t.Context(), id, s, r, tc.err)
 				if (err != nil) != tc.fails || pause != tc.pause || r.uncreatable != tc.never {
 					t.Errorf("pause %s, never again %t, error %v; want %s, %t, %t", pause, r.uncreatable, err, tc.pause, tc.never,
 						tc.fails)

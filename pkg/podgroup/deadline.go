@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -36,15 +37,11 @@ func lateWords(who string, due *runview.Due) string {
 
 // dueOf returns by when the gang has to start for its first member that waits and has to, false if none has to.
 func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, stated bool) {
-	var group metav1.Object // a nil PodGroup would be none
-	if pg != nil {
-		group = pg
-	}
 	for _, pod := range s.Members {
 		if _, has := pod.Annotations[wellknown.DeadlineKey]; !has || !waits(pod) {
 			continue
 		}
-		if due, ok := runview.DueOf(pod, group); ok && (!stated || due.Start.Before(first.Start)) {
+		if due, ok := runview.DueOf(pod, pg); ok && (!stated || due.Start.Before(first.Start)) {
 			first, stated = due, true
 		}
 	}
@@ -85,27 +82,18 @@ func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulin
 	if !late || r.late == message {
 		return
 	}
-	if !hasDeadlineMissed(pg) {
+	if !meta.IsStatusConditionTrue(pg.Status.Conditions, deadlineMissed) {
 		c.recorder.warn(ctx, ReferenceTo(pg), deadlineMissed, message)
 		missedDeadlines.WithLabelValues(ofGang).Inc()
 	}
 	r.late = message
 }
 
-func hasDeadlineMissed(pg *schedulingv1alpha1.PodGroup) bool {
-	for i := range pg.Status.Conditions {
-		if pg.Status.Conditions[i].Type == deadlineMissed {
-			return pg.Status.Conditions[i].Status == metav1.ConditionTrue
-		}
-	}
-	return false
-}
-
 // hasDeadline reports whether a single pod of this scheduler waits and has a deadline; members have that of their gang.
 func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 	_, has := pod.Annotations[wellknown.DeadlineKey]
-	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil && p.source.Ours(pod) &&
-		p.source.GangOf(pod) == (gang.ID{})
+	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil &&
+		p.c.source.Profiles.Of(pod) != nil && p.c.source.Members.ID(pod) == (gang.ID{})
 }
 
 func podIsLate(pod *v1.Pod) *v1.PodCondition {
@@ -133,7 +121,7 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 	case have != nil && have.Status == want.Status && have.Message == want.Message:
 		return again
 	}
-	err := p.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}})
+	err := p.c.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}})
 	if err != nil && !apierrors.IsForbidden(err) { // an admission policy of before does not know the condition
 		klog.FromContext(ctx).Error(err, "Writing that a pod misses its deadline failed, trying again", "pod", klog.KObj(pod))
 		return retryLast

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +20,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -48,14 +45,20 @@ func dueIn(name string, end time.Duration, run string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
 		CreationTimestamp: metav1.Now(),
 		Annotations: map[string]string{wellknown.DeadlineKey: time.Now().Add(end).UTC().Format(time.RFC3339),
-			wellknown.RunTimeKey: run}}}
+			wellknown.RunTimeKey: run}}, Spec: v1.PodSpec{SchedulerName: "ours"}}
 }
 
 func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		missedDeadlines.Create(nil)
-		pods := map[gang.UID]*v1.Pod{}
+		pods, store := map[string]*v1.Pod{}, newPods()
+		put := func(pod *v1.Pod) {
+			pods[pod.Name] = pod
+			if err := store.Add(pod); err != nil {
+				t.Error(err)
+			}
+		}
 		var got []string
 		begin := time.Now()
 		note := func(words string) {
@@ -67,32 +70,19 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			if written = pods["p"].DeepCopy(); len(s.Conditions) == 1 {
 				written.Status.Conditions = s.Conditions
 			}
-			pods["p"] = written
+			put(written)
 		})
 		recorder := events.NewFakeRecorder(10)
-		c := New(&informers.Leader{}, Source{
-			State: func(gang.ID) State { return State{} },
-			Tally: func() map[string]int { return nil },
-			Pods:  func() []*v1.Pod { return slices.Collect(maps.Values(pods)) },
-			GangOf: func(pod *v1.Pod) gang.ID {
-				if pod.Name == "member" {
-					return gang.ID{Namespace: "ns", Name: "g"}
-				}
-				return gang.ID{}
-			},
-			Pod:         func(ref gang.Ref) *v1.Pod { return pods[ref.UID] },
-			InTwoGroups: func(*v1.Pod) bool { return false },
-			Ours:        func(pod *v1.Pod) bool { return pod.Name != "foreign" },
-			TimedClass:  func(*v1.Pod) *sla.Class { return nil },
-		})
+		c := New(&informers.Leader{}, newSource(nil, store))
 		ctx, cancel := context.WithCancel(t.Context())
-		for _, name := range []string{"member", "foreign"} {
-			pods[gang.UID(name)] = dueIn(name, time.Hour, "2h")
+		member, foreign, bound := dueIn("member", time.Hour, "2h"), dueIn("foreign", time.Hour, "2h"),
+			dueIn("bound", time.Hour, "2h")
+		member.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g"}
+		foreign.Spec.SchedulerName, bound.Spec.NodeName = "theirs", "n"
+		for _, pod := range []*v1.Pod{member, foreign, bound, dueIn("p", 2*time.Hour, "90m"),
+			dueIn("silent", time.Minute, "")} {
+			put(pod)
 		}
-		pods["p"] = dueIn("p", 2*time.Hour, "90m")
-		pods["bound"] = dueIn("bound", time.Hour, "2h")
-		pods["bound"].Spec.NodeName = "n"
-		pods["silent"] = dueIn("silent", time.Minute, "")
 		c.Start(ctx, newClient(t, newStore(), api), recorder, nil)
 		c.leader.Schedules()
 		hear := func(minutes int) {

@@ -3,9 +3,8 @@
 // also follows the objects whose controllers create the pods of gangs, and members that have ended.
 //
 // Coscheduling makes one Controller and one Owners for all profiles of a process, and calls Enqueue when a gang may
-// look different. The controller asks for the state of the gang as a value, computes what should be written, and writes
-// what differs from the caches of the informers. It writes only in the scheduler that leads.
+// look different. The controller reads the state of the gang from the ledger as a value, computes what should be
+// written, and writes what differs from the caches of the informers. It writes only in the scheduler that leads.
 //
-// It never schedules and knows neither the queue nor the framework. Its caller decides what a gang needs and whether it
-// fits.
+// It never schedules and does not know the queue. Its caller decides what a gang needs and whether it fits.
 package podgroup

@@ -17,6 +17,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -29,55 +30,49 @@ const (
 	refusedPause, refusedPauseMost = 5 * time.Second, 5 * time.Minute
 )
 
-// generator creates the PodGroups of gangs that have none.
-type generator struct {
-	api      api
-	recorder recorder
-}
-
 // keep creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
 // declare. A PodGroup of other authors is left alone, and every write names the version that it was decided on, so that
 // a user who is faster wins. It reports whether there is a PodGroup to write the status of, and after what time to try
 // again.
-func (g *generator) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup,
+func (c *Controller) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup,
 	r *record) (shown bool, again time.Duration, err error) {
 	switch {
 	case pg == nil && s.Undeclared > 0:
-		again, err = g.create(ctx, id, s, r)
+		again, err = c.create(ctx, id, s, r)
 		return false, again, err
 	case pg == nil:
 		return false, 0, nil
-	case !Generated(pg) || pg.DeletionTimestamp != nil:
+	case !gangview.Generated(pg) || pg.DeletionTimestamp != nil:
 		return true, 0, nil
 	case s.Undeclared == 0 && s.OwnerUnread:
 		// Only it holds whether the gang has started, and what users have written on it.
 		return false, 0, nil
 	case s.Undeclared == 0:
-		return false, 0, g.api.remove(ctx, pg)
+		return false, 0, c.api.remove(ctx, pg)
 	default:
-		return true, 0, g.correct(ctx, pg, generatedPodGroup(id, s.Undeclared, s.Members))
+		return true, 0, c.correct(ctx, pg, generatedPodGroup(id, s.Undeclared, s.Members))
 	}
 }
 
 // create creates the PodGroup of the gang, and returns after what time to try again.
-func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record) (again time.Duration, err error) {
+func (c *Controller) create(ctx context.Context, id gang.ID, s *State, r *record) (again time.Duration, err error) {
 	if r.uncreatable {
 		return 0, nil
 	}
 	if wrong := validation.IsDNS1123Subdomain(id.Name); len(wrong) > 0 {
 		r.uncreatable = true
-		g.reportNoPodGroup(ctx, id, s, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
+		c.reportNoPodGroup(ctx, id, s, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
 		return 0, nil
 	}
 	pg := generatedPodGroup(id, s.Undeclared, s.Members)
 	if len(pg.OwnerReferences) == 0 {
 		return 0, nil
 	}
-	return g.handleCreateResult(ctx, id, s, r, g.api.create(ctx, pg))
+	return c.handleCreateResult(ctx, id, s, r, c.api.create(ctx, pg))
 }
 
 // handleCreateResult draws conclusions from the result of creating a PodGroup.
-func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
+func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
 	err error) (again time.Duration, _ error) {
 	var why string
 	switch {
@@ -88,7 +83,7 @@ func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State
 		return 0, nil
 	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		r.uncreatable = true
-		g.reportNoPodGroup(ctx, id, s, err.Error())
+		c.reportNoPodGroup(ctx, id, s, err.Error())
 		return 0, nil
 	case apierrors.ReasonForError(err) != "":
 		// A quota, a right that is missing, a webhook, or a cluster that does not serve them.
@@ -100,17 +95,17 @@ func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State
 		return 0, fmt.Errorf("creating PodGroup %s: %w", id, err)
 	}
 	if r.refused == 0 {
-		g.reportNoPodGroup(ctx, id, s, why)
+		c.reportNoPodGroup(ctx, id, s, why)
 	}
 	r.refused = min(max(2*r.refused, refusedPause), refusedPauseMost)
 	return r.refused, nil
 }
 
 // reportNoPodGroup records on the oldest member why the gang has no PodGroup.
-func (g *generator) reportNoPodGroup(ctx context.Context, id gang.ID, s *State, why string) {
+func (c *Controller) reportNoPodGroup(ctx context.Context, id gang.ID, s *State, why string) {
 	klog.FromContext(ctx).Info("A gang is scheduled without a PodGroup", "gang", id, "reason", why)
 	if pod := s.example(); pod != nil {
-		g.recorder.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
+		c.recorder.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
 	}
 }
 
@@ -127,14 +122,14 @@ func namespaceGone(err error) bool {
 		status.Status().Details.Kind == "namespaces"
 }
 
-func (g *generator) correct(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {
+func (c *Controller) correct(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {
 	if len(want.OwnerReferences) == 0 {
 		want.OwnerReferences = pg.OwnerReferences
 	}
 	if pg.Spec.MinMember == want.Spec.MinMember && equality.Semantic.DeepEqual(pg.OwnerReferences, want.OwnerReferences) {
 		return nil
 	}
-	return g.api.patch(ctx, pg, map[string]any{
+	return c.api.patch(ctx, pg, map[string]any{
 		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion,
 			"ownerReferences": want.OwnerReferences, "annotations": want.Annotations},
 		"spec": map[string]any{"minMember": want.Spec.MinMember},
@@ -151,13 +146,6 @@ func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *scheduling
 			OwnerReferences: generatedOwners(members)},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(minMember)},
 	}
-}
-
-// Generated reports whether the controller created the PodGroup and no user has edited its spec since.
-func Generated(pg *schedulingv1alpha1.PodGroup) bool {
-	minimum, marked := pg.Annotations[wellknown.StandInKey]
-	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 &&
-		pg.Spec.ScheduleTimeoutSeconds == nil
 }
 
 func generatedOwners(members []*v1.Pod) []metav1.OwnerReference {

@@ -17,6 +17,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 )
 
 func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
@@ -87,7 +88,7 @@ func TestAPodGroupThatAUserHasEditedIsNotGenerated(t *testing.T) {
 			t.Parallel()
 			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
 			tc.edit(pg)
-			if got := Generated(pg); got != tc.want {
+			if got := gangview.Generated(pg); got != tc.want {
 				t.Errorf("Generated = %t, want %t", got, tc.want)
 			}
 		})
@@ -114,7 +115,7 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			requests := &recordedRequests{}
-			g := &generator{api: api{newClient(t, newStore(), requests)}}
+			g := &Controller{api: api{newClient(t, newStore(), requests)}}
 			pg := generatedPodGroup(id, 2, []*v1.Pod{pod})
 			if tc.edit != nil {
 				tc.edit(pg)

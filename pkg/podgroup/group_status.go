@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,10 @@ type progress struct {
 	// why is what keeps it from starting; how many of its members are bound once it has started.
 	why                        string
 	running, succeeded, failed int
-	generation                 int64
-	now                        time.Time
+	// bound is set if a member is, and reached if no fewer than the minimum are or have ended, well or badly.
+	bound, reached bool
+	generation     int64
+	now            time.Time
 	// settled are the members of a tree of native groups that have a node or have succeeded, by PodGroup.
 	settled map[string]int
 }
@@ -61,11 +64,12 @@ const (
 // progressOf reads the progress of a gang from its state.
 func progressOf(s *State) progress {
 	v := &s.View
-	p := progress{running: v.Running, succeeded: v.Count[gang.Succeeded], failed: v.Count[gang.Failed],
-		why: settled(v, v.Minimum)}
+	p := progress{bound: v.Count[gang.Bound] > 0, running: v.Running, succeeded: v.Count[gang.Succeeded],
+		failed: v.Count[gang.Failed], why: settled(v, v.Minimum)}
 	least := v.Minimum.Total
+	p.reached = v.Count[gang.Bound]+p.succeeded+p.failed >= least
 	switch {
-	case least > 0 && p.succeeded >= least && v.Count[gang.Bound] == 0:
+	case least > 0 && p.succeeded >= least && !p.bound:
 		p.step = ended
 	case v.Degraded:
 		p.step = short
@@ -90,7 +94,7 @@ func planned(v *gang.View) bool {
 
 // kind is equal for progress that differs in the text alone.
 func (p *progress) kind() string {
-	return fmt.Sprint(p.step, p.running, p.succeeded, p.failed, p.settled)
+	return fmt.Sprint(p.step, p.bound, p.reached, p.running, p.succeeded, p.failed, p.settled)
 }
 
 // has reports whether the gang has started at some time.
@@ -106,46 +110,23 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 	}
 	p := progressOf(s)
 	p.now, p.settled = now, settledIn(owners.Group(id), s.Members)
-	if r.foreign == p.kind()+p.why {
-		return 0, nil
-	}
-	if r.foreignKind == p.kind() {
+	parts := slices.DeleteFunc(owners.parts(id, &p), func(of part) bool { return r.foreign[of.key] == of.text })
+	if len(parts) > 0 && r.foreignKind == p.kind() {
 		if pause := r.reword(c.messages, s, now); pause > 0 {
 			return pause, nil
 		}
 	}
-	if err := owners.report(ctx, id, &p); err != nil {
-		return 0, err
-	}
-	r.foreign, r.foreignKind = p.kind()+p.why, p.kind()
-	return 0, nil
-}
-
-// report writes the progress to the object that declares the gang, and where that is a tree, of each part to its own.
-func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
-	o.mu.Lock()
-	g := o.gangs[id]
-	if g == nil || g.object() == nil {
-		o.mu.Unlock()
-		return nil
-	}
-	parts := []part{{kind: g.kind, about: g.object(), progress: p}}
-	if g.owner.Kind == gangview.CompositeGroup {
-		parts = o.parts(g, p)
-	}
-	o.mu.Unlock()
 	for i := range parts {
-		if err := o.write(ctx, id, &parts[i]); err != nil {
-			return err
+		if err := owners.write(ctx, id, &parts[i]); err != nil {
+			return 0, err
 		}
-		o.mu.Lock()
-		if g.written == nil {
-			g.written = map[grouptree.Key]string{}
+		if r.foreign == nil {
+			r.foreign = map[grouptree.Key]string{}
 		}
-		g.written[parts[i].key] = parts[i].text
-		o.mu.Unlock()
+		r.foreign[parts[i].key] = parts[i].text
 	}
-	return nil
+	r.foreignKind = p.kind()
+	return 0, nil
 }
 
 // part is an object and the progress that is written to it.
@@ -153,9 +134,23 @@ type part struct {
 	kind     *ownerKind
 	about    *v1.ObjectReference
 	progress *progress
-	// key is that of an object of a tree, and text what followedGang.written keeps of it.
+	// key is that of an object of a tree, and text what record.foreign keeps of it.
 	key  grouptree.Key
 	text string
+}
+
+// parts are the object that declares the gang and, where that is a tree, the objects in it, with the progress of each.
+func (o *Owners) parts(id gang.ID, p *progress) []part {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	switch {
+	case g == nil || g.object() == nil:
+		return nil
+	case g.owner.Kind == gangview.CompositeGroup:
+		return o.partsOfTree(g, p)
+	}
+	return []part{{kind: g.kind, about: g.object(), progress: p, text: p.kind() + p.why}}
 }
 
 // write writes the progress of a part. Other authors write its status as well, so that it is read first. Without the

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/informers"
 )
 
 // ownerRetry is how long a kind is left alone that cannot be read.
@@ -68,15 +69,11 @@ func newOwnerKind(o *Owners, known *gangview.OwnerKind) *ownerKind {
 func (k *ownerKind) run(ctx context.Context) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "resource", k.GroupResource)
 	logger.V(2).Info("Watching the owners of gangs")
-	told, err := k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { k.see(ctx, obj, false) },
-		DeleteFunc: func(obj any) { k.see(ctx, obj, true) },
-		UpdateFunc: func(old, obj any) {
-			if !maps.Equal(old.(*ownerObject).states, obj.(*ownerObject).states) {
-				k.see(ctx, obj, false)
-			}
-		},
-	})
+	told, err := k.informer.AddEventHandler(informers.Events[*ownerObject]{Set: func(old, object *ownerObject) {
+		if old == nil || !reflect.DeepEqual(old.states, object.states) {
+			k.see(ctx, object, false)
+		}
+	}, Gone: func(object *ownerObject) { k.see(ctx, object, true) }})
 	err = errors.Join(err, k.informer.SetTransform(k.reduce), k.informer.SetWatchErrorHandlerWithContext(
 		func(_ context.Context, _ *cache.Reflector, err error) { logger.V(2).Info("Watching ended", "err", err) }))
 	if err != nil {
@@ -150,20 +147,11 @@ func (k *ownerKind) unread() string {
 func (k *ownerKind) read() bool { return k.unread() == "" }
 
 // see has the gangs of an object looked at that came or changed, or is gone.
-func (k *ownerKind) see(ctx context.Context, obj any, gone bool) {
-	k.plant(ctx, obj, gone)
-	k.enqueue(obj)
-}
-
-// enqueue has the gangs of the object looked at.
-func (k *ownerKind) enqueue(obj any) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return
-	}
+func (k *ownerKind) see(ctx context.Context, object *ownerObject, gone bool) {
+	k.plant(ctx, object, gone)
 	k.owners.mu.Lock()
 	defer k.owners.mu.Unlock()
-	for id := range k.gangs[key] {
+	for id := range k.gangs[object.Namespace+"/"+object.Name] {
 		k.owners.queue.Add(id)
 	}
 }

@@ -2,13 +2,12 @@ package podgroup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -36,12 +35,8 @@ type trees struct {
 }
 
 // plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.
-func (k *ownerKind) plant(ctx context.Context, obj any, gone bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	object, ok := obj.(*ownerObject)
-	if !ok || k.Kind != gangview.NativeGroup && k.Kind != gangview.CompositeGroup || k.owners.trees.refile == nil {
+func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
+	if k.Kind != gangview.NativeGroup && k.Kind != gangview.CompositeGroup || k.owners.trees.refile == nil {
 		return
 	}
 	o, node := k.owners, object.states[""].Node
@@ -108,14 +103,11 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 		if s.Unkept, s.Class = o.unkept(owner, t.Keys), ""; t.Why != "" {
 			return waiting(s, t.Why)
 		}
-		says := map[string]string{}
-		_ = json.Unmarshal([]byte(s.Says), &says) // it was written by gangview
-		if says[wellknown.GroupsKey] == "" {
-			says[wellknown.GroupsKey] = grouptree.EncodeGroups(t.Groups)
-			says[wellknown.GroupLabelKey], says[wellknown.RoleLabelKey] = grouptree.PodField, grouptree.PodField
+		if s.Says[wellknown.GroupsKey] == "" {
+			s.Says = maps.Clone(s.Says)
+			s.Says[wellknown.GroupsKey] = grouptree.EncodeGroups(t.Groups)
+			s.Says[wellknown.GroupLabelKey], s.Says[wellknown.RoleLabelKey] = grouptree.PodField, grouptree.PodField
 		}
-		text, _ := json.Marshal(says) // maps of text can be written
-		s.Says = string(text)
 		spec, err := gangview.Spec(s.PodGroup(owner.Gang()), 0)
 		if err != nil {
 			s.Why = fmt.Sprintf("%s cannot be read as a tree: %s", owner.Object(), err)
@@ -177,12 +169,11 @@ func (o *Owners) Together(pod *v1.Pod) (with string, whole bool) {
 	if name == "" {
 		return "", false
 	}
-	unit, has := o.trees.Unit(pod.Namespace, name)
+	unit, whole, has := o.trees.Unit(pod.Namespace, name)
 	if !has {
 		return "", false
 	}
-	node, _ := o.trees.Under(unit)
-	return unit.String(), node.Parent == ""
+	return unit.String(), whole
 }
 
 // settledIn counts the members of a tree of native groups, by PodGroup, that have a node or have succeeded.
@@ -199,9 +190,9 @@ func settledIn(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) map[string
 	return settled
 }
 
-// parts are the objects of a tree that were not told yet how far they have come: one has started if enough of what is
-// in it has. The lock is held.
-func (o *Owners) parts(g *followedGang, p *progress) []part {
+// partsOfTree are the objects of a tree with how far they have come: one has started if enough of what is in it has.
+// The lock is held.
+func (o *Owners) partsOfTree(g *followedGang, p *progress) []part {
 	root := grouptree.Key{Namespace: g.owner.Namespace, Name: g.owner.Name, Composite: true}
 	var parts []part
 	var look func(key grouptree.Key) bool
@@ -232,11 +223,9 @@ func (o *Owners) parts(g *followedGang, p *progress) []part {
 			of.why = "it starts with the other groups of " + root.String() + ", which says what they wait for"
 		}
 		kind := o.kinds[kindOf(key)]
-		if text := fmt.Sprint(state.UID, of.step, of.why); g.written[key] != text {
-			parts = append(parts, part{kind: kind, progress: &of, key: key, text: text,
-				about: &v1.ObjectReference{APIVersion: state.APIVersion, Kind: kind.Object, Namespace: key.Namespace,
-					Name: key.Name, UID: state.UID}})
-		}
+		parts = append(parts, part{kind: kind, progress: &of, key: key, text: fmt.Sprint(state.UID, of.step, of.why),
+			about: &v1.ObjectReference{APIVersion: state.APIVersion, Kind: kind.Object, Namespace: key.Namespace,
+				Name: key.Name, UID: state.UID}})
 		return has >= node.Least
 	}
 	look(root)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -34,11 +35,10 @@ type Owners struct {
 	queue    workqueue.TypedInterface[gang.ID]
 	running  sync.WaitGroup
 
-	// declared holds, by gang, what groups of other schedulers say as PodGroups. Scheduling cycles read it.
-	declared sync.Map
-	trees    trees
+	trees trees
 
-	mu    sync.Mutex
+	// Scheduling cycles read what is declared.
+	mu    sync.RWMutex
 	kinds map[string]*ownerKind
 	gangs map[gang.ID]*followedGang
 }
@@ -50,17 +50,17 @@ type followedGang struct {
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
 	told     bool
+	// declared is what it says as a PodGroup, nil if it is no group.
+	declared *schedulingv1alpha1.PodGroup
 	// read is set if all objects of the kind were known then.
 	read bool
-	// written is what was last written to the objects of a tree.
-	written map[grouptree.Key]string
 }
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.
 func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName, to events.EventRecorderLogger,
 	changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
-	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
+	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Kind.Reader
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
@@ -121,15 +121,17 @@ func (o *Owners) Drop(id gang.ID) {
 			delete(g.kind.gangs, key)
 		}
 		delete(o.gangs, id)
-		o.declared.Delete(id)
 	}
 }
 
 // Group returns what a group of another scheduler says about the gang, as a PodGroup that must not be changed, or nil.
 func (o *Owners) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
-	pg, _ := o.declared.Load(id)
-	group, _ := pg.(*schedulingv1alpha1.PodGroup)
-	return group
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if g := o.gangs[id]; g != nil {
+		return g.declared
+	}
+	return nil
 }
 
 // Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
@@ -147,25 +149,26 @@ func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false
 	}
-	o.mu.Lock()
-	k := o.kinds[owner.Kind]
-	o.mu.Unlock()
-	if k == nil || k.Object != "" {
-		return false
-	}
-	state, found := k.states(owner)[""]
-	return found && state.Outlived(owner.Kind, pod)
+	k, states := o.statesOf(owner)
+	state, found := states[""]
+	return found && k.Object == "" && state.Outlived(owner.Kind, pod)
 }
 
 // Limit returns after what time the object ends the pods of its gang, 0 if it does not or has not been read.
 func (o *Owners) Limit(owner gangview.Owner) time.Duration {
-	o.mu.Lock()
+	_, states := o.statesOf(owner)
+	return states[owner.Part].Limit
+}
+
+// statesOf returns what the object says, by part, and its kind; nil if it is not known.
+func (o *Owners) statesOf(owner gangview.Owner) (*ownerKind, map[string]gangview.OwnerState) {
+	o.mu.RLock()
 	k := o.kinds[owner.Kind]
-	o.mu.Unlock()
+	o.mu.RUnlock()
 	if k == nil {
-		return 0
+		return nil, nil
 	}
-	return k.states(owner)[owner.Part].Limit
+	return k, k.states(owner)
 }
 
 // sync tells what holds for the gang if that is new.
@@ -178,16 +181,13 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
 	state = o.inTree(g.owner, state)
-	news := !g.told || state != g.reported
+	news := !g.told || !reflect.DeepEqual(state, g.reported)
 	notKept := state.NotKept(&g.owner)
 	if state.UID == g.reported.UID && notKept == g.reported.NotKept(&g.owner) {
 		notKept = ""
 	}
-	g.reported, g.told = state, true
-	if pg := state.PodGroup(id); pg == nil {
-		o.declared.Delete(id)
-	} else if news {
-		o.declared.Store(id, pg)
+	if g.reported, g.told = state, true; news {
+		g.declared = state.PodGroup(id)
 	}
 	o.mu.Unlock()
 	if news {

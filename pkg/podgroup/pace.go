@@ -1,12 +1,11 @@
 package podgroup
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 const (
@@ -42,8 +41,10 @@ type record struct {
 	anomalies map[string]string
 	// late is the last message about a deadline that cannot be met.
 	late string
-	// foreign is what was last written to the group of another scheduler, foreignKind without its text.
-	foreign, foreignKind string
+	// foreign is what was last written to the group of another scheduler, by object if that is a tree; foreignKind is
+	// without the text.
+	foreign     map[grouptree.Key]string
+	foreignKind string
 	// refused is the pause after the last PodGroup that was refused, 0 if none was; uncreatable is set if none can ever be
 	// created.
 	refused     time.Duration
@@ -79,30 +80,6 @@ func (r *record) pause(underway bool, now time.Time) time.Duration {
 		r.startBy = now.Add(startDelay - settleDelay)
 	}
 	return max(0, writePause-now.Sub(r.wrote), r.startBy.Sub(now))
-}
-
-// records hold the records of the gangs that exist.
-type records struct {
-	mu     sync.Mutex
-	byGang map[gang.ID]*record
-}
-
-func (r *records) of(id gang.ID) *record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byGang == nil {
-		r.byGang = map[gang.ID]*record{}
-	}
-	if r.byGang[id] == nil {
-		r.byGang[id] = &record{}
-	}
-	return r.byGang[id]
-}
-
-func (r *records) forget(id gang.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.byGang, id)
 }
 
 // sooner is the shorter of two pauses; 0 is none.

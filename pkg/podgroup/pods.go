@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -23,21 +22,18 @@ const longestWait = time.Minute
 // a condition says as well, or waits for longer than its class allows, which a metric counts. An earlier scheduler's
 // events are not known: about pods that still wait they are recorded again.
 type PodEvents struct {
-	source   *Source
-	leader   *informers.Leader
-	api      api
-	recorder recorder
-	queue    workqueue.TypedDelayingInterface[gang.Ref]
+	c     *Controller
+	queue workqueue.TypedDelayingInterface[gang.Ref]
 
 	mu sync.Mutex
 	// told holds the last message of each reason, as long as the pod exists.
 	told map[gang.UID]map[string]string
 }
 
-func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
-	p.api, p.recorder, p.queue = api, recorder, workqueue.NewTypedDelayingQueue[gang.Ref]()
+func (p *PodEvents) start(ctx context.Context) {
+	p.queue = workqueue.NewTypedDelayingQueue[gang.Ref]()
 	context.AfterFunc(ctx, p.queue.ShutDown)
-	for _, class := range p.source.TimedClasses {
+	for _, class := range p.c.source.Classes.Timed() {
 		// A counter that is absent until something happens looks like one that is missing.
 		waitTimeouts.WithLabelValues(class)
 	}
@@ -47,8 +43,8 @@ func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
 
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
-	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) ||
-		p.source.TimedClass(pod) != nil || p.hasDeadline(pod)) {
+	if p.queue != nil && p.c.leader.Leading() && (p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil ||
+		p.hasDeadline(pod)) {
 		p.queue.Add(gangview.RefOf(pod))
 	}
 }
@@ -62,11 +58,11 @@ func (p *PodEvents) Forget(pod *v1.Pod) {
 
 // sync records what there is to say about the pod.
 func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
-	pod := p.source.Pod(ref)
+	pod := p.c.source.Members.Pod(ref)
 	if pod == nil {
 		return
 	}
-	if p.source.InTwoGroups(pod) {
+	if p.c.source.inTwoGroups(pod) {
 		p.warnOnce(ctx, pod, "TwoGroups",
 			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group "+
 				"alone counts")
@@ -76,7 +72,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 			p.queue.AddAfter(ref, again)
 		}
 	}
-	class := p.source.TimedClass(pod)
+	class := p.c.source.timedClass(pod)
 	if class == nil {
 		return
 	}
@@ -96,7 +92,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 func (p *PodEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message string) bool {
 	news := p.IsNews(pod, reason, message)
 	if news {
-		p.recorder.warn(ctx, pod, reason, message)
+		p.c.recorder.warn(ctx, pod, reason, message)
 	}
 	return news
 }

@@ -2,8 +2,6 @@ package podgroup
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +12,12 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/gang"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Pods of a class with a timeout come, change their class, get nodes and go: each wait that ends is reported once, at
@@ -25,41 +25,43 @@ import (
 func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		short, long := &sla.Class{Name: "short", Timeout: 10 * time.Minute}, &sla.Class{Name: "long", Timeout: time.Hour}
-		begin := time.Now()
-		pods, classes := map[gang.UID]*v1.Pod{}, map[gang.UID]*sla.Class{}
+		begin, pods := time.Now(), newPods()
 		recorder := events.NewFakeRecorder(10)
-		c := New(&informers.Leader{}, Source{
-			Tally:       func() map[string]int { return nil },
-			Pods:        func() []*v1.Pod { return slices.Collect(maps.Values(pods)) },
-			GangOf:      func(*v1.Pod) gang.ID { return gang.ID{} },
-			Pod:         func(ref gang.Ref) *v1.Pod { return pods[ref.UID] },
-			InTwoGroups: func(pod *v1.Pod) bool { return pod.Name == "twice" },
-			TimedClass:  func(pod *v1.Pod) *sla.Class { return classes[gang.UID(pod.UID)] },
-		})
+		c := New(&informers.Leader{}, newSource(sla.NewOrder([]sla.Class{{Name: "short", Timeout: 10 * time.Minute},
+			{Name: "long", Timeout: time.Hour}}, nil), pods))
 		ctx, cancel := context.WithCancel(t.Context())
 		waitTimeouts.Create(nil)
-		add := func(name string, class *sla.Class) *v1.Pod {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
-				CreationTimestamp: metav1.Now()}}
-			pods[gang.UID(name)], classes[gang.UID(name)] = pod, class
+		see := func(pod *v1.Pod) *v1.Pod {
+			if err := pods.Add(pod); err != nil {
+				t.Fatal(err)
+			}
 			c.Pods.See(pod)
 			return pod
 		}
-		add("there before", short)
+		add := func(name, class string) *v1.Pod {
+			return see(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
+				CreationTimestamp: metav1.Now(), Labels: map[string]string{wellknown.SLAClassKey: class}},
+				Spec: v1.PodSpec{SchedulerName: "ours"}})
+		}
+		add("there before", "short")
 		c.Start(ctx, newClient(t, newStore(), nil), recorder, nil)
 		c.leader.Schedules()
 		pass(time.Minute)
-		starts := add("starts", short)
-		add("twice", nil)
-		hurries := add("hurries", long)
-		gone := add("gone", short)
+		starts := add("starts", "short")
+		twice := add("twice", "")
+		twice.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g"}
+		twice.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")}
+		see(twice)
+		hurries := add("hurries", "long")
+		gone := add("gone", "short")
 		pass(time.Minute)
-		classes["starts"], classes["hurries"] = nil, short
-		c.Pods.See(starts)
-		c.Pods.See(hurries)
-		c.Pods.See(hurries)
-		delete(pods, "gone")
+		starts.Labels, hurries.Labels[wellknown.SLAClassKey] = nil, "short"
+		see(starts)
+		see(hurries)
+		see(hurries)
+		if err := pods.Delete(gone); err != nil {
+			t.Fatal(err)
+		}
 		c.Pods.Forget(gone)
 		pass(30 * time.Second)
 		var got []string

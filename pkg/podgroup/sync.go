@@ -27,21 +27,23 @@ const (
 // sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for
 // none.
 func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again time.Duration, err error) {
-	s, pg, r := c.source.State(id), c.api.group(id), c.records.of(id)
+	s, pg := c.state(id), c.api.group(id)
+	remembered, _ := c.records.LoadOrStore(id, &record{})
+	r := remembered.(*record)
 	if !s.Known {
 		*r = record{waits: r.waits}
 		if pg == nil {
-			c.records.forget(id)
+			c.records.Delete(id)
 		}
 	}
 	// A gang whose members end does not start in a moment, and a PodGroup that was just created gets its first status
 	// at once.
-	created := pg != nil && Generated(pg) && pg.Status.Phase == ""
+	created := pg != nil && gangview.Generated(pg) && pg.Status.Phase == ""
 	if pause := r.pause(s.Known && s.Underway() && s.Count[gang.Succeeded] == 0 && !created, now); pause > 0 {
 		return pause, nil
 	}
 	again = c.reportWait(ctx, id, &s, pg, r, now)
-	shown, pause, err := c.generator.keep(ctx, id, &s, pg, r)
+	shown, pause, err := c.keep(ctx, id, &s, pg, r)
 	if err != nil {
 		return 0, err
 	}

@@ -35,13 +35,13 @@ func (c *cluster) gangOf(pod *v1.Pod) *gangState {
 	if err != nil || m.ID.Name == "" {
 		return nil
 	}
-	id, spec := m.ID, m.Spec
+	id := m.ID
 	if c.undeclared(pod, id) {
 		return nil
 	}
 	g := c.gangs[id]
 	if g == nil {
-		g = &gangState{minimum: c.minimum(id, spec), held: map[*podState]*holding{}}
+		g = &gangState{minimum: c.minimum(id, m.Minimum), held: map[*podState]*holding{}}
 		c.gangs[id] = g
 	}
 	return g
@@ -104,13 +104,10 @@ func shortList(names []string) string {
 }
 
 // minimum is how many members the gang needs: what its PodGroup says, else what its pods say, else one.
-func (c *cluster) minimum(id gang.ID, spec *gang.Spec) int {
+func (c *cluster) minimum(id gang.ID, said int) int {
 	obj, ok := c.api.Get(podGroupResource, types.NamespacedName(id)).(*unstructured.Unstructured)
 	if !ok {
-		if spec != nil {
-			return spec.Minimum.Total
-		}
-		return 1
+		return max(1, said)
 	}
 	group := &schedulingv1alpha1.PodGroup{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, group); err != nil {

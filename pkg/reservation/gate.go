@@ -138,7 +138,7 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	if id == (gang.ID{}) {
 		return runview.RunTime(pod, nil, 0)
 	}
-	return runview.RunTime(pod, g.Members.Object(id), g.limit(pod))
+	return runview.RunTime(pod, g.Members.Group(id), g.limit(pod))
 }
 
 // limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is

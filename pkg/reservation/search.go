@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -201,14 +200,14 @@ func (s *Search) outline(g *waiting.Gang, p *reserve.Problem, asks [][]int64) (*
 func (s *Search) ends(now time.Time) func(*capacity.BoundPod) (time.Time, bool) {
 	// What is said of a gang is read once, by one of its members.
 	type word struct {
-		group metav1.Object
+		group *schedulingv1alpha1.PodGroup
 		limit time.Duration
 	}
 	words := map[gang.ID]word{}
 	return func(p *capacity.BoundPod) (time.Time, bool) {
 		of, known := words[p.Of]
 		if !known && p.Of != (gang.ID{}) {
-			of = word{s.Holds.Gate.Members.Object(p.Of), s.Holds.Gate.limit(p.Object)}
+			of = word{s.Holds.Gate.Members.Group(p.Of), s.Holds.Gate.limit(p.Object)}
 			words[p.Of] = of
 		}
 		return runview.EndOf(p.Object, runview.RunTime(p.Object, of.group, of.limit), now)
@@ -225,7 +224,7 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 	found = map[apitypes.UID]bool{}
 	// Most pods are in no gang and say nothing, which is seen at once.
 	may := func(p *capacity.BoundPod) bool {
-		says, _ := gangview.PodBackfill(p.Object)
+		says, _ := gangview.Backfill(p.Object)
 		return says || p.Of != (gang.ID{})
 	}
 	for _, pod := range s.List.Capacity.Cluster.PodsBetween(least, most, may) {

@@ -4,8 +4,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -18,8 +19,8 @@ func PodDeadline(pod *v1.Pod) (time.Time, *wellknown.BadValue) {
 	}
 	deadline, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return time.Time{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.DeadlineKey, Value: value,
-			Allowed: "a time as in RFC 3339, such as 2026-11-21T06:00:00+01:00"}
+		return time.Time{}, podview.BadAnnotation(pod, wellknown.DeadlineKey,
+			"a time as in RFC 3339, such as 2026-11-21T06:00:00+01:00")
 	}
 	return deadline, nil
 }
@@ -33,7 +34,7 @@ type Due struct {
 
 // DueOf reads by when the pod has to start, false if it, or its PodGroup, which may be nil, does not say both its
 // deadline and how long it runs. Limits do not count: most pods end long before theirs.
-func DueOf(pod *v1.Pod, group metav1.Object) (Due, bool) {
+func DueOf(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) (Due, bool) {
 	deadline, bad := PodDeadline(pod)
 	if bad != nil || deadline.IsZero() {
 		return Due{}, false

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -20,32 +21,23 @@ const longest = 10 * 365 * 24 * time.Hour
 // late is by how much a pod may outlive its word: it takes time to begin and to go.
 const late = 30 * time.Second
 
-// PodRunTime reads how long the pod declares to run, 0 if it declares nothing.
-func PodRunTime(pod *v1.Pod) (time.Duration, *wellknown.BadValue) {
-	return declared("pod", &pod.ObjectMeta)
-}
-
-// GroupRunTime reads how long the pods of a PodGroup are declared to run, 0 if it declares nothing.
-func GroupRunTime(group metav1.Object) (time.Duration, *wellknown.BadValue) {
-	return declared("PodGroup "+group.GetName(), group)
-}
-
-func declared(object string, of metav1.Object) (time.Duration, *wellknown.BadValue) {
+// Declared reads how long a pod, or those of a PodGroup, are declared to run, 0 if the object declares nothing.
+func Declared(of metav1.Object) (time.Duration, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.RunTimeKey]
 	if !ok {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d <= 0 || d > longest {
-		return 0, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.RunTimeKey, Value: value,
-			Allowed: "a duration above 0 and of at most ten years, such as 90m or 3h"}
+		return 0, podview.BadAnnotation(of, wellknown.RunTimeKey,
+			"a duration above 0 and of at most ten years, such as 90m or 3h")
 	}
 	return d, nil
 }
 
 // RunTime reads how long the pod runs by what it, or its PodGroup, which may be nil, declares, or at the most by a
 // limit of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
-func RunTime(pod *v1.Pod, group metav1.Object, limit time.Duration) time.Duration {
+func RunTime(pod *v1.Pod, group *schedulingv1alpha1.PodGroup, limit time.Duration) time.Duration {
 	run := expected(pod, group)
 	for _, most := range []time.Duration{limit, time.Duration(kueueSeconds(pod)) * time.Second,
 		time.Duration(deadlineSeconds(pod)) * time.Second} {
@@ -56,10 +48,10 @@ func RunTime(pod *v1.Pod, group metav1.Object, limit time.Duration) time.Duratio
 	return run
 }
 
-func expected(pod *v1.Pod, group metav1.Object) time.Duration {
-	run, _ := PodRunTime(pod)
+func expected(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) time.Duration {
+	run, _ := Declared(pod)
 	if run == 0 && group != nil {
-		run, _ = GroupRunTime(group)
+		run, _ = Declared(group)
 	}
 	return run
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -47,9 +48,9 @@ func TestHowLongAPodRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var group metav1.Object
+			var group *schedulingv1alpha1.PodGroup
 			if test.group != nil {
-				group = test.group
+				group = &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}
 			}
 			if got := RunTime(&test.pod, group, test.limit); got != test.want {
 				t.Errorf("it runs for %s, want %s", got, test.want)
@@ -100,7 +101,7 @@ func TestWrongRunTimesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "3", "-1h", "0s", "1000000h", "soon"} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.RunTimeKey: value}}}
-		if d, bad := PodRunTime(pod); bad == nil || d != 0 {
+		if d, bad := Declared(pod); bad == nil || d != 0 {
 			t.Errorf("%q is read as %s", value, d)
 		}
 	}
@@ -115,10 +116,11 @@ func TestByWhenAPodHasToStart(t *testing.T) {
 		}
 		return when
 	}
-	group := &metav1.ObjectMeta{Annotations: map[string]string{wellknown.RunTimeKey: "1h"}}
+	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{wellknown.RunTimeKey: "1h"}}}
 	for name, test := range map[string]struct {
 		deadline, run string
-		group         metav1.Object
+		group         *schedulingv1alpha1.PodGroup
 		want          Due
 		stated        bool
 	}{

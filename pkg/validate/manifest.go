@@ -141,7 +141,7 @@ func (d *document) keys(obj runtime.Object) {
 		_, specErr := gangview.Spec(o, 0)
 		_, topologyErr := gangview.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
-		if _, bad := workview.GroupSaved(o); bad != nil {
+		if _, bad := workview.Saved(o); bad != nil {
 			d.bad("metadata", bad)
 		}
 		d.keysAt("metadata", wellknown.PodGroups)
@@ -176,10 +176,10 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badLicenses := podview.PodLicenses(pod)
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badPool := podview.PodIPPool(pod)
-	_, badBackfill := gangview.PodBackfill(pod)
-	_, badRunTime := runview.PodRunTime(pod)
-	_, badWork := workview.PodWork(pod)
-	_, badCheckpoint := workview.PodSaved(pod)
+	_, badBackfill := gangview.Backfill(pod)
+	_, badRunTime := runview.Declared(pod)
+	_, badWork := workview.Declared(pod)
+	_, badCheckpoint := workview.Saved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
 		if bad != nil {

@@ -59,18 +59,18 @@ func FuzzPodKeys(f *testing.F) {
 			if _, _, bad := priceview.PodSpotPolicy(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if _, bad := gangview.PodBackfill(pod); bad != nil {
+			if _, bad := gangview.Backfill(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if _, bad := runview.PodRunTime(pod); bad != nil {
+			if _, bad := runview.Declared(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if w, bad := workview.PodWork(pod); bad != nil {
+			if w, bad := workview.Declared(pod); bad != nil {
 				complaint(t, bad)
 			} else if w.Every < 0 || w.Restart < 0 || w.Protected < 0 {
 				t.Fatalf("%q is read as %+v", annotation, w)
 			}
-			if _, bad := workview.PodSaved(pod); bad != nil {
+			if _, bad := workview.Saved(pod); bad != nil {
 				complaint(t, bad)
 			}
 			if bad := workview.Doubtful(pod, time.Unix(0, 0)); bad != nil {

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -30,15 +31,8 @@ var durations = []struct {
 		func(w *Work) *time.Duration { return &w.Protected }},
 }
 
-// PodWork reads what the pod declares of its work. A wrong value says nothing.
-func PodWork(pod *v1.Pod) (Work, *wellknown.BadValue) { return declared("pod", pod) }
-
-// GroupWork reads what the PodGroup declares of the work of its pods. A wrong value says nothing.
-func GroupWork(group metav1.Object) (Work, *wellknown.BadValue) {
-	return declared("PodGroup "+group.GetName(), group)
-}
-
-func declared(object string, of metav1.Object) (Work, *wellknown.BadValue) {
+// Declared reads what a pod, or a PodGroup for its pods, declares of their work. A wrong value says nothing.
+func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
 	var (
 		w     Work
 		wrong *wellknown.BadValue
@@ -52,62 +46,45 @@ func declared(object string, of metav1.Object) (Work, *wellknown.BadValue) {
 		if n, err := time.ParseDuration(value); err == nil && n >= d.least && n <= longest {
 			*d.of(&w) = n
 		} else if wrong == nil {
-			wrong = &wellknown.BadValue{Object: object, Kind: "annotation", Key: d.key, Value: value, Allowed: d.allowed}
+			wrong = podview.BadAnnotation(of, d.key, d.allowed)
 		}
 	}
 	return w, wrong
 }
 
-// PodSaved reads when the pod says that it has last written a checkpoint, the zero time if it does not say.
-func PodSaved(pod *v1.Pod) (time.Time, *wellknown.BadValue) { return saved("pod", pod) }
-
-// GroupSaved reads when the PodGroup says that its pods have last written a checkpoint, the zero time if it does not
-// say.
-func GroupSaved(group metav1.Object) (time.Time, *wellknown.BadValue) {
-	return saved("PodGroup "+group.GetName(), group)
-}
-
-// notSaved is what follows from a wrong checkpoint.
-const notSaved = "the work counts as not saved"
-
-func saved(object string, of metav1.Object) (time.Time, *wellknown.BadValue) {
+// Saved reads when the pod, or the PodGroup of its pods, says that a checkpoint was last written, the zero time if it
+// does not say.
+func Saved(of metav1.Object) (time.Time, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.LastCheckpointKey]
 	if !ok {
 		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return time.Time{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.LastCheckpointKey,
-			Value: value, Allowed: "a time such as 2026-11-27T09:30:00Z", Effect: notSaved}
+		return time.Time{}, badCheckpoint(of, "a time such as 2026-11-27T09:30:00Z")
 	}
 	return t, nil
 }
 
-// Doubtful returns what is wrong with the last checkpoint of a pod that runs, nil if nothing is: it may be of the
-// future, or of the time before the pod. Such a checkpoint does not count.
-func Doubtful(pod *v1.Pod, now time.Time) *wellknown.BadValue {
-	return doubtful("pod", pod, Started(pod), now)
+func badCheckpoint(of metav1.Object, allowed string) *wellknown.BadValue {
+	bad := podview.BadAnnotation(of, wellknown.LastCheckpointKey, allowed)
+	bad.Effect = "the work counts as not saved"
+	return bad
 }
 
-// DoubtfulGroup does the same for a PodGroup, whose checkpoint may be older than its pods.
-func DoubtfulGroup(group metav1.Object, now time.Time) *wellknown.BadValue {
-	return doubtful("PodGroup "+group.GetName(), group, time.Time{}, now)
-}
-
-func doubtful(object string, of metav1.Object, started, now time.Time) *wellknown.BadValue {
-	at, wrong := saved(object, of)
+// Doubtful returns what is wrong with the last checkpoint of a pod that runs, or of a PodGroup, nil if nothing is: it
+// may be of the future, or of the time before the pod. Such a checkpoint does not count.
+func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
+	at, wrong := Saved(of)
 	if wrong != nil || at.IsZero() {
 		return wrong
 	}
-	wrong = &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.LastCheckpointKey,
-		Value: of.GetAnnotations()[wellknown.LastCheckpointKey], Effect: notSaved}
-	switch {
-	case !Credible(at, now):
-		wrong.Allowed = "a time in the past"
-	case at.Before(started.Truncate(time.Second)):
-		wrong.Allowed = "after the start of the pod"
-	default:
-		return nil
+	if !Credible(at, now) {
+		return badCheckpoint(of, "a time in the past")
 	}
-	return wrong
+	// That of a PodGroup may be older than its pods.
+	if pod, ok := of.(*v1.Pod); ok && at.Before(Started(pod).Truncate(time.Second)) {
+		return badCheckpoint(of, "after the start of the pod")
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
@@ -29,8 +28,7 @@ func BenchmarkVictimsOfLargeGangs(b *testing.B) {
 			Requests: v1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("64Gi")}}}}
 	}
 	l := &Loss{Limits: Limits{Unsaved: 24 * time.Hour}, MilliGPUs: func(*v1.Pod) int64 { return 0 },
-		GangOf:  func(*v1.Pod) gang.ID { return gang.ID{Name: "g"} },
-		Members: func(gang.ID) (metav1.Object, []*v1.Pod) { return nil, pods }}
+		Gangs: &one{gang.ID{Name: "g"}, nil, pods}}
 	for b.Loop() {
 		m := l.At(now)
 		for n := range nodes {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 )
@@ -16,10 +16,16 @@ type Loss struct {
 	Limits Limits
 	// MilliGPUs are the GPUs that a pod asks for.
 	MilliGPUs func(*v1.Pod) int64
-	// GangOf returns the gang of a pod, the zero ID if it has none. It may be nil.
-	GangOf func(*v1.Pod) gang.ID
-	// Members returns the PodGroup of a gang, nil if it has none, and all of its members.
-	Members func(gang.ID) (group metav1.Object, members []*v1.Pod)
+	Gangs     Gangs
+}
+
+// Gangs finds the gangs of pods.
+type Gangs interface {
+	// ID returns the gang of a pod, the zero ID if it has none.
+	ID(*v1.Pod) gang.ID
+	// Group returns the PodGroup of a gang, nil if it has none, and PodsOf its members.
+	Group(gang.ID) *schedulingv1alpha1.PodGroup
+	PodsOf(gang.ID) []*v1.Pod
 }
 
 // Moment answers what evictions lose as of one time, such as that of a scheduling cycle. It reads each pod and each
@@ -58,7 +64,7 @@ func (m *Moment) Work(pod *v1.Pod) *Work {
 }
 
 func (m *Moment) read(pod *v1.Pod) *Work {
-	w, _ := PodWork(pod)
+	w, _ := Declared(pod)
 	if of := m.gang(pod); of != nil {
 		for _, d := range durations {
 			if own := d.of(&w); *own == 0 {
@@ -67,7 +73,7 @@ func (m *Moment) read(pod *v1.Pod) *Work {
 		}
 		w.Saved = of.saved
 	}
-	if at, _ := PodSaved(pod); !at.IsZero() {
+	if at, _ := Saved(pod); !at.IsZero() {
 		w.Saved = append(w.Saved[:len(w.Saved):len(w.Saved)], at)
 	}
 	if pod.Spec.NodeName != "" {
@@ -82,20 +88,17 @@ func (m *Moment) read(pod *v1.Pod) *Work {
 
 // gang returns what the gang of the pod says, nil if the pod has none.
 func (m *Moment) gang(pod *v1.Pod) *told {
-	if m.GangOf == nil {
-		return nil
-	}
-	id := m.GangOf(pod)
+	id := m.Gangs.ID(pod)
 	if id == (gang.ID{}) {
 		return nil
 	}
 	of, known := m.gangs[id]
 	if !known {
-		group, members := m.Members(id)
+		group := m.Gangs.Group(id)
 		if group != nil {
-			of.work, _ = GroupWork(group)
+			of.work, _ = Declared(group)
 		}
-		of.saved = m.newest(group, members)
+		of.saved = m.newest(group, m.Gangs.PodsOf(id))
 		m.gangs[id] = of
 	}
 	return &of
@@ -103,7 +106,7 @@ func (m *Moment) gang(pod *v1.Pod) *told {
 
 // newest returns the last of the times at which the members or their PodGroup say that they have saved their work, of
 // those that can be true now; nothing if there is none. Earlier ones make no difference to any member.
-func (m *Moment) newest(group metav1.Object, members []*v1.Pod) []time.Time {
+func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) []time.Time {
 	var last time.Time
 	tell := func(at time.Time) {
 		if at.After(last) && Credible(at, m.Now) {
@@ -111,11 +114,11 @@ func (m *Moment) newest(group metav1.Object, members []*v1.Pod) []time.Time {
 		}
 	}
 	if group != nil {
-		at, _ := GroupSaved(group)
+		at, _ := Saved(group)
 		tell(at)
 	}
 	for _, member := range members {
-		at, _ := PodSaved(member)
+		at, _ := Saved(member)
 		tell(at)
 	}
 	if last.IsZero() {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -30,6 +31,19 @@ func runs(meta metav1.ObjectMeta) *v1.Pod {
 	return &v1.Pod{ObjectMeta: meta, Spec: v1.PodSpec{NodeName: "n"},
 		Status: v1.PodStatus{StartTime: &metav1.Time{Time: t0}}}
 }
+
+// one is the only gang; with the zero ID there is none.
+type one struct {
+	id    gang.ID
+	group *schedulingv1alpha1.PodGroup
+	pods  []*v1.Pod
+}
+
+func (o *one) ID(*v1.Pod) gang.ID { return o.id }
+
+func (o *one) Group(gang.ID) *schedulingv1alpha1.PodGroup { return o.group }
+
+func (o *one) PodsOf(gang.ID) []*v1.Pod { return o.pods }
 
 func TestWhatPodsSayOfTheirWork(t *testing.T) {
 	t.Parallel()
@@ -60,15 +74,12 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return 8000 }}
+			l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return 8000 }, Gangs: &one{}}
 			if test.group != nil {
-				l.GangOf = func(*v1.Pod) gang.ID { return gang.ID{Name: "g"} }
-				l.Members = func(gang.ID) (metav1.Object, []*v1.Pod) {
-					if test.sibling != nil {
-						return test.group, []*v1.Pod{test.sibling}
-					}
-					return test.group, nil
-				}
+				l.Gangs = &one{gang.ID{Name: "g"}, &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}, nil}
+			}
+			if test.sibling != nil {
+				l.Gangs.(*one).pods = []*v1.Pod{test.sibling}
 			}
 			test.want.MilliGPUs = 8000
 			if diff := cmp.Diff(&test.want, l.At(t0.Add(2*time.Hour)).Work(test.pod)); diff != "" {
@@ -84,7 +95,7 @@ func TestCPUsCountWhereThereAreNoGPUs(t *testing.T) {
 	pod.Spec.Containers = []v1.Container{
 		{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}}}}
 	for gpus, want := range map[int64]int64{0: 1500, 1000: 0} {
-		l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return gpus }}
+		l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return gpus }, Gangs: &one{}}
 		if w := l.At(t0).Work(pod); w.MilliCPUs != want || w.MilliGPUs != gpus {
 			t.Errorf("with %d GPUs: %+v", gpus, w)
 		}
@@ -100,10 +111,10 @@ func TestWrongValuesAreNamed(t *testing.T) {
 	} {
 		for _, value := range values {
 			meta := says(key, value)
-			if _, wrong := PodWork(&v1.Pod{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
+			if _, wrong := Declared(&v1.Pod{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
 				t.Errorf("%s %q of a pod: %v", key, value, wrong)
 			}
-			if _, wrong := GroupWork(&meta); wrong == nil || wrong.Key != key || wrong.Value != value {
+			if _, wrong := Declared(&schedulingv1alpha1.PodGroup{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
 				t.Errorf("%s %q of a PodGroup: %v", key, value, wrong)
 			}
 		}
@@ -140,7 +151,7 @@ func TestCheckpointsThatDoNotCountAreTold(t *testing.T) {
 			if got := allowed(Doubtful(runs(meta), now)); got != test.pod {
 				t.Errorf("of a pod %q, want %q", got, test.pod)
 			}
-			if got := allowed(DoubtfulGroup(&meta, now)); got != test.group {
+			if got := allowed(Doubtful(&schedulingv1alpha1.PodGroup{ObjectMeta: meta}, now)); got != test.group {
 				t.Errorf("of a PodGroup %q, want %q", got, test.group)
 			}
 		})

@@ -40,13 +40,13 @@ var bounds = map[string]map[string]string{
 		"OwnerPolicy.Kinds":      byAdmin,
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
-		"groupTerms.roles":       byGang,
+		"OwnerState.Says":        byGang,
 		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
 	},
-	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "Group.Roles": byGang,
+	"pkg/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,
 		"declaring.podGroups": oneCycle, "entry.in": byGang},
 	"pkg/decisions": {"profile.weights": byAdmin},
 	"pkg/crd": {
@@ -85,7 +85,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/waiting": {
 		"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
 		"Backlog.shapes": "16,384 shapes (mostShapes)", "List.ByID": byGang, "List.ByShape": byGang,
-		"Pace.namespaces": byAdmin, "Queue.gangs": byGang,
+		"News.Changed": byGang, "News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
@@ -153,27 +153,24 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.gangs": byGang, "TurnedAway.pods": byPod,
-		"heldNodes.byNode": byNode, "Search.backfills": byPod,
+		"heldNodes.byGang": byGang, "heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
 	"pkg/podgroup": {
-		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,
-		"followedGang.written": byGang,
-		"progress.settled":     oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
-		"namespaces.inside":  byAdmin,
-		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
-		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang,
+		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
+		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
+		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
+		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
-		"checking.said": oneCycle, "demand.held": oneCycle,
+		"checking.said": oneCycle, "request.held": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
-		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},
 	"pkg/gangloop": {
-		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
+		"HeldPods.pods": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"podFeed.ends": byAdmin, "hardware.failing": byNode,
+		"feed.ends": byAdmin, "hardware.failing": byNode,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,

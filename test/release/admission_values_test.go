@@ -136,10 +136,10 @@ func said(pod *corev1.Pod) string {
 	_, badLicenses := podview.PodLicenses(pod)
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badIPPool := podview.PodIPPool(pod)
-	_, badBackfill := gangview.PodBackfill(pod)
-	_, badRunTime := runview.PodRunTime(pod)
-	_, badWork := workview.PodWork(pod)
-	_, badSaved := workview.PodSaved(pod)
+	_, badBackfill := gangview.Backfill(pod)
+	_, badRunTime := runview.Declared(pod)
+	_, badWork := workview.Declared(pod)
+	_, badSaved := workview.Saved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badIPPool, badBackfill,
 		badRunTime, badWork, badSaved} {
@@ -297,8 +297,8 @@ func (w *guarded) comparePodGroup(t *testing.T, annotations map[string]string) {
 	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
 	_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
 	_, specErr := gangview.Spec(group, 0)
-	_, badWork := workview.GroupWork(group)
-	_, badSaved := workview.GroupSaved(group)
+	_, badWork := workview.Declared(group)
+	_, badSaved := workview.Saved(group)
 	want := ""
 	for _, bad := range []*wellknown.BadValue{badWork, badSaved} {
 		if bad != nil {

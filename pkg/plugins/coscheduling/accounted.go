@@ -28,7 +28,7 @@ func Follow(profiles map[string]framework.Framework, cache internalcache.Cache,
 // begin runs the loop once all handlers have been told of what there is. Before, a gang that fits would be ruled out,
 // and a pod that comes after it would be tried first.
 func (c *coordinator) begin(synced func(context.Context) error) {
-	ctx := c.feed.pods.ctx
+	ctx := c.feed.ctx
 	if toolscache.WaitFor(ctx, "", c.feed.told...) && synced(ctx) == nil {
 		c.loop.Run(ctx)
 	}
@@ -44,21 +44,21 @@ type accounted struct {
 // AddPod counts a pod that is bound.
 func (a *accounted) AddPod(logger klog.Logger, pod *v1.Pod) error {
 	err := a.Cache.AddPod(logger, pod)
-	a.feed.pods.account(pod)
+	a.feed.accountPod(pod)
 	return err //nolint:wrapcheck // the cache's own
 }
 
 // UpdatePod counts what has changed of a pod that is bound.
 func (a *accounted) UpdatePod(logger klog.Logger, old, pod *v1.Pod) error {
 	err := a.Cache.UpdatePod(logger, old, pod)
-	a.feed.pods.account(pod)
+	a.feed.accountPod(pod)
 	return err //nolint:wrapcheck // the cache's own
 }
 
 // RemovePod counts a pod out that was bound. The ledger is told before: what a lost member used is kept for its
 // replacement before anything else can take it.
 func (a *accounted) RemovePod(logger klog.Logger, pod *v1.Pod) error {
-	a.feed.pods.losePod(pod)
+	a.feed.losePod(pod)
 	err := a.Cache.RemovePod(logger, pod)
 	a.feed.c.headroom.Feed.DropPod(pod.UID)
 	a.feed.c.loop.Inbox.Look()
@@ -68,13 +68,13 @@ func (a *accounted) RemovePod(logger klog.Logger, pod *v1.Pod) error {
 // AddNode counts a node.
 func (a *accounted) AddNode(logger klog.Logger, node *v1.Node) {
 	a.Cache.AddNode(logger, node)
-	a.feed.account(node)
+	a.feed.accountNode(node)
 }
 
 // UpdateNode counts what has changed of a node.
 func (a *accounted) UpdateNode(logger klog.Logger, old, node *v1.Node) {
 	a.Cache.UpdateNode(logger, old, node)
-	a.feed.account(node)
+	a.feed.accountNode(node)
 }
 
 // RemoveNode counts a node out.
@@ -85,12 +85,12 @@ func (a *accounted) RemoveNode(logger klog.Logger, node *v1.Node) error {
 	return err //nolint:wrapcheck // the cache's own
 }
 
-func (f *feed) account(node *v1.Node) {
+func (f *feed) accountNode(node *v1.Node) {
 	f.c.headroom.Feed.SetNode(node)
 	f.c.loop.Inbox.Look()
 }
 
-func (f *podFeed) account(pod *v1.Pod) {
+func (f *feed) accountPod(pod *v1.Pod) {
 	f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
 	f.c.backlog.Gone(pod.UID)
 	f.c.loop.Inbox.Look()

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -15,7 +14,6 @@ import (
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // queueClasses places pods in a queue with classes. Where there are none, it leaves them to priority and time.
@@ -31,12 +29,8 @@ func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup
 		return gang.Precedence{}
 	}
 	class, _ := podview.FindSLAClass(q.order, pod)
-	var declares metav1.Object // a nil PodGroup would be none
-	if group != nil {
-		declares = group
-	}
 	var own *time.Duration
-	if due, ok := runview.DueOf(pod, declares); ok && class != nil {
+	if due, ok := runview.DueOf(pod, group); ok && class != nil {
 		own = new(time.Duration)
 		*own = due.Start.Sub(pod.CreationTimestamp.Time)
 	}
@@ -82,12 +76,5 @@ func (q queueClasses) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if _, bad := podview.SLAClass(q.order, pod); bad != nil {
 		return bad
 	}
-	if _, bad := gangview.PodBackfill(pod); bad != nil {
-		return bad
-	}
-	if _, bad := workview.PodWork(pod); bad != nil {
-		return bad
-	}
-	_, bad := runview.PodRunTime(pod)
-	return bad
+	return gangview.Misstated(pod)
 }

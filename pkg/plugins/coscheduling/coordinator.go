@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/dryrun/sets"
@@ -25,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
+	"berth.dev/berth/pkg/workview"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -55,13 +57,9 @@ type coordinator struct {
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	factory := profile.SharedInformerFactory()
 	c, err := informers.Shared(factory, func() (*coordinator, error) {
-		client, err := podgroup.NewClient(profile.KubeConfig())
+		groups, client, err := informers.Custom(factory, profile.KubeConfig(), podgroup.Kind)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what it is for
-		}
-		groups, err := podgroup.NewInformer(factory, client)
-		if err != nil {
-			return nil, err
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory))
@@ -84,7 +82,12 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		c.told.status.Enqueue(id)
 		inbox.Change(id)
 	})
-	c.told.status = podgroup.New(&c.told.leader, c.groupSource())
+	c.members.Ledger = c.ledger
+	c.told.status = podgroup.New(&c.told.leader, podgroup.Source{Ledger: c.ledger, Members: c.members,
+		Profiles: c.profiles, Classes: s.classes.order,
+		Reserved: func(id gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) {
+			return c.loop.Reservations.Said(id)
+		}})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
@@ -95,9 +98,9 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		c.members)
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
-	gpus := gpuRequests{names}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Inbox: inbox}
+		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
+			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Inbox: inbox}
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,

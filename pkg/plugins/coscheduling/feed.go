@@ -32,18 +32,11 @@ import (
 
 // feed hands what informers tell to the owners of state.
 type feed struct {
-	c *coordinator
-	// told are the handlers that have to be told of what there is at the start.
-	told   []cache.DoneChecker
-	pods   *podFeed
-	groups *groupFeed
-}
-
-// podFeed tells the owners of state of pods.
-type podFeed struct {
 	ctx    context.Context
 	c      *coordinator
 	client clientset.Interface
+	// told are the handlers that have to be told of what there is at the start.
+	told []cache.DoneChecker
 	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
 	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
@@ -52,20 +45,12 @@ type podFeed struct {
 	ends   map[string]bool
 }
 
-// groupFeed tells the owners of state of PodGroups and of the owners of pods.
-type groupFeed struct {
-	ctx  context.Context
-	c    *coordinator
-	pods *podFeed
-}
-
 func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *feed {
-	pods := &podFeed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
-	return &feed{c: c, pods: pods, groups: &groupFeed{ctx: ctx, c: c, pods: pods}}
+	return &feed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups cache.SharedIndexInformer,
 	groupClient *restclient.RESTClient) error {
 	client := profile.ClientSet()
 	c.feed = newFeed(ctx, c, client)
@@ -86,12 +71,12 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
-		f.groups.applyOwner)
+		f.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
 	c.members.Declared = c.told.owners.Group
-	c.told.owners.FollowTrees(c.settings.owners, f.groups.refile)
+	c.told.owners.FollowTrees(c.settings.owners, f.refile)
 	of.Owners, c.holds.Gate.Owners = c.told.owners, c.told.owners
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
@@ -105,13 +90,16 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
-	if err := f.watch(factory, groups, handlers(f.groups.addGroup, f.groups.changeGroup, f.groups.loseGroup)); err != nil {
+func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups cache.SharedIndexInformer) error {
+	if err := f.watch(factory, groups, informers.Events[*schedulingv1alpha1.PodGroup]{Set: f.seeGroup,
+		Gone: f.loseGroup}); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	for _, finished := range groups.Ended {
+	for _, label := range gangview.Labels() {
+		finished := podgroup.NewEndedInformer(f.client, label)
+		informers.Run(factory, finished)
 		f.c.members.AddFinished(finished.GetStore())
-		if err := f.watch(factory, finished, f.pods.finished()); err != nil {
+		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
 	}
@@ -130,32 +118,33 @@ func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache
 }
 
 // finished handles pods that have ended.
-func (f *podFeed) finished() cache.ResourceEventHandler {
-	return handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
+func (f *feed) finished() cache.ResourceEventHandler {
+	return informers.Events[*v1.Pod]{Set: func(_, pod *v1.Pod) { f.seeEnded(pod) }, Gone: f.forget}
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	pods := handlers(func(pod *v1.Pod) {
-		f.pods.seePod(pod)
-		if pod.Spec.NodeName != "" {
-			f.c.loop.Inbox.Arrive(pod)
-		} else {
-			f.c.wakeGroup(f.pods.ctx, pod)
+	pods := informers.Events[*v1.Pod]{Set: func(old, pod *v1.Pod) {
+		if old != nil {
+			f.c.held.See(old, pod)
 		}
-	}, func(old, pod *v1.Pod) {
-		f.c.held.See(old, pod)
-		f.pods.seePod(pod)
-		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
+		f.seePod(pod)
+		bound := pod.Spec.NodeName != ""
+		switch {
+		case bound && (old == nil || old.Spec.NodeName == ""):
 			f.c.loop.Inbox.Arrive(pod)
+		case old == nil:
+			f.c.wakeGroup(f.ctx, pod)
 		}
-		f.pods.doubtPod(old, pod)
-	}, f.pods.losePod)
+		if old != nil && bound {
+			f.c.told.doubt(old, pod, pod)
+		}
+	}, Gone: f.losePod}
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes := handlers(f.seeHardware, func(_, node *v1.Node) { f.seeHardware(node) },
-		func(node *v1.Node) { f.c.hardware.see(node.Name, "") })
+	nodes := informers.Events[*v1.Node]{Set: func(_, node *v1.Node) { f.seeHardware(node) },
+		Gone: func(node *v1.Node) { f.c.hardware.see(node.Name, "") }}
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -185,8 +174,9 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 			means{waiting.NeedsDevices, resource.DeviceClasses().Informer()})
 	}
 	for _, m := range all {
-		tell := func(obj metav1.Object) { f.touch(m.kind, obj) }
-		if err := f.watch(factory, m.informer, handlers(tell, func(_, obj metav1.Object) { tell(obj) }, tell)); err != nil {
+		handler := informers.Events[metav1.Object]{Set: func(_, obj metav1.Object) { f.touch(m.kind, obj) },
+			Gone: func(obj metav1.Object) { f.touch(m.kind, obj) }}
+		if err := f.watch(factory, m.informer, handler); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}
 	}
@@ -208,10 +198,11 @@ func (f *feed) touch(kind waiting.Needs, obj metav1.Object) {
 // roleKeys are the annotations of a PodGroup that say what roles members have.
 var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey}
 
-func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
+// seeGroup tells of a PodGroup that came, for which old is nil, or that changed.
+func (f *feed) seeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if podgroup.Generated(pg) {
+	if gangview.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.told.status.EnqueueGenerated(id)
@@ -222,58 +213,50 @@ func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		f.c.ledger.Note(id, "")
 		f.c.effects.Apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
-		f.seeRoles(id)
-	}
+	f.seeRoles(id, old, pg)
 	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
-}
-
-func (f *groupFeed) addGroup(pg *schedulingv1alpha1.PodGroup) {
-	f.seeGroup(pg)
-	f.seePlacement(nil, pg)
-}
-
-func (f *groupFeed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	f.seeGroup(pg)
-	f.seePlacement(old, pg)
-	f.doubtGroup(old, pg)
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return old.Annotations[key] != pg.Annotations[key] }) {
-		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
+	f.seePlacement(id, old, pg)
+	if old != nil {
+		f.c.told.doubt(old, pg, podgroup.ReferenceTo(pg))
 	}
+}
+
+func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
+	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
+	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
+	f.seePlacement(id, pg, nil)
+	f.seeRoles(id, pg, nil)
+	f.c.told.status.Enqueue(id)
 }
 
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may
 // be. The ledger knows only what PodGroups say that define a gang: those that stand in for labels do not, nor do those
 // that cannot be read.
-func (f *groupFeed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
-	if gangview.Placement(old) == gangview.Placement(pg) {
-		return
+func (f *feed) seePlacement(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
+	if gangview.Placement(old) != gangview.Placement(pg) {
+		f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(id, time.Now()))
 	}
-	of := cmp.Or(pg, old)
-	f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
 }
 
-// seeRoles looks at the members again, whose roles depend on the PodGroup.
-func (f *groupFeed) seeRoles(id gang.ID) {
+// seeRoles looks at the members again if the PodGroup, which was or is nil, says something else of their roles.
+func (f *feed) seeRoles(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
+	before, now := cmp.Or(old, &schedulingv1alpha1.PodGroup{}), cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
+	if slices.ContainsFunc(roleKeys, func(key string) bool { return before.Annotations[key] != now.Annotations[key] }) {
+		f.seeMembers(id)
+	}
+}
+
+// seeMembers looks at the members of a gang again.
+func (f *feed) seeMembers(id gang.ID) {
 	for _, ref := range f.c.ledger.Members(id) {
 		if pod := f.c.members.Any(ref); pod != nil {
-			f.pods.seeMember(pod)
+			f.seeMember(pod)
 		}
 	}
 }
 
-func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
-	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
-	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
-	f.seePlacement(pg, nil)
-	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
-		f.seeRoles(id)
-	}
-	f.c.told.status.Enqueue(id)
-}
-
 // seePod tells of a pod as it is now: the scheduler's cache may have told of its end before.
-func (f *podFeed) seePod(told *v1.Pod) {
+func (f *feed) seePod(told *v1.Pod) {
 	pod := f.c.members.Pod(gangview.RefOf(told))
 	if pod == nil {
 		return
@@ -288,14 +271,14 @@ func (f *podFeed) seePod(told *v1.Pod) {
 }
 
 // seeEnded tells the ledger of a member that has ended.
-func (f *podFeed) seeEnded(pod *v1.Pod) {
+func (f *feed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
-func (f *podFeed) seeMember(pod *v1.Pod) {
+func (f *feed) seeMember(pod *v1.Pod) {
 	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		// It is woken if its gang held it, as nothing does any more.
@@ -322,7 +305,7 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 	}
 }
 
-func (f *podFeed) losePod(pod *v1.Pod) {
+func (f *feed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.backlog.Gone(pod.UID)
@@ -337,6 +320,6 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.forget(pod)
 }
 
-func (f *podFeed) forget(pod *v1.Pod) {
+func (f *feed) forget(pod *v1.Pod) {
 	f.c.effects.Apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 }

@@ -15,14 +15,14 @@ import (
 
 // followEnded lets the pods with the label be watched that have ended: they count towards the minimum of their gang.
 // The empty label stands for all pods, which are kept only if they are members.
-func (f *podFeed) followEnded(label string) {
+func (f *feed) followEnded(label string) {
 	f.endsMu.Lock()
 	defer f.endsMu.Unlock()
 	if f.ends[label] {
 		return
 	}
 	f.ends[label] = true
-	finished := podgroup.NewEndedInformer(f.client, label, 0)
+	finished := podgroup.NewEndedInformer(f.client, label)
 	f.c.members.AddFinished(finished.GetStore())
 	err := finished.SetTransform(f.withoutOthers)
 	if _, handleErr := finished.AddEventHandler(f.finished()); handleErr != nil {
@@ -36,7 +36,7 @@ func (f *podFeed) followEnded(label string) {
 }
 
 // withoutOthers keeps of a pod that is in no gang nothing but its name.
-func (f *podFeed) withoutOthers(obj any) (any, error) {
+func (f *feed) withoutOthers(obj any) (any, error) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok || f.c.members.Has(pod) {
 		return obj, nil
@@ -47,24 +47,24 @@ func (f *podFeed) withoutOthers(obj any) (any, error) {
 
 // applyOwner records what the object says about a gang of its pods. It is recorded again if the ledger has forgotten it
 // with the gang's last pod.
-func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
+func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.members.Any(ref); pod != nil && c.told.owners.Outlived(owner, pod) {
-			f.pods.disown(ref.UID)
+			f.disown(ref.UID)
 		}
 	}
 	spec, why := f.ownerSpec(id, s)
-	if s.Says != "" {
+	if s.Says != nil {
 		// Which part of the group a member is of depends on what the group says.
-		f.seeRoles(id)
+		f.seeMembers(id)
 	}
 	c.ledger.Note(id, why)
 	if why != "" || s.Minimum == 0 {
 		c.effects.Apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
 		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
-		if s.Says != "" {
+		if s.Says != nil {
 			f.wakeJoining(ctx, id)
 		}
 	}
@@ -74,11 +74,11 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 
 // refile looks at the pods of a native PodGroup again that may be in another gang now, because its tree is another one
 // or only now it is known to have no minimum.
-func (f *groupFeed) refile(from gang.ID, podGroup string) {
+func (f *feed) refile(from gang.ID, podGroup string) {
 	if from.Name == "" {
-		for _, pod := range f.c.pods() {
+		for _, pod := range f.c.members.Pods() {
 			if pod.Namespace == from.Namespace && gangview.NativeName(pod) == podGroup {
-				f.pods.refile(pod)
+				f.refilePod(pod)
 			}
 		}
 	}
@@ -86,35 +86,35 @@ func (f *groupFeed) refile(from gang.ID, podGroup string) {
 		switch pod := f.c.members.Any(ref); {
 		case pod == nil || gangview.NativeName(pod) != podGroup:
 		case f.c.members.Pod(ref) == nil:
-			f.pods.seeMember(pod)
+			f.seeMember(pod)
 		default:
-			f.pods.refile(pod)
+			f.refilePod(pod)
 		}
 	}
 }
 
-// refile tells of a pod that is in another gang, which the account of free capacity notes of those with a node.
-func (f *podFeed) refile(pod *v1.Pod) {
+// refilePod tells of a pod that is in another gang, which the account of free capacity notes of those with a node.
+func (f *feed) refilePod(pod *v1.Pod) {
 	f.seePod(pod)
 	if pod.Spec.NodeName != "" {
-		f.account(pod)
+		f.accountPod(pod)
 	}
 }
 
 // wakeJoining has the members tried again that wait to join a gang which has started: their group may be known now.
-func (f *groupFeed) wakeJoining(ctx context.Context, id gang.ID) {
+func (f *feed) wakeJoining(ctx context.Context, id gang.ID) {
 	c := f.c
 	var e gang.Effects
-	for _, ref := range c.ledger.Members(id) {
-		if pod := c.members.Pod(ref); pod != nil && pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(ref.UID).Alone {
-			e.Activate = append(e.Activate, ref)
+	for _, pod := range c.members.PodsOf(id) {
+		if pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone {
+			e.Activate = append(e.Activate, gangview.RefOf(pod))
 		}
 	}
 	c.effects.Apply(ctx, e)
 }
 
 // ownerSpec returns what the object asks for, or why that cannot be.
-func (f *groupFeed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
+func (f *feed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
 	pg := s.PodGroup(id)
 	if s.Why != "" || pg == nil {
 		return gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: f.c.settings.timeout}, s.Why
@@ -128,7 +128,7 @@ func (f *groupFeed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, str
 
 // disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for
 // another.
-func (f *podFeed) disown(uid gang.UID) {
+func (f *feed) disown(uid gang.UID) {
 	effects := f.c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
 	f.c.effects.Apply(f.ctx, effects)

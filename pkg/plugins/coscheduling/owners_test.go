@@ -30,23 +30,23 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		f := newFeed(ctx, c, nil)
-		f.pods.ends["batch.kubernetes.io/job-name"] = true
+		f.ends["batch.kubernetes.io/job-name"] = true
 		var err error
 		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10),
-			f.groups.applyOwner); err != nil {
+			f.applyOwner); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"first", "second"} {
 			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(wellknown.GangKey, "true").Obj()
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost",
 				Controller: ptr.To(true)}}
-			f.pods.seeMember(pod)
+			f.seeMember(pod)
 			synctest.Wait()
 			v, _ := c.ledger.View(gang.ID{Namespace: "default", Name: "job.ghost"})
 			if diff := cmp.Diff("Job default/ghost, which says how many pods the gang has, does not exist", v.Note); diff != "" {
 				t.Errorf("why pod %s waits (-want +got):\n%s", name, diff)
 			}
-			f.pods.forget(pod)
+			f.forget(pod)
 		}
 		cancel()
 		synctest.Wait()

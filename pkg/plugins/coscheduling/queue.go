@@ -9,7 +9,6 @@ import (
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -75,25 +74,7 @@ func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
 		return nil
 	}
 	if ok, why := c.ledger.Cycles.Admit(gang.UID(pod.UID)); !ok {
-		return c.ownReason(of.ID, pod, why)
+		return c.members.OwnReason(of.ID, pod, why)
 	}
 	return nil
-}
-
-// ownReason is why the gang holds the pod back: members that others lack do not help one whose group the gang does not
-// have.
-func (c *coordinator) ownReason(id gang.ID, pod *v1.Pod, why obstacle.Reason) obstacle.Reason {
-	o, _ := why.(obstacle.Obstacle)
-	if o.Cause != obstacle.TooFewMembers {
-		return why
-	}
-	pg := c.members.Group(id)
-	v, _ := c.ledger.View(id)
-	if pg == nil || v.Minimum.Tree == nil {
-		return why
-	}
-	if name := gangview.GroupOf(pod, pg); name == "" || v.Minimum.Tree.Holds(name) {
-		return why
-	}
-	return obstacle.Told(gangview.UnknownGroup(pod, pg).Error())
 }

@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // told is what is said of gangs, and by whom.
@@ -26,12 +28,12 @@ type told struct {
 }
 
 // doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
-func (t *told) doubt(old, obj metav1.Object, about runtime.Object, doubtful func() *wellknown.BadValue) {
+func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
 	key := wellknown.LastCheckpointKey
 	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !t.leader.Leading() {
 		return
 	}
-	if wrong := doubtful(); wrong != nil {
+	if wrong := workview.Doubtful(obj, time.Now()); wrong != nil {
 		t.recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
 			wrong.Effect)
 	}

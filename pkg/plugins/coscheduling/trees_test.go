@@ -41,10 +41,10 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 				c.members.Lister = corelisters.NewPodLister(pods)
 				ctx, cancel := context.WithCancel(t.Context())
 				f := newFeed(ctx, c, nil)
-				f.pods.ends[""] = true
+				f.ends[""] = true
 				var err error
 				if c.told.owners, err = podgroup.NewOwners(ctx, memapi.New().RESTConfig(), nil, events.NewFakeRecorder(10),
-					f.groups.applyOwner); err != nil {
+					f.applyOwner); err != nil {
 					t.Fatal(err)
 				}
 				asked, known := 0, false
@@ -60,14 +60,14 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 					if err := pods.Add(pod); err != nil {
 						t.Fatal(err)
 					}
-					f.pods.seeMember(pod)
+					f.seeMember(pod)
 				}
 				see("first", "a")
 				known = true
 				if !meanwhile {
 					see("other", "b")
-					f.groups.refile(gang.ID{Namespace: "default", Name: "native.b"}, "a")
-					f.groups.refile(gang.ID{Namespace: "default", Name: "native.a"}, "a")
+					f.refile(gang.ID{Namespace: "default", Name: "native.b"}, "a")
+					f.refile(gang.ID{Namespace: "default", Name: "native.a"}, "a")
 				}
 				see("second", "a")
 				for id, want := range map[string]int{"composite.job": 2, "native.a": 0} {

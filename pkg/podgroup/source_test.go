@@ -1,4 +1,4 @@
-package coscheduling
+package podgroup
 
 import (
 	"testing"
@@ -6,8 +6,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
@@ -16,8 +22,8 @@ import (
 func TestWhoWaitsByATimeout(t *testing.T) {
 	t.Parallel()
 	order := sla.NewOrder([]sla.Class{{Name: "timed", Timeout: time.Minute}, {Name: "patient"}}, nil)
-	c := &coordinator{profiles: &process.Profiles{}, settings: settings{classes: queueClasses{order: order}}}
-	c.profiles.Add(named{name: "ours"})
+	source := Source{Profiles: &process.Profiles{}, Classes: order}
+	source.Profiles.Add(named{name: "ours"})
 	for _, tc := range []struct {
 		name   string
 		change func(*v1.Pod)
@@ -30,7 +36,7 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 		{"one without a class", func(p *v1.Pod) { p.Labels = nil }, false},
 		{"one of an unknown class", func(p *v1.Pod) { p.Labels[wellknown.SLAClassKey] = "gold" }, false},
 		{"one that has a node", func(p *v1.Pod) { p.Spec.NodeName = "n" }, false},
-		{"one that is being deleted", func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, false},
+		{"one that is being deleted", func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }, false},
 		{"one that has failed", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }, false},
 		{"one of another scheduler", func(p *v1.Pod) { p.Spec.SchedulerName = "theirs" }, false},
 	} {
@@ -39,11 +45,26 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.SLAClassKey: "timed"}},
 				Spec: v1.PodSpec{SchedulerName: "ours"}}
 			tc.change(pod)
-			if got := c.timedClass(pod); (got != nil) != tc.want {
+			if got := source.timedClass(pod); (got != nil) != tc.want {
 				t.Errorf("class %v, want one: %t", got, tc.want)
 			}
 		})
 	}
+}
+
+// newSource has no gangs but those that pods name, and schedules pods that name the scheduler "ours".
+func newSource(classes *sla.Order, pods cache.Indexer) Source {
+	s := Source{Ledger: gang.NewLedger(time.Minute, nil), Profiles: &process.Profiles{}, Classes: classes,
+		Members: &members.Directory{Policy: &gangview.OwnerPolicy{CorePlansNative: true},
+			Lister: corelisters.NewPodLister(pods), Groups: cache.NewStore(cache.MetaNamespaceKeyFunc)},
+		Reserved: func(gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) { return "", nil, nil }}
+	s.Members.Ledger = s.Ledger
+	s.Profiles.Add(named{name: "ours"})
+	return s
+}
+
+func newPods() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 // named is a profile that is asked only for its name.

@@ -1,0 +1,88 @@
+package podgroup
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/sla"
+)
+
+// Source is where the controller finds gangs and pods.
+type Source struct {
+	Ledger   *gang.Ledger
+	Members  *members.Directory
+	Profiles *process.Profiles
+	// Classes are those of the queue, nil if it has none.
+	Classes *sla.Order
+	// Reserved describes what is reserved for a gang, on which nodes, and when the gang is expected to start.
+	Reserved func(gang.ID) (message string, nodes []string, start *schedulingv1alpha1.PodGroupEstimatedStart)
+}
+
+// State is what is known of a gang.
+type State struct {
+	// View is the zero value if Known is false.
+	gang.View
+	Known bool
+	// Members are the pods of the gang, the oldest first, with those that have ended.
+	Members []*v1.Pod
+	// Held says of members that wait for their gang why.
+	Held map[gang.Ref]obstacle.Reason
+	// Reserved describes the nodes that are reserved for the gang, if any.
+	Reserved      string
+	ReservedNodes []string
+	// EstimatedStart is when the gang is expected to start, nil if that is not known.
+	EstimatedStart *schedulingv1alpha1.PodGroupEstimatedStart
+	// OwnerUnread is set while the object that may declare the minimum has not been read.
+	OwnerUnread bool
+	// OtherScheduler names the scheduler of the oldest member if it is not this one.
+	OtherScheduler string
+}
+
+// state is what is known of the gang now.
+func (c *Controller) state(id gang.ID) State {
+	of := &c.source
+	v, known := of.Ledger.View(id)
+	s := State{View: v, Known: known, OwnerUnread: c.api.Owners != nil && c.api.Owners.Unread(id)}
+	if !known {
+		return s
+	}
+	s.Held = of.Ledger.Held(id)
+	for _, ref := range of.Ledger.Members(id) {
+		pod := of.Members.Any(ref)
+		if pod == nil {
+			continue
+		}
+		if why := s.Held[ref]; why != nil {
+			s.Held[ref] = of.Members.OwnReason(id, pod, why)
+		}
+		s.Members = append(s.Members, pod)
+		if ref == v.Any && of.Profiles.Of(pod) == nil {
+			s.OtherScheduler = pod.Spec.SchedulerName
+		}
+	}
+	s.Reserved, s.ReservedNodes, s.EstimatedStart = of.Reserved(id)
+	return s
+}
+
+// inTwoGroups reports whether a pod that waits is in a gang and in a group of Kubernetes itself.
+func (s *Source) inTwoGroups(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && s.Members.Twice(pod)
+}
+
+// timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another
+// scheduler's.
+func (s *Source) timedClass(pod *v1.Pod) *sla.Class {
+	if !waits(pod) || pod.DeletionTimestamp != nil || s.Profiles.Of(pod) == nil {
+		return nil
+	}
+	class, _ := podview.FindSLAClass(s.Classes, pod)
+	if class == nil || class.Timeout == 0 {
+		return nil
+	}
+	return class
+}

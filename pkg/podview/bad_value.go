@@ -1,0 +1,19 @@
+package podview
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// BadAnnotation says what the annotation may be that a pod or a PodGroup has, or lacks.
+func BadAnnotation(of metav1.Object, key, allowed string) *wellknown.BadValue {
+	object := "PodGroup " + of.GetName()
+	if _, ok := of.(*v1.Pod); ok {
+		object = "pod"
+	}
+	value, found := of.GetAnnotations()[key]
+	return &wellknown.BadValue{Object: object, Kind: "annotation", Key: key, Value: value, Missing: !found,
+		Allowed: allowed}
+}
