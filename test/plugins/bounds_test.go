@@ -164,7 +164,8 @@ var bounds = map[string]map[string]string{
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
 		"checking.said": oneCycle, "request.held": oneCycle,
-		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
+		"problemBuilder.covers": oneCycle, "problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
+		"division.nodes": byNode,
 	},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "gates.gate": byPod,
