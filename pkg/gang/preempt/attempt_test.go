@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/waiting"
 )
 
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -162,7 +163,7 @@ func TestThoseAreTriedAgainOnceThatMayEvictWhatHasLanded(t *testing.T) {
 	if !e.of(first).landing {
 		t.Error("an attempt that begins again does not wait for the landing any more")
 	}
-	e.Resume = func(gang.ID) {}
+	e.Inbox = waiting.NewInbox()
 	e.Landed()
 	for _, r := range []*request{first, second} {
 		if e.of(r).landing {
