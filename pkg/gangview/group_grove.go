@@ -27,23 +27,10 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 	read: readGroveGang}
 
 func readGroveGang(r *objectReader) map[string]OwnerState {
-	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}, class: r.text("spec.priorityClassName")}
+	g := groupTerms{roleKey: grovePodClique, class: r.text("spec.priorityClassName")}
 	g.required, g.preferred = groveLevels(r, "spec.topologyConstraint")
-	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
-	tree := len(configs) > 0
-	for _, group := range groups {
-		name := group.text("name")
-		g.roles[name] = group.number("minReplicas", 0)
-		g.minimum = sum(g.minimum, g.roles[name])
-		required, preferred := groveLevels(group, "topologyConstraint")
-		if len(groups) == 1 {
-			g.ownLevels(required, preferred)
-		}
-		tree = tree || len(groups) > 1 && len(required)+len(preferred) > 0
-	}
-	if tree {
-		g.groups, g.roles = groveGroups(groups, configs), nil
-	}
+	g.groups = groveGroups(r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs"))
+	g.hoist()
 	return g.states(r)
 }
 

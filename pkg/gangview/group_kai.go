@@ -49,10 +49,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 			plural.Of(n, "sub-group"))
 	case len(subGroups) > 0:
 		g.groups = kaiGroups(children, "")
-		if only := &g.groups[0]; len(g.groups) == 1 && len(g.required)+len(g.preferred) == 0 {
-			g.required, g.preferred = levelsOf(only.Required), levelsOf(only.Preferred)
-			only.Required, only.Preferred = "", ""
-		}
+		g.hoist()
 		if least < len(g.groups) {
 			g.groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
 		}

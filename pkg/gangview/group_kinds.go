@@ -131,10 +131,12 @@ type groupTerms struct {
 	why string
 }
 
-// ownLevels takes the levels that the only part of the group names, if the group names none.
-func (g *groupTerms) ownLevels(required, preferred []string) {
-	if len(g.required)+len(g.preferred) == 0 {
-		g.required, g.preferred = required, preferred
+// hoist takes the levels that the only group names, if the terms name none.
+func (g *groupTerms) hoist() {
+	if len(g.groups) == 1 && len(g.required)+len(g.preferred) == 0 {
+		only := &g.groups[0]
+		g.required, g.preferred = levelsOf(only.Required), levelsOf(only.Preferred)
+		only.Required, only.Preferred = "", ""
 	}
 }
 
