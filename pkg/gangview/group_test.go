@@ -78,8 +78,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			"labels: {volcano.sh/preemptable: \"false\"}}\nspec: {minMember: 4}",
 			gang.Minimum{Total: 4}, "", "", "volcano.sh/preemptable false: pods of a higher priority may evict it"},
 		{"one whose annotation says otherwise than its label", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\n" +
-			"metadata: {name: g, annotations: {volcano.sh/preemptable: \"true\"}, labels: {volcano.sh/preemptable: \"false\"}}\n" +
-			"spec: {minMember: 4}", gang.Minimum{Total: 4}, "", "", ""},
+			"metadata: {name: g, annotations: {volcano.sh/preemptable: \"true\"}, labels: {volcano.sh/preemptable: " +
+			"\"false\"}}\nspec: {minMember: 4}", gang.Minimum{Total: 4}, "", "", ""},
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
