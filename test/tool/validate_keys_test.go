@@ -81,8 +81,8 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			effect("MPIJob", "annotation berth.dev/gang", "set it in spec.mpiReplicaSpecs.Worker.template.metadata."+
 				"annotations")...)},
 		{name: "a group of Volcano on a Job", text: object("batch/v1", "Job",
-			"annotations: {scheduling.k8s.io/group-name: g}", template), want: effect("Job", "annotation scheduling.k8s.io/group-name",
-			"set it in spec.template.metadata.annotations")},
+			"annotations: {scheduling.k8s.io/group-name: g}", template),
+			want: effect("Job", "annotation scheduling.k8s.io/group-name", "set it in spec.template.metadata.annotations")},
 		{name: "a gang on the template of a JobSet", text: object("jobset.x-k8s.io/v1alpha2", "JobSet", "labels: {}",
 			strings.Replace(jobSet, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{"f.yaml:2: note: " +
 			"JobSet x" + note}},

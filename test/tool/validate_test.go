@@ -128,13 +128,13 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a weight that nobody hears", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: GPUAware has weight 1", "low-weight"}}},
-		{"GPUs that are filtered and not reserved", configHead + "profiles:\n- schedulerName: a\n  plugins: {filter: {enabled: " +
-			"[{name: GPUAware}]}, score: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quietArgs,
-			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: a pod that asks for a part " +
-				"of a GPU is told no device, and two pods can get the same one", "gpu"}}},
-		{"a gang plugin for preemption alone", configHead + "profiles:\n- schedulerName: a\n  plugins: {postFilter: {enabled: " +
-			"[{name: Coscheduling}]}}\n" + quietArgs, [][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at postFilter but " +
-			"not at queueSort, ", "start"}}},
+		{"GPUs that are filtered and not reserved", configHead + "profiles:\n- schedulerName: a\n  plugins: {filter: " +
+			"{enabled: [{name: GPUAware}]}, score: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quietArgs,
+			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: a pod that asks for a " +
+				"part of a GPU is told no device, and two pods can get the same one", "gpu"}}},
+		{"a gang plugin for preemption alone", configHead + "profiles:\n- schedulerName: a\n  plugins: {postFilter: " +
+			"{enabled: [{name: Coscheduling}]}}\n" + quietArgs, [][2]string{{"f.yaml:1: error: profile a: plugin " +
+			"Coscheduling is enabled at postFilter but not at queueSort, ", "start"}}},
 		{"a negative weight", configHead + "profiles:\n- schedulerName: a\n  plugins:\n    score:\n      enabled:\n" +
 			"      - name: NodeAffinity\n        weight: -2\n" + quietArgs,
 			[][2]string{{"f.yaml:12: error: profile a: NodeAffinity has the weight -2", "weight"}}},

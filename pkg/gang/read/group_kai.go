@@ -49,10 +49,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
 	case len(subGroups) > 0:
 		groups := kaiGroups(children, "")
-		if only := &groups[0]; n == 1 && !s.saysLevel() {
-			s.within(only.Required, only.Preferred)
-			only.Required, only.Preferred = "", ""
-		}
+		s.hoist(groups)
 		if least < n {
 			groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: groups}}
 		}

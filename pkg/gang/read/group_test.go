@@ -78,8 +78,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			"labels: {volcano.sh/preemptable: \"false\"}}\nspec: {minMember: 4}",
 			gang.Minimum{Total: 4}, "", "", "volcano.sh/preemptable false: pods of a higher priority may evict it"},
 		{"one whose annotation says otherwise than its label", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\n" +
-			"metadata: {name: g, annotations: {volcano.sh/preemptable: \"true\"}, labels: {volcano.sh/preemptable: \"false\"}}\n" +
-			"spec: {minMember: 4}", gang.Minimum{Total: 4}, "", "", ""},
+			"metadata: {name: g, annotations: {volcano.sh/preemptable: \"true\"}, labels: {volcano.sh/preemptable: " +
+			"\"false\"}}\nspec: {minMember: 4}", gang.Minimum{Total: 4}, "", "", ""},
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
@@ -146,7 +146,9 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}, Tree: &tree.Group{Least: 2,
+				Groups: []tree.Group{{Name: "g-decode", Roles: map[string]int{"g-decode": 2}, Groups: []tree.Group{}},
+					{Name: "g-prefill", Roles: map[string]int{"g-prefill": 1}, Groups: []tree.Group{}}}}}, "zone", "rack", ""},
 		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, " +
 			"topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
@@ -294,14 +296,13 @@ func TestAnnotationsOfBerthOnAGroupCount(t *testing.T) {
 
 func TestTooManyPartsOfAGroup(t *testing.T) {
 	t.Parallel()
-	var groups []string
+	var tasks []string
 	for i := range 33 {
-		groups = append(groups, "{name: g"+strings.Repeat("x", i)+", minReplicas: 1}")
+		tasks = append(tasks, "g"+strings.Repeat("x", i)+": 1")
 	}
-	kind, obj := groupObject(t,
-		"apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: {podgroups: ["+
-			strings.Join(groups, ", ")+"]}")
-	if got, want := kind.States(obj)[""].Why, "Grove PodGang g has 33 parts; a gang has 32 at most"; got != want {
+	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
+		"spec: {minMember: 33, minTaskMember: {"+strings.Join(tasks, ", ")+"}}")
+	if got, want := kind.States(obj)[""].Why, "Volcano PodGroup g has 33 parts; a gang has 32 at most"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
