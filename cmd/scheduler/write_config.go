@@ -69,7 +69,7 @@ func loadComponent(ctx context.Context, opts *options.Options) (*schedulerconfig
 	}
 	component, err := options.LoadConfigFromFile(klog.FromContext(ctx), opts.ConfigFile)
 	if err != nil {
-		return nil, err
+		return nil, berthconfig.SayRenamed(err)
 	}
 	opts.ApplyLeaderElectionTo(component)
 	if err := berthconfig.Validate(component); err != nil {

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -140,16 +141,7 @@ func (x *book) missing(keys []string) obstacle.NodeCause {
 	for _, n := range x.nodes.existing() {
 		maps.Copy(labels, n.node.Labels)
 	}
-	says := "no node has all labels of " + strings.Join(keys, ", ")
-	for _, key := range keys {
-		if _, some := labels[key]; !some {
-			says = "no node has the label " + key
-			if like := spelling.Closest(key, labels); like != "" {
-				says += "; did you mean " + like + "?"
-			}
-			break
-		}
-	}
+	says := cmp.Or(spelling.NoLabel("no node", keys, labels), "no node has all labels of "+strings.Join(keys, ", "))
 	return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}
 }
 

@@ -18,11 +18,7 @@ type setSearch struct {
 }
 
 func (s *setSearch) choose() (Plan, bool) {
-	nodes := make([]int, len(s.Nodes))
-	for n := range nodes {
-		nodes[n] = n
-	}
-	s.enter(nodes)
+	s.enter(s.allNodes())
 	if s.arrange() {
 		return s.plan(), true
 	}
@@ -81,43 +77,31 @@ func (s *setSearch) arrange() bool {
 // cheapest returns the domains of a level in the order of what their units cost that have gone, for each member of the
 // class that is the hardest to place for which they have room.
 func (s *setSearch) cheapest(level int, nodes []tree.Node) []int {
-	type domain struct {
-		index, room int
-		units       []int
-		cost        Cost
-	}
-	var all []domain
-	at := map[int]int{}
+	room, units, costs := map[int]int{}, map[int][]int{}, map[int]Cost{}
+	var order []int
 	hardest := s.easiest[len(s.easiest)-1]
 	for n, index := range s.Tree.Levels[level] {
 		if index == tree.None {
 			continue
 		}
-		d, known := at[index]
-		if !known {
-			d = len(all)
-			at[index] = d
-			all = append(all, domain{index: index})
+		if _, known := room[index]; !known {
+			order = append(order, index)
 		}
-		all[d].room += nodes[n].Slots[hardest]
+		room[index] += nodes[n].Slots[hardest]
 		for _, part := range s.onNode[n] {
 			if s.gone[part.unit] {
-				all[d].units = append(all[d].units, part.unit)
+				units[index] = append(units[index], part.unit)
 			}
 		}
 	}
 	s.share = false
-	for d := range all {
-		slices.Sort(all[d].units)
-		all[d].cost = s.of(slices.Compact(all[d].units), 1)
+	for _, d := range order {
+		slices.Sort(units[d])
+		costs[d] = s.of(slices.Compact(units[d]), 1)
 	}
-	slices.SortStableFunc(all, func(a, b domain) int {
-		return compareCosts(a.cost, max(a.room, 1), b.cost, max(b.room, 1))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return compareCosts(costs[a], max(room[a], 1), costs[b], max(room[b], 1))
 	})
-	order := make([]int, len(all))
-	for i := range all {
-		order[i] = all[i].index
-	}
 	return order
 }
 
@@ -128,7 +112,7 @@ const mostRefits = 48
 // putBack puts back one unit after the other, the most important first: those that take nothing of what was found, and
 // then those without which the sets find room elsewhere.
 func (s *setSearch) putBack() {
-	back := returning{domain: &s.domain}
+	back := returning{search: s.search}
 	again := func(most int, fits func(unit int) bool) {
 		queue := s.goneSince(0)
 		slices.SortFunc(queue, back.compare)

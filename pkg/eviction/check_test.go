@@ -79,26 +79,23 @@ func (k reckoning) free(node int) Vector {
 	return free
 }
 
-// fits reports whether the gang can be placed on some domain, trying every placement. Rank is that of the domain.
-func (k reckoning) fits() (rank int, ok bool) {
+// fits reports whether the gang can be placed on some domain, trying every placement.
+func (k reckoning) fits() bool {
 	domains := k.p.Domains
 	if domains == nil {
-		all := Domain{}
-		for n := range k.p.Nodes {
-			all.Nodes = append(all.Nodes, n)
+		all := make([]int, len(k.p.Nodes))
+		for n := range all {
+			all[n] = n
 		}
-		domains = []Domain{all}
+		domains = [][]int{all}
 	}
-	for _, d := range domains {
+	return slices.ContainsFunc(domains, func(nodes []int) bool {
 		free := map[int]Vector{}
-		for _, n := range d.Nodes {
+		for _, n := range nodes {
 			free[n] = k.free(n)
 		}
-		if k.pack(d.Nodes, free, 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
-			rank, ok = d.Rank, true
-		}
-	}
-	return rank, ok
+		return k.pack(nodes, free, 0, 0, 0, map[string]int{})
+	})
 }
 
 // pack tries every number of members of each class on each node.
@@ -197,7 +194,6 @@ func (k reckoning) whole(id gang.ID) bool {
 
 // sparable names a pod, or the group that goes with it, that could stay, or nothing.
 func (k reckoning) sparable() string {
-	rank, _ := k.fits()
 	without := func(stay func(i int, v Victim) bool) bool {
 		fewer := reckoning{k.p, slices.Clone(k.gone)}
 		for i, v := range k.p.Victims {
@@ -205,8 +201,7 @@ func (k reckoning) sparable() string {
 				fewer.gone[i] = false
 			}
 		}
-		other, fits := fewer.fits()
-		return fits && other <= rank && fewer.illegal() == ""
+		return fewer.fits() && fewer.illegal() == ""
 	}
 	for i, v := range k.p.Victims {
 		if !k.gone[i] {
@@ -230,10 +225,9 @@ func compareReckoned(a, b map[int32]reckoned) int {
 	return 0
 }
 
-// bruteForce returns the cheapest legal set of victims that lets the gang start, trying every one, in the best rank.
+// bruteForce returns the cheapest legal set of victims that lets the gang start, trying every one.
 func bruteForce(p *Problem) (best []bool) {
 	k := reckoning{p, make([]bool, len(p.Victims))}
-	bestRank := 0
 	for set := range 1 << len(p.Victims) {
 		for i := range k.gone {
 			k.gone[i] = set&(1<<i) != 0
@@ -241,13 +235,14 @@ func bruteForce(p *Problem) (best []bool) {
 		if k.illegal() != "" {
 			continue
 		}
-		if rank, ok := k.fits(); ok {
-			if none := set == 0; none {
-				return slices.Clone(k.gone)
-			}
-			if best == nil || rank < bestRank || rank == bestRank && compareReckoned(k.cost(), reckoning{p, best}.cost()) < 0 {
-				best, bestRank = slices.Clone(k.gone), rank
-			}
+		if !k.fits() {
+			continue
+		}
+		if none := set == 0; none {
+			return slices.Clone(k.gone)
+		}
+		if best == nil || compareReckoned(k.cost(), reckoning{p, best}.cost()) < 0 {
+			best = slices.Clone(k.gone)
 		}
 	}
 	return best
@@ -324,8 +319,8 @@ func (k reckoning) misplaced(assignments []Placement) string {
 	if !k.p.Need.MetBy(total, func(role string) int { return byRole[role] }) {
 		return fmt.Sprintf("%d members are placed, %v by role, of at least %+v", total, byRole, k.p.Need)
 	}
-	in := func(d Domain) bool {
-		return !slices.ContainsFunc(assignments, func(a Placement) bool { return !slices.Contains(d.Nodes, index[a.Node]) })
+	in := func(domain []int) bool {
+		return !slices.ContainsFunc(assignments, func(a Placement) bool { return !slices.Contains(domain, index[a.Node]) })
 	}
 	if k.p.Domains != nil && !slices.ContainsFunc(k.p.Domains, in) {
 		return "no domain holds all members"

@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -69,25 +68,25 @@ func (s *search) choose() (Plan, bool) {
 	if s.Tree != nil {
 		return (&setSearch{search: s}).choose()
 	}
-	ranks := s.domainsByRank()
-	for _, domain := range slices.Concat(ranks...) {
+	domains := s.Domains
+	if domains == nil {
+		domains = [][]int{s.allNodes()}
+	}
+	for _, domain := range domains {
 		s.enter(domain)
 		if s.arrange(false) {
 			return s.plan(), true
 		}
 	}
-	for _, domains := range ranks {
-		var best *solution
-		for _, domain := range domains {
-			s.enter(domain)
-			best = cheaper(best, s.solve())
-		}
-		if best != nil {
-			s.load(best)
-			return s.plan(), true
-		}
+	var best *solution
+	for _, domain := range domains {
+		s.enter(domain)
+		best = cheaper(best, s.solve())
 	}
-	return Plan{}, false
+	if best == nil {
+		return Plan{}, false
+	}
+	return best.plan, true
 }
 
 // reason says why no eviction helps.
@@ -113,25 +112,13 @@ func (s *search) reason() string {
 		plural.Of(p.Need.Members(), "member"))
 }
 
-// domainsByRank returns the nodes of the domains, grouped by rank.
-func (s *search) domainsByRank() [][][]int {
-	if s.Domains == nil {
-		all := make([]int, len(s.Nodes))
-		for i := range all {
-			all[i] = i
-		}
-		return [][][]int{{all}}
+// allNodes are the positions of the nodes.
+func (s *search) allNodes() []int {
+	all := make([]int, len(s.Nodes))
+	for n := range all {
+		all[n] = n
 	}
-	sorted := slices.Clone(s.Domains)
-	slices.SortStableFunc(sorted, func(a, b Domain) int { return cmp.Compare(a.Rank, b.Rank) })
-	var ranks [][][]int
-	for i, d := range sorted {
-		if i == 0 || d.Rank != sorted[i-1].Rank {
-			ranks = append(ranks, nil)
-		}
-		ranks[len(ranks)-1] = append(ranks[len(ranks)-1], d.Nodes)
-	}
-	return ranks
+	return all
 }
 
 // plan describes the state of the search.
@@ -149,8 +136,8 @@ func (s *search) plan() Plan {
 	}
 	slices.Sort(plan.Victims)
 	for c := range s.classes {
-		for n, members := range s.placed[c] {
-			if members > 0 {
+		for _, n := range s.nodes {
+			if members := s.placed[c][n]; members > 0 {
 				plan.Placed = append(plan.Placed, Placement{Class: c, Node: s.Nodes[n].Name, Members: members})
 			}
 		}

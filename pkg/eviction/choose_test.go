@@ -239,25 +239,20 @@ func TestChoose(t *testing.T) {
 		{name: "one domain has to hold all",
 			outcome: RoomAfterEviction, victims: []gang.UID{"c"}, placed: []Placement{{0, "n2", 1}, {0, "n3", 1}},
 			problem: wants(2, 8, 8, 0, 0, 8, 8).with(full("a", 1, ofPriority(60)), full("c", 2)).change(func(p *Problem) {
-				p.Domains = []Domain{{Nodes: []int{0, 1}}, {Nodes: []int{2, 3}}, {Nodes: []int{4}}}
+				p.Domains = [][]int{{0, 1}, {2, 3}, {4}}
 			})},
-		{name: "a domain of a better rank is taken, whatever goes there",
-			outcome: RoomAfterEviction, victims: []gang.UID{"a"},
-			problem: wants(2, 8, 8, 0, 0, 8).with(full("a", 1, ofPriority(60)), full("c", 2)).change(func(p *Problem) {
-				p.Domains = []Domain{{Rank: 1, Nodes: []int{2, 3}}, {Rank: 0, Nodes: []int{0, 1}}}
-			})},
-		{name: "no pod goes if a domain of any rank has room",
+		{name: "no pod goes if a domain has room",
 			outcome: RoomAlready, placed: []Placement{{0, "n2", 1}, {0, "n3", 1}},
 			problem: wants(2, 8, 8, 0, 8, 8).with(full("a", 1)).change(func(p *Problem) {
-				p.Domains = []Domain{{Rank: 0, Nodes: []int{0, 1}}, {Rank: 1, Nodes: []int{2, 3}}}
+				p.Domains = [][]int{{0, 1}, {2, 3}}
 			})},
 		{name: "a node that a domain names twice is one node",
 			reason: "evicting pods of lower priority makes room for 1 of 2 members",
 			problem: wants(2, 8, 0).with(full("a", 0)).
-				change(func(p *Problem) { p.Domains = []Domain{{Nodes: []int{0, 0}}} })},
+				change(func(p *Problem) { p.Domains = [][]int{{0, 0}} })},
 		{name: "no domain is large enough", reason: "evicting pods of lower priority makes room for 1 of 2 members",
 			problem: wants(2, 8, 0, 0).with(full("a", 0), full("b", 1)).change(func(p *Problem) {
-				p.Domains = []Domain{{Nodes: []int{0}}, {Nodes: []int{1}}}
+				p.Domains = [][]int{{0}, {1}}
 			})},
 
 		{name: "large members are placed before small ones",

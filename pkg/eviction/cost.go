@@ -61,15 +61,6 @@ func (c *Cost) Join(other Cost) {
 // Compare orders costs: the least lost of the highest rank, and of that the fewest pods, then of the next rank.
 func (c Cost) Compare(other Cost) int { return compareCosts(c, 1, other, 1) }
 
-// Lost is the work that is lost in all.
-func (c Cost) Lost() int64 {
-	sum := int64(0)
-	for _, level := range c.levels {
-		sum += level.lost
-	}
-	return sum
-}
-
 // add adds the cost of pods of one rank.
 func (c *Cost) add(pods costLevel) {
 	for i := range c.levels {
@@ -155,15 +146,14 @@ func (c *costs) unit(unit, helped int) costLevel {
 // candidate is a unit that would help, at what cost, and how much it helps for that.
 type candidate struct {
 	unit  int
-	frees Vector
 	cost  costLevel
 	value float64
 }
 
 // candidate is the unit as one that frees some of what is missing.
-func (c *costs) candidate(unit int, frees Vector, help float64, helped int) candidate {
+func (c *costs) candidate(unit int, help float64, helped int) candidate {
 	cost := c.unit(unit, helped)
-	return candidate{unit, frees, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
+	return candidate{unit, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
 }
 
 // podWeight is what a thousandth of a pod counts beside work that is lost: next to nothing, so that the number of pods

@@ -45,13 +45,13 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 		p.Need.Roles = map[string]int{"leader": d("leaders", 0, 2)}
 	}
 	if d("domains", 0, 3) == 0 {
-		p.Domains = []Domain{}
-		for rank := range d("ranks", 1, 2) {
-			for range d("of a rank", 1, 2) {
-				domain := Domain{Rank: rank}
+		p.Domains = [][]int{}
+		for range d("pairs", 1, 2) {
+			for range d("of a pair", 1, 2) {
+				var domain []int
 				for n := range p.Nodes {
 					if d("within", 0, 1) == 1 {
-						domain.Nodes = append(domain.Nodes, n)
+						domain = append(domain, n)
 					}
 				}
 				p.Domains = append(p.Domains, domain)

@@ -35,7 +35,7 @@ func (o *offer) compare(other *offer) int {
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.
-func (s *domain) place(class, want int, evict bool) {
+func (s *search) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
 	}
@@ -86,42 +86,30 @@ func (s *domain) place(class, want int, evict bool) {
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
 // fits. Then it puts back, the most important first, those without which it still does.
-func (s *domain) offer(class, node, want int) (offer, bool) {
+func (s *search) offer(class, node, want int) (offer, bool) {
 	want = min(want, s.classes[class].Count-s.count[class])
 	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
 		return offer{}, false
 	}
-	start, fits := len(s.trail), false
-	room, picks := append(s.buffers.room[:0], s.room(node)...), s.buffers.picks[:0]
-	changed := func(c candidate, by int64) {
-		if len(s.units[c.unit].inside) > 0 {
-			copy(room, s.room(node)) // spare members of it may have been gone before
-		} else {
-			room.add(c.frees, by)
-		}
-		fits = s.fitsIn(room, class, 1) > 0
-	}
+	start := len(s.trail)
+	var picks []int
 	for _, c := range s.candidates(class, node, want) {
 		if s.remove(c.unit) {
-			picks = append(picks, c)
-			if changed(c, 1); fits {
+			if picks = append(picks, c.unit); s.fits(class, node, 1) > 0 {
 				break
 			}
 		}
 	}
-	s.buffers.room, s.buffers.picks = room, picks
-	if !fits {
+	if s.fits(class, node, 1) == 0 {
 		s.undo(start)
 		return offer{}, false
 	}
-	for _, c := range slices.Backward(picks) {
-		if !s.gone[c.unit] {
+	for _, unit := range slices.Backward(picks) {
+		if !s.gone[unit] {
 			continue
 		}
-		s.do(step{unit: c.unit, by: -1})
-		if changed(c, -1); !fits {
-			s.do(step{unit: c.unit, by: 1})
-			changed(c, 1)
+		if s.do(step{unit: unit, by: -1}); s.fits(class, node, 1) == 0 {
+			s.do(step{unit: unit, by: 1})
 		}
 	}
 	o := offer{node: node, members: s.fits(class, node, want), units: s.goneSince(start)}
@@ -136,17 +124,17 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 }
 
 // candidates returns the units whose eviction helps a member of the class on the node, the best first.
-func (s *domain) candidates(class, node, want int) []candidate {
-	found, short := s.buffers.found[:0], s.room(node)
+func (s *search) candidates(class, node, want int) []candidate {
+	var found []candidate
+	short := s.room(node)
 	for r, demand := range s.classes[class].Demand {
 		short[r] = max(demand-short[r], 0)
 	}
 	for _, part := range s.onNode[node] {
 		if value := cover(part.frees, short); value > 0 && !s.gone[part.unit] {
-			found = append(found, s.candidate(part.unit, part.frees, value, want))
+			found = append(found, s.candidate(part.unit, value, want))
 		}
 	}
-	s.buffers.found = found
 	s.sort(found)
 	return found
 }

@@ -12,7 +12,7 @@ import (
 // others. They are placed hardest class first, because a class that fits on few nodes has to choose before one that
 // fits on many. Members that find no room are replaced by members of other classes. If that fails, the classes come
 // first that were short of room, and then the easiest.
-func (s *domain) arrange(evict bool) bool {
+func (s *search) arrange(evict bool) bool {
 	start, quota := len(s.trail), s.quota()
 	order := slices.Clone(s.easiest)
 	slices.Reverse(order)
@@ -51,7 +51,7 @@ func firstThen(first, all []int) []int {
 }
 
 // quota returns, by class, how many members to place if there is room for all.
-func (s *domain) quota() []int {
+func (s *search) quota() []int {
 	quota, need := make([]int, len(s.classes)), s.Need.Total
 	take := func(class, most int) int {
 		members := max(min(most, s.reach[class]-quota[class]), 0)
@@ -73,7 +73,7 @@ func (s *domain) quota() []int {
 }
 
 // complete places further members of any class as long as the minimum needs them, and reports whether it is met.
-func (s *domain) complete(evict bool) bool {
+func (s *search) complete(evict bool) bool {
 	for before := -1; before != s.total && !s.met(); {
 		before = s.total
 		for _, class := range s.easiest {
@@ -86,7 +86,7 @@ func (s *domain) complete(evict bool) bool {
 
 // fill places up to want members of a class on those of the nodes that have room and returns how many it placed. It
 // starts where there is room for the fewest, and for the fewest of the class that is easiest to place.
-func (s *domain) fill(class, want int, nodes []int) int {
+func (s *search) fill(class, want int, nodes []int) int {
 	want = min(want, s.classes[class].Count-s.count[class])
 	type roomy struct{ node, room, other int }
 	var found []roomy

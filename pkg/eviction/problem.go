@@ -16,8 +16,9 @@ type Problem struct {
 	Need    gang.Minimum
 	Classes []Class
 	Nodes   []Node
-	// Domains are the sets of nodes; one of them has to hold the whole gang. Nil allows all nodes.
-	Domains []Domain
+	// Domains are sets of nodes, one of which has to hold the whole gang: the one with the cheapest eviction, and of equal
+	// ones the first. Nil allows all nodes.
+	Domains [][]int
 	// Tree divides the gang into sets of members with a domain each, and takes the place of Need and Domains then; nil if
 	// it is not divided.
 	Tree    *Tree
@@ -42,17 +43,6 @@ func (v Vector) Holds(demand Vector) bool {
 	return true
 }
 
-// narrow returns the amounts of some resources.
-func (v Vector) narrow(resources []int) Vector {
-	out := make(Vector, len(resources))
-	for k, r := range resources {
-		if r < len(v) {
-			out[k] = v[r]
-		}
-	}
-	return out
-}
-
 // add adds an amount of each resource n times.
 func (v Vector) add(o Vector, times int64) {
 	for r, amount := range o {
@@ -75,14 +65,6 @@ type Node struct {
 	Name string
 	// Free is what is left of the node by those pods that are not about to terminate anyway. It may be negative.
 	Free Vector
-}
-
-// Domain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there, but no pod is
-// evicted if a domain of any rank has room. Of domains of one rank the one with the cheapest eviction is taken, and of
-// equal ones the first.
-type Domain struct {
-	Rank  int
-	Nodes []int
 }
 
 // Tree is how the gang is divided, as tree.Problem has it. Its classes are those of the problem.

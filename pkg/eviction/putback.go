@@ -7,15 +7,15 @@ import (
 
 // returning is the search for units that can stay.
 type returning struct {
-	*domain
+	*search
 	// roomy are, by class, nodes that have room. Some may have none any more.
 	roomy [][]int
 }
 
 // putBack puts back one unit after the other without which the gang can still start: the most important first, of
 // equally important ones the one that would lose the most, then the larger.
-func putBack(d *domain) {
-	s := returning{domain: d, roomy: make([][]int, len(d.classes))}
+func putBack(d *search) {
+	s := returning{search: d, roomy: make([][]int, len(d.classes))}
 	s.note(d.nodes)
 	queue := s.goneSince(0)
 	slices.SortFunc(queue, s.compare)

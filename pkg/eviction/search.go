@@ -3,19 +3,66 @@ package eviction
 import "slices"
 
 // search looks for the cheapest plan in one domain after the other.
-type search struct{ domain }
+type search struct {
+	costs
+	// nodes are those of the domain in which the gang is to be placed, and within tells them by index.
+	nodes  []int
+	within []bool
+	// reach is, by class, for how many members it has room when all units are gone, if there are no others.
+	reach []int
+	// most is the largest number of members that were placed together, in any domain.
+	most int
+}
 
-// solution is a state in which the gang can start.
+// solution is a plan and what it costs.
 type solution struct {
-	units  []int
-	placed []step
-	cost   Cost
+	plan Plan
+	cost Cost
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{domain{costs: costs{state: newState(prepare(p))}, within: make([]bool, len(p.Nodes))}}
+	s := &search{costs: costs{state: newState(prepare(p))}, within: make([]bool, len(p.Nodes))}
 	s.reach, s.spread = make([]int, len(s.classes)), make([]int, len(s.units))
 	return s
+}
+
+// enter makes other nodes the domain, and starts afresh.
+func (s *search) enter(nodes []int) {
+	s.undo(0)
+	s.removeAll(highest)
+	s.nodes = s.nodes[:0]
+	clear(s.within)
+	clear(s.spread)
+	clear(s.reach)
+	for _, n := range nodes {
+		if s.within[n] {
+			continue
+		}
+		s.within[n] = true
+		s.nodes = append(s.nodes, n)
+		for _, part := range s.onNode[n] {
+			s.spread[part.unit]++
+		}
+		for class := range s.classes {
+			s.reach[class] += s.fits(class, n, s.classes[class].Count-s.reach[class])
+		}
+	}
+	s.undo(0)
+}
+
+// hopeless reports whether the gang cannot start in the domain even if all units go. Each class counts as if it had the
+// domain for itself, so the reverse is not certain with several classes.
+func (s *search) hopeless() bool {
+	total, byRole := 0, map[string]int{}
+	for class, members := range s.reach {
+		total += members
+		byRole[s.classes[class].Role] += members
+	}
+	if s.Need.MetBy(total, func(role string) int { return byRole[role] }) {
+		return false
+	}
+	s.most = max(s.most, min(total, s.Need.Members()-1))
+	return true
 }
 
 // solve looks for a cheap solution in the present domain and returns nil if it finds none: units go until the gang has
@@ -32,8 +79,8 @@ func (s *search) solve() *solution {
 		s.undo(0)
 		s.share = share
 		if s.arrange(true) {
-			putBack(&s.domain)
-			best = cheaper(best, s.save())
+			putBack(s)
+			best = cheaper(best, s.solution())
 		}
 	}
 	if best == nil {
@@ -50,12 +97,11 @@ func (s *search) fromAll() *solution {
 	if !s.arrange(false) {
 		return nil
 	}
-	putBack(&s.domain)
-	found := s.save()
-	if slices.ContainsFunc(found.units, func(u int) bool { return !s.legal(u) }) {
+	putBack(s)
+	if slices.ContainsFunc(s.goneSince(0), func(u int) bool { return !s.legal(u) }) {
 		return nil
 	}
-	return found
+	return s.solution()
 }
 
 // cheaper returns the cheaper of two solutions, the first of equal ones.
@@ -66,28 +112,8 @@ func cheaper(a, b *solution) *solution {
 	return a
 }
 
-// save returns the present state as a solution.
-func (s *search) save() *solution {
-	a := &solution{units: s.goneSince(0)}
+// solution returns the present state as a solution.
+func (s *search) solution() *solution {
 	s.share = false
-	a.cost = s.of(a.units, 1)
-	for class := range s.placed {
-		for _, n := range s.nodes {
-			if members := s.placed[class][n]; members > 0 {
-				a.placed = append(a.placed, step{unit: -1, class: class, node: n, by: members})
-			}
-		}
-	}
-	return a
-}
-
-// load makes a solution the present state.
-func (s *search) load(a *solution) {
-	s.undo(0)
-	for _, u := range a.units {
-		s.do(step{unit: u, by: 1})
-	}
-	for _, t := range a.placed {
-		s.do(t)
-	}
+	return &solution{s.plan(), s.of(s.goneSince(0), 1)}
 }

@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 )
@@ -10,30 +9,26 @@ import (
 // prepared is a problem in the form that the search needs. Nothing of it changes.
 type prepared struct {
 	*Problem
-	// resources are those that the gang asks for, by their index in the problem. Vectors of the search have as many
-	// entries, which is dims.
-	resources []int
-	dims      int
-	classes   []Class
+	// dims is how many entries vectors of the search have: as many as the longest demand.
+	dims    int
+	classes []Class
 	// easiest holds the classes in ascending order of the part of the cluster that one member takes.
 	easiest []int
 	units   []unit
 	groups  []group
 	// onNode holds, by node, what units free there, the least important first.
 	onNode [][]*part
-	// parts and memory are where those of units, and their vectors, are kept.
-	parts  []part
-	memory []int64
+	// parts are those of all units.
+	parts []part
 }
 
 func prepare(problem *Problem) *prepared {
-	p := &prepared{Problem: problem, resources: problem.resources(), onNode: make([][]*part, len(problem.Nodes))}
-	p.dims = len(p.resources)
+	p := &prepared{Problem: problem, onNode: make([][]*part, len(problem.Nodes))}
 	for _, c := range p.Classes {
-		c.Demand = c.Demand.narrow(p.resources)
-		for r, amount := range c.Demand {
-			c.Demand[r] = max(amount, 0)
-		}
+		p.dims = max(p.dims, len(c.Demand))
+	}
+	for _, c := range p.Classes {
+		c.Demand = append(slices.Clip(c.Demand), make(Vector, p.dims-len(c.Demand))...)
 		p.classes = append(p.classes, c)
 	}
 	p.addUnits()
@@ -50,28 +45,6 @@ func prepare(problem *Problem) *prepared {
 	}
 	p.sortClasses()
 	return p
-}
-
-// vector returns zeros.
-func (p *prepared) vector() Vector {
-	if len(p.memory) < p.dims {
-		p.memory = make([]int64, 1024*p.dims)
-	}
-	v := p.memory[:p.dims:p.dims]
-	p.memory = p.memory[p.dims:]
-	return v
-}
-
-// resources returns the indices of the resources that the gang asks for.
-func (p *Problem) resources() []int {
-	asked := map[int]bool{}
-	for _, c := range p.Classes {
-		for r, amount := range c.Demand {
-			asked[r] = asked[r] || amount > 0
-		}
-	}
-	maps.DeleteFunc(asked, func(_ int, asked bool) bool { return !asked })
-	return slices.Sorted(maps.Keys(asked))
 }
 
 // sortClasses orders classes by how hard they are to place.
@@ -180,12 +153,8 @@ func (s *state) apply(t step) {
 // freed is what the node has free after the evictions, room what it has left after placement. The next call of either
 // overwrites it.
 func (s *state) freed(node int) Vector {
-	for k, r := range s.resources {
-		s.scratch[k] = 0
-		if r < len(s.Nodes[node].Free) {
-			s.scratch[k] = s.Nodes[node].Free[r]
-		}
-	}
+	clear(s.scratch)
+	copy(s.scratch, s.Nodes[node].Free)
 	for _, part := range s.onNode[node] {
 		if s.gone[part.unit] {
 			s.scratch.add(part.frees, 1)
@@ -270,14 +239,8 @@ func (s *state) fits(class, node, most int) int {
 	if !s.classes[class].on(node) || most <= 0 {
 		return 0
 	}
-	return s.fitsIn(s.room(node), class, most)
-}
-
-// fitsIn is fits on a node that has room left.
-func (s *state) fitsIn(room Vector, class, most int) int {
-	c := &s.classes[class]
-	for r, left := range room {
-		most = fitting(left, c.Demand[r], most)
+	for r, left := range s.room(node) {
+		most = fitting(left, s.classes[class].Demand[r], most)
 	}
 	return most
 }

@@ -38,10 +38,7 @@ type part struct {
 // is a unit.
 type group struct {
 	Group
-	id    gang.ID
-	spare []int
-	// whole is the unit of all members, -1 if the group cannot be evicted as a whole.
-	whole int
+	id gang.ID
 }
 
 // importance returns the victims of the list, the least important first: the lower rank, then the least lost, then the
@@ -87,12 +84,13 @@ func (p *prepared) addUnits() {
 
 // addGroup adds the units of a group. Its members are in the order of their importance.
 func (p *prepared) addGroup(id gang.ID, members []int) {
-	g, index := group{Group: p.Groups[id], id: id, whole: -1}, len(p.groups)
+	g, index := p.Groups[id], len(p.groups)
 	var all loss
+	var spare []int
 	for k, i := range members {
 		all.add(p.Victims[i].Role, 1)
-		if set := p.together(&g.Group, members, k); len(set) > 0 {
-			g.spare = append(g.spare, len(p.units))
+		if set := p.together(&g, members, k); len(set) > 0 {
+			spare = append(spare, len(p.units))
 			p.addUnit(index, set)
 		}
 	}
@@ -102,19 +100,19 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	}
 	if g.Minimum.Tree != nil && bound == g.Bound { // else one is on its way to a node
 		g.Minimum.Tree.Sparable(func(of *tree.Group) {
-			if set := p.within(&g.Group, of, members); set != nil {
-				if u := p.enclose(index, set, g.spare); u >= 0 {
-					g.spare = append(g.spare, u)
+			if set := p.within(&g, of, members); set != nil {
+				if u := p.enclose(index, set, spare); u >= 0 {
+					spare = append(spare, u)
 				}
 			}
 		})
 	}
 	if len(members) >= g.Bound && !g.tolerates(all) {
-		if g.whole = p.enclose(index, members, g.spare); g.whole >= 0 {
-			p.units[g.whole].whole = true
+		if whole := p.enclose(index, members, spare); whole >= 0 {
+			p.units[whole].whole = true
 		}
 	}
-	p.groups = append(p.groups, g)
+	p.groups = append(p.groups, group{g, id})
 }
 
 // within returns the members of a group within that go when it goes as a whole; nil if not all of it may go, if the
@@ -220,13 +218,11 @@ func (p *prepared) addUnit(group int, victims []int) {
 			continue
 		}
 		if n := len(p.parts); n == first || p.parts[n-1].node != v.Node {
-			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: p.vector()})
+			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: make(Vector, p.dims)})
 		}
 		frees := p.parts[len(p.parts)-1].frees
-		for k, r := range p.resources {
-			if r < len(v.Requests) {
-				frees[k] += max(v.Requests[r], 0)
-			}
+		for r, amount := range v.Requests[:min(len(v.Requests), p.dims)] {
+			frees[r] += max(amount, 0)
 		}
 	}
 	u.parts = p.parts[first:len(p.parts):len(p.parts)]

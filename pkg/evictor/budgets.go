@@ -7,40 +7,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// coverage tells which PodDisruptionBudgets cover a pod.
-type coverage struct {
-	// allowed is how many evictions each budget allows now.
-	allowed     []int
-	byNamespace map[string][]budgetSelector
-}
+// coverage holds the selectors of the PodDisruptionBudgets of each namespace, by the position of the budget.
+type coverage map[string]map[int]labels.Selector
 
-type budgetSelector struct {
-	index    int
-	selector labels.Selector
-}
-
-// readBudgets reads the budgets. One with an empty selector covers all pods of its namespace, one without a selector
-// none.
-func readBudgets(budgets []*policyv1.PodDisruptionBudget) *coverage {
-	c := &coverage{byNamespace: map[string][]budgetSelector{}}
-	for _, budget := range budgets {
+// readBudgets returns how many evictions each budget allows now, and which pods it covers: all of its namespace with an
+// empty selector, and none without a selector.
+func readBudgets(budgets []*policyv1.PodDisruptionBudget) (allowed []int, covers coverage) {
+	allowed, covers = make([]int, len(budgets)), coverage{}
+	for i, budget := range budgets {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
 			continue
 		}
-		c.byNamespace[budget.Namespace] = append(c.byNamespace[budget.Namespace],
-			budgetSelector{index: len(c.allowed), selector: selector})
-		c.allowed = append(c.allowed, int(budget.Status.DisruptionsAllowed))
+		if covers[budget.Namespace] == nil {
+			covers[budget.Namespace] = map[int]labels.Selector{}
+		}
+		allowed[i], covers[budget.Namespace][i] = int(budget.Status.DisruptionsAllowed), selector
 	}
-	return c
+	return allowed, covers
 }
 
-// of returns the indices, in allowed, of the budgets that cover the pod.
-func (c *coverage) of(pod *v1.Pod) []int {
-	var covering []int
-	for _, b := range c.byNamespace[pod.Namespace] {
-		if b.selector.Matches(labels.Set(pod.Labels)) {
-			covering = append(covering, b.index)
+// of returns the positions of the budgets that cover the pod.
+func (c coverage) of(pod *v1.Pod) (covering []int) {
+	for i, selector := range c[pod.Namespace] {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			covering = append(covering, i)
 		}
 	}
 	return covering

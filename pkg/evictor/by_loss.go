@@ -59,11 +59,6 @@ type byLossOnNodes struct {
 	losses *byLoss
 }
 
-// onNodes has the scheduler's own preemption choose the node on which the least is lost.
-func (l *byLoss) onNodes(stock preemption.Interface) preemption.Interface {
-	return &byLossOnNodes{stock, l}
-}
-
 // OrderedScoreFuncs compares budgets first, as the core does, which may exceed them, and then what is lost. Of nodes
 // that are alike it takes the first by name, and not whichever a map yields: a replay gives the same each time.
 func (n *byLossOnNodes) OrderedScoreFuncs(ctx context.Context,

@@ -46,7 +46,8 @@ type checking struct {
 // out of date.
 func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
 	error) {
-	c := newChecking(ctx, p, r, turn, found)
+	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
+	c.gone = c.placed(found.going())
 	if r.division != nil {
 		return c.bySet()
 	}
@@ -59,12 +60,6 @@ func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *
 		return a, nil, err
 	}
 	return a, c.said, c.learn(a, proposed)
-}
-
-func newChecking(ctx context.Context, p *Profile, r *request, turn gang.Turn, found *proposal) *checking {
-	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
-	c.gone = c.placed(found.going())
-	return c
 }
 
 // nodes returns those of the proposal. Stale is set if they have other pods than it was made for.
@@ -164,13 +159,10 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 		for _, class := range alike[shape] {
 			c.said[gang.Refusal{Class: class}] = true
 		}
-	}
-	if len(nowhere) > maxAsked {
-		return nil
-	}
-	for shape := range nowhere {
-		if err := c.ask(alike[shape]); err != nil {
-			return err
+		if len(nowhere) <= maxAsked {
+			if err := c.ask(alike[shape]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

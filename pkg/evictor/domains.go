@@ -3,6 +3,7 @@ package evictor
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -89,44 +90,30 @@ func (d *division) addTo(p *eviction.Problem) {
 	}
 }
 
-// addDomains names the sets of nodes that share the required levels.
+// addDomains names the sets of nodes that share the required levels: only that in which most members are, if some are.
 func (b *problemBuilder) addDomains() {
-	if len(b.request.required) == 0 {
+	r, p := b.request, &b.problem
+	if len(r.required) == 0 {
 		return
 	}
-	index, held := map[string]int{}, map[int]int{}
-	var domains []eviction.Domain
+	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
+	index := map[string]int{}
+	p.Domains = [][]int{}
 	for n := range b.cluster.Nodes {
-		path, complete := "", true
-		for _, key := range b.request.required {
-			value := b.cluster.Nodes[n].Object.Labels[key]
-			complete = complete && value != ""
-			path += value + "\x00"
+		values := make([]string, len(r.required))
+		for i, key := range r.required {
+			values[i] = b.cluster.Nodes[n].Object.Labels[key]
 		}
-		if !complete {
+		if slices.Contains(values, "") || len(in) > 0 && !slices.Equal(values, in) {
 			continue
 		}
+		path := strings.Join(values, "\x00")
 		d, known := index[path]
 		if !known {
-			d = len(domains)
-			index[path] = d
-			domains = append(domains, eviction.Domain{})
+			d = len(p.Domains)
+			index[path], p.Domains = d, append(p.Domains, nil)
 		}
-		domains[d].Nodes = append(domains[d].Nodes, n)
-		held[d] += b.request.held[b.cluster.Nodes[n].Name]
-	}
-	most := -1
-	for d, n := range held {
-		if n > 0 && (most < 0 || n > held[most]) {
-			most = d
-		}
-	}
-	if most >= 0 {
-		domains = domains[most : most+1]
-	}
-	b.problem.Domains = domains
-	if domains == nil {
-		b.problem.Domains = []eviction.Domain{{}}
+		p.Domains[d] = append(p.Domains[d], n)
 	}
 }
 

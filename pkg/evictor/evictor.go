@@ -20,6 +20,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
@@ -38,9 +39,6 @@ type Evictor struct {
 	// Resume and Wake have a gang or pods tried again because a search or an eviction has ended.
 	Resume func(gang.ID)
 	Wake   func([]gang.Ref)
-	// Preempting are pods for which the scheduler's own preemption evicts others.
-	Preempting Preempting
-	flight     flight
 
 	mu   sync.Mutex
 	work map[string]*attempt
@@ -49,10 +47,9 @@ type Evictor struct {
 // Sources know what an eviction has to respect besides gangs.
 type Sources struct {
 	Native members.NativeGroups
-	// Together names the members of the pod's gang that can only be evicted with it, empty for none; whole is set if
-	// these are all.
-	Together func(*v1.Pod) (with string, whole bool)
-	Budgets  policylisters.PodDisruptionBudgetLister
+	// Owners know which members can only be evicted together.
+	Owners  *podgroup.Owners
+	Budgets policylisters.PodDisruptionBudgetLister
 	// Loss knows what evictions lose.
 	Loss *workview.Loss
 }
@@ -61,29 +58,40 @@ type Sources struct {
 const landPause = 100 * time.Millisecond
 
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
-// landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
+// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of the
+// scheduler's queue or of the account says that they are.
 func (e *Evictor) lookForFlight(r *request) {
 	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
-		e.flight.add(r.beneficiary)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.of(r).landing = true
 	}
 }
 
 // Landed has those tried again that may evict a gang whose members have been bound.
 func (e *Evictor) Landed() {
-	requests := e.flight.take()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var requests []*request
+	for _, name := range slices.Sorted(maps.Keys(e.work)) {
+		if w := e.work[name]; w.landing {
+			w.landing = false
+			requests = append(requests, w.request)
+		}
+	}
 	if len(requests) == 0 {
 		return
 	}
 	// The account from which victims are chosen may hear of the last member after the ledger.
 	time.AfterFunc(landPause, func() {
-		for _, name := range slices.Sorted(maps.Keys(requests)) {
-			e.again(requests[name])
+		for _, r := range requests {
+			e.again(r)
 		}
 	})
 }
 
 // again has the gang or the pod tried again.
-func (e *Evictor) again(r beneficiary) {
+func (e *Evictor) again(r *request) {
 	if r.only != nil {
 		e.Wake([]gang.Ref{gangview.RefOf(r.only)})
 	} else {
@@ -91,27 +99,23 @@ func (e *Evictor) again(r beneficiary) {
 	}
 }
 
-// attempt is the eviction for one gang or pod.
-type attempt struct {
-	eviction.Attempt
-	request *request
-	// found is the result of the search.
-	found *proposal
-	// said is what filters said of classes and nodes when proposals were checked.
-	said findings
-	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it
-	// will be placed.
-	awaited []reservation.AwaitedPod
-	// node is where a single pod goes when they are gone.
-	node string
+// of returns the attempt for the request. The lock is held.
+func (e *Evictor) of(r *request) *attempt {
+	if w := e.work[r.name]; w != nil {
+		return w
+	}
+	return e.begin(r)
 }
 
 // begin starts afresh for a request. The lock is held.
-func (e *Evictor) begin(r *request, now time.Time) *attempt {
+func (e *Evictor) begin(r *request) *attempt {
+	w := &attempt{request: r, said: findings{}, idle: time.Now()}
+	if before := e.work[r.name]; before != nil {
+		w.landing = before.landing
+	}
 	if e.work == nil {
 		e.work = map[string]*attempt{}
 	}
-	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
 	e.work[r.name] = w
 	return w
 }
@@ -121,59 +125,58 @@ func (e *Evictor) begin(r *request, now time.Time) *attempt {
 func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := e.work[r.name]
-	if w == nil {
-		w = e.begin(r, now)
-	}
-	pause, left := time.Duration(0), remaining(e.Members, w.awaited)
-	switch w.Ask(left, now) {
-	case eviction.Wait:
+	w := e.of(r)
+	w.request = r
+	pause, left := time.Duration(0), e.remaining(w.awaited)
+	switch w.ask(left, now) {
+	case toWait:
+		if w.searching {
+			return nil, "looking for pods to evict"
+		}
 		return nil, waitingFor(left)
-	case eviction.WaitForSearch:
-		return nil, "looking for pods to evict"
-	case eviction.Restart:
-		w = e.begin(r, now)
-	case eviction.ChooseOthers:
+	case toRestart:
+		w = e.begin(r)
+	case toChooseOthers:
 		e.postpone(w)
-	case eviction.UsePlan:
+	case toUsePlan:
 		p := w.found
 		if !p.request.asks(r) {
 			break // members may have come and gone meanwhile
 		}
-		w.Taken()
+		w.found = nil
 		switch {
 		case p.Outcome != eviction.NoRoom:
 			return p, ""
 		case !p.request.inFlight || r.inFlight:
 			e.giveUp(w)
-			if w.Late(left) {
+			if w.late && left > 0 {
 				return nil, waitingFor(left) + ", which should have gone. Evicting others does not help: " + p.Reason
 			}
 			return nil, "preemption does not help: " + p.Reason
 		}
-		pause = eviction.OutdatedPause
+		pause = outdatedPause
 	}
-	e.search(ctx, r, w, pause)
+	e.search(ctx, w, pause)
 	return nil, "looking for pods to evict"
 }
 
 // search looks for victims in the background, after a pause. The lock is held.
-func (e *Evictor) search(ctx context.Context, r *request, w *attempt, pause time.Duration) {
-	w.Searching()
-	said := maps.Clone(w.said)
+func (e *Evictor) search(ctx context.Context, w *attempt, pause time.Duration) {
+	w.searching, w.found = true, nil
+	r, said := w.request, maps.Clone(w.said)
 	// The cycle's context ends with it.
 	ctx = context.WithoutCancel(ctx)
 	time.AfterFunc(pause, func() {
 		start := time.Now()
 		found := e.propose(r, said)
-		evictionSearch.Observe(time.Since(start).Seconds())
+		found.at = time.Now()
+		evictionSearch.Observe(found.at.Sub(start).Seconds())
 		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason",
-			found.Reason, "duration", time.Since(start))
+			found.Reason, "duration", found.at.Sub(start))
 		e.mu.Lock()
-		w.found = found
-		w.Planned(time.Now())
+		w.searching, w.found = false, found
 		e.mu.Unlock()
-		e.again(r.beneficiary)
+		e.again(r)
 	})
 }
 
@@ -187,12 +190,12 @@ func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) st
 		return ""
 	}
 	maps.Copy(w.said, said)
-	pause, again := w.Rejected(said == nil)
+	pause, again := w.reject(said == nil)
 	if !again || said != nil && len(said) == 0 {
 		e.giveUp(w)
 		return ""
 	}
-	e.search(ctx, r, w, pause)
+	e.search(ctx, w, pause)
 	return "looking for other pods to evict"
 }
 
@@ -203,12 +206,15 @@ func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaite
 // giveUp ends an attempt, and what was kept while pods were awaited. While some of them are late it only begins
 // again. The lock is held.
 func (e *Evictor) giveUp(w *attempt) {
-	if w.Late(remaining(e.Members, w.awaited)) {
-		w.said = findings{}
-		w.GivenUp()
+	if w.late && e.remaining(w.awaited) > 0 {
+		w.said, w.rejected, w.found = findings{}, 0, nil
 		return
 	}
 	delete(e.work, w.request.name)
+	if w.landing {
+		// What all nodes say of a single pod is large, and soon out of date.
+		e.begin(&request{name: w.request.name, id: w.request.id, only: w.request.only}).landing = true
+	}
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
@@ -225,47 +231,39 @@ func (e *Evictor) refuse(r *request, why string) string {
 // Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
 // no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds.
 func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
-	for _, r := range e.sweep(now, waits) {
+	var again []*request
+	e.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(e.work)) {
+		w := e.work[name]
+		if r := w.request; r.only != nil && e.Members.Settled(r.only) || r.only == nil && !waits(r.id) {
+			delete(e.work, name)
+			continue
+		}
+		switch w.review(e.remaining(w.awaited), now) {
+		case toGiveUp:
+			if w.stock.IsZero() {
+				e.giveUp(w)
+			}
+		case toChooseOthers:
+			e.postpone(w)
+			again = append(again, w.request)
+		}
+	}
+	e.mu.Unlock()
+	for _, r := range again {
 		e.again(r)
 	}
 }
 
-// sweep does what Tidy says, and returns what is to be tried again.
-func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []beneficiary) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(e.work)) {
-		w := e.work[name]
-		of := w.request.beneficiary
-		if of.only != nil && e.Members.Settled(of.only) || of.only == nil && !waits(of.id) {
-			delete(e.work, name)
-			continue
-		}
-		switch w.Review(remaining(e.Members, w.awaited), now) {
-		case eviction.GiveUp:
-			e.giveUp(w)
-		case eviction.ChooseOthers:
-			e.postpone(w)
-			again = append(again, of)
-		}
-	}
-	return again
-}
-
 // remaining counts the pods that are still there.
-func remaining(known *members.Directory, pods []reservation.AwaitedPod) int {
+func (e *Evictor) remaining(pods []*v1.Pod) int {
 	left := 0
-	for _, awaited := range pods {
-		if known.Pod(awaited.Ref) != nil {
+	for _, pod := range pods {
+		if e.Members.Pod(gangview.RefOf(pod)) != nil {
 			left++
 		}
 	}
 	return left
-}
-
-// leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
-func leaves(pod *v1.Pod, now time.Time) bool {
-	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(eviction.Grace))
 }
 
 // await records that what the gang needs is kept for it while pods terminate that were not evicted for it. If there
@@ -273,49 +271,31 @@ func leaves(pod *v1.Pod, now time.Time) bool {
 func (e *Evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := e.begin(r, time.Now())
+	w := e.begin(r)
 	if !p.idle() {
-		w.awaited = reservation.AwaitedPods(p.leaving)
-		w.Awaiting(p.leftBy())
+		w.awaited = p.leaving
+		w.await(p.leaving, time.Now())
 	}
 }
 
 // podName is the name of the requests of a single pod.
-func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
-
-// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
-// the cycle began, and what to say about it.
-func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
-	if node, evicted := e.Preempting.Awaited(gang.UID(pod.UID), now); e.remain(evicted, nodes) {
-		return node, leaving(node)
-	}
-	return e.attempted(pod, nodes, now)
-}
-
-// remain reports whether some of the pods are there, or were when the cycle began.
-func (e *Evictor) remain(pods []reservation.AwaitedPod, nodes fwk.NodeInfoLister) bool {
-	return remaining(e.Members, pods) > 0 || reservation.Remain(pods, nodes)
-}
+func podName(namespace, name string) string { return "pod " + namespace + "/" + name }
 
 // waitingFor says how many pods are awaited.
 func waitingFor(pods int) string {
 	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
 }
 
-func leaving(node string) string {
-	return "waiting for the pods that are evicted on " + node + " to terminate"
-}
-
-// attempted is what awaited says, but for the pods that the scheduler's own preemption evicts.
-func (e *Evictor) attempted(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
+// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
+// the cycle began, and what to say about it.
+func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := e.work[podName(pod)]
-	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
-		return "", ""
-	}
-	if e.remain(w.awaited, nodes) {
-		return w.node, leaving(w.node)
+	for _, name := range []string{stockName(pod.Namespace, pod.Name), podName(pod.Namespace, pod.Name)} {
+		if w := e.work[name]; w != nil && w.node != "" && w.request.only.UID == pod.UID && !w.overdue(now) &&
+			(e.remaining(w.awaited) > 0 || reservation.Remain(w.awaited, nodes)) {
+			return w.node, "waiting for the pods that are evicted on " + w.node + " to terminate"
+		}
 	}
 	return "", ""
 }
@@ -325,44 +305,17 @@ func (e *Evictor) attempted(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time
 func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := e.begin(r, time.Now())
-	w.awaited, w.node = reservation.AwaitedPods(p.going()), node
-	w.Evicting()
-	grace := int64(0)
-	for _, pod := range p.victims {
-		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			grace = max(grace, *s)
-		}
-	}
+	w := e.begin(r)
+	w.awaited, w.node, w.idle = p.going(), node, time.Time{}
 	e.mu.Unlock()
 	gangsPreempted.Add(float64(len(p.Groups)))
 	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))
 	ctx = context.WithoutCancel(ctx)
 	go func() {
-		moment := e.Sources.Loss.At(time.Now())
-		// A partial eviction frees too little, so a request that fails is repeated.
-		forEach(ctx, p.victims, func(ctx context.Context, pod *v1.Pod) error {
-			return evictOne(ctx, profile, pod, r, moment)
-		})
+		e.evictAll(ctx, profile, p.victims, r)
 		e.mu.Lock()
-		gone := time.Now().Add(time.Duration(grace) * time.Second)
-		if left := p.leftBy(); left.After(gone) {
-			gone = left
-		}
-		w.Awaiting(gone)
+		w.await(p.going(), time.Now())
 		e.mu.Unlock()
-		e.again(r.beneficiary)
+		e.again(r)
 	}()
-}
-
-func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
-	moment *workview.Moment) error {
-	gone, err := remove(ctx, profile, pod, r.name)
-	if gone || err != nil {
-		return err
-	}
-	podsPreempted.Inc()
-	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(pod, moment))
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
@@ -37,18 +38,34 @@ type Shortage struct {
 	Wanted, Free int64
 }
 
-// missing returns the resources in the minResources of the gang's PodGroup that the nodes have too little of; Short is
-// empty if there is enough. What the gang's own members hold counts as free, and what a device class hands out is not
+// Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
+func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
+	if m := p.missing(id, nodes, nil); len(m.Short) > 0 {
+		return m
+	}
+	return nil
+}
+
+// missing returns the resources in the gang's minResources that the nodes have too little of; Short is empty if there is
+// enough. What the gang's own members and the pods that go hold counts as free, and what a device class hands out is not
 // looked at.
-func missing(profile framework.Framework, id gang.ID, pg *schedulingv1alpha1.PodGroup, own []fwk.PodInfo,
-	nodes []fwk.NodeInfo) Missing {
-	m, wanted := Missing{Of: id}, minResources(pg)
+func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Missing {
+	m, wanted := Missing{Of: id}, minResources(p.evictor.Members.Group(id))
+	var counted []fwk.PodInfo
+	if len(wanted) > 0 {
+		counted = p.own(id, nodes)
+	}
+	for _, pod := range goes {
+		if info, err := framework.NewPodInfo(pod); err == nil {
+			counted = append(counted, info)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if process.Claimed(profile, name) {
+		if process.Claimed(p.framework, name) {
 			continue
 		}
 		free := freeOn(nodes, name)
-		for _, pod := range own {
+		for _, pod := range counted {
 			free += requestedBy(pod, name)
 		}
 		if free < wanted[name] {
@@ -56,6 +73,22 @@ func missing(profile framework.Framework, id gang.ID, pg *schedulingv1alpha1.Pod
 		}
 	}
 	return m
+}
+
+// own returns the members of the gang that the nodes hold already.
+func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) (own []fwk.PodInfo) {
+	held := p.evictor.Ledger.Nodes(id)
+	for _, n := range nodes {
+		if held[n.Node().Name] == 0 {
+			continue
+		}
+		for _, info := range n.GetPods() {
+			if p.evictor.Members.ID(info.GetPod()) == id {
+				own = append(own, info)
+			}
+		}
+	}
+	return own
 }
 
 // freeOn returns how much of a resource the nodes have free together, with the pods that are on their way to them.

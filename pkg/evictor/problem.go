@@ -23,20 +23,18 @@ import (
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
 type request struct {
-	beneficiary
+	// name says for whom, in messages and as a key; id is the zero ID for a single pod, which only is.
+	name string
+	id   gang.ID
+	only *v1.Pod
 	// of is the gang that asks, or that of the single pod. statuses say on which nodes no eviction helps the single pod.
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
 	priority int32
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
-	demand
-}
-
-// demand is what a request asks for.
-type demand struct {
-	need    gang.Minimum
-	classes []requestClass
+	need     gang.Minimum
+	classes  []requestClass
 	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
 	required []string
 	held     map[string]int
@@ -69,6 +67,8 @@ func (r *request) mayHelp(node string) bool {
 type proposal struct {
 	eviction.Plan
 	request *request
+	// at is when it was found.
+	at      time.Time
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
@@ -86,17 +86,6 @@ func (p *proposal) going() []*v1.Pod { return slices.Concat(p.victims, p.leaving
 // idle says that no pod has to go.
 func (p *proposal) idle() bool { return len(p.victims)+len(p.leaving) == 0 }
 
-// leftBy is when the grace periods of the pods that terminate anyway have ended.
-func (p *proposal) leftBy() time.Time {
-	var last time.Time
-	for _, pod := range p.leaving {
-		if ends := pod.DeletionTimestamp.Time; ends.After(last) {
-			last = ends
-		}
-	}
-	return last
-}
-
 // evicting says what is done about what cannot be had otherwise.
 func (p *proposal) evicting() string {
 	return fmt.Sprintf("evicting %d %s of lower priority", len(p.victims), plural.Choose(len(p.victims), "pod", "pods"))
@@ -113,8 +102,9 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	if err != nil {
 		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: readBudgets(all),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys),
 		leaving: map[string][]*v1.Pod{}, now: time.Now()}
+	b.problem.Budgets, b.covers = readBudgets(all)
 	p := b.build(said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
 	impacts := map[gang.ID]gang.EvictionImpact{}
@@ -158,7 +148,7 @@ type problemBuilder struct {
 	evictor *Evictor
 	request *request
 	cluster *capacity.Snapshot
-	covers  *coverage
+	covers  coverage
 	problem eviction.Problem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
@@ -170,7 +160,7 @@ type problemBuilder struct {
 
 func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
+	p.Priority, p.Need, p.Groups = r.priority, r.need, map[gang.ID]eviction.Group{}
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
 		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role,
@@ -187,7 +177,13 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
-	b.addLosses()
+	if loss := b.evictor.Sources.Loss; loss.Limits.Unsaved > 0 {
+		moment := loss.At(b.now)
+		for i, pod := range b.victims {
+			v := &p.Victims[i]
+			v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
+		}
+	}
 	b.addKept()
 	b.addNominated()
 	b.applyFilterFindings(said)
@@ -240,7 +236,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	if id != (gang.ID{}) {
 		var whole bool
 		g := b.problem.Groups[id]
-		with, whole = b.evictor.Sources.Together(pod.Object)
+		with, whole = b.evictor.Sources.Owners.Together(pod.Object)
 		role = gangview.Role(pod.Object, b.evictor.Members.Group(id))
 		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g
@@ -265,14 +261,17 @@ func (b *problemBuilder) addKept() {
 		index[b.problem.Nodes[n].Name] = n
 	}
 	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
-		n, known := index[o.Node]
-		if !known {
-			continue
+		if n, known := index[o.Node]; known {
+			b.kept = true
+			b.take(n, o.Info)
 		}
-		b.kept = true
-		for i, name := range b.cluster.Resources {
-			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)
-		}
+	}
+}
+
+// take takes off the node what the pod asks for.
+func (b *problemBuilder) take(n int, info fwk.PodInfo) {
+	for i, name := range b.cluster.Resources {
+		b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 	}
 }
 
@@ -286,9 +285,7 @@ func (b *problemBuilder) addNominated() {
 				(b.request.id != gang.ID{} && b.evictor.Members.ID(pod) == b.request.id) {
 				continue
 			}
-			for i, name := range b.cluster.Resources {
-				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
-			}
+			b.take(n, info)
 		}
 	}
 }

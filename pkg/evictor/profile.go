@@ -9,10 +9,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 
 	"berth.dev/berth/pkg/dryrun"
-	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
@@ -39,8 +37,8 @@ func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner
 // one wave, or none at all. It returns what to say about it, or nothing if no eviction helps.
 func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	e := p.evictor
-	r := &request{beneficiary: beneficiary{name: "gang " + id.String(), id: id}, of: id,
-		priority: turn.Members[0].Priority, demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
+	r := &request{name: "gang " + id.String(), id: id, of: id,
+		priority: turn.Members[0].Priority, need: turn.Need, held: e.Ledger.Nodes(id)}
 	never, complete := r.addMembers(e.Members, turn.Members)
 	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
@@ -100,7 +98,7 @@ func roomOf(r *request, plan *dryrun.Plan) ([]reservation.Hold, error) {
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
 // is gone.
 func (r *request) addMembers(known *members.Directory, all []gang.Member) (never string, complete bool) {
-	index := map[dryrun.Shortage]int{}
+	index := map[[2]string]int{}
 	for _, m := range all {
 		r.priority = min(r.priority, m.Priority)
 		pod := known.Pod(m.Ref)
@@ -110,7 +108,7 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 		if never == "" && podview.NeverPreempts(pod) {
 			never = pod.Name
 		}
-		key := dryrun.Shortage{Class: m.Class + "/" + m.Role}
+		key := [2]string{m.Class, m.Role}
 		if i, known := index[key]; known {
 			r.classes[i].count++
 			continue
@@ -138,12 +136,17 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	case found.idle():
 		e.await(r, found)
 		return nil, nil, "", nil
-	case p.lacksAfter(r.id, found):
+	}
+	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("listing nodes: %w", err)
+	}
+	if len(p.missing(r.id, nodes, found.going()).Short) > 0 {
 		return nil, nil, e.refuse(r, "evicting pods of lower priority does not free the minimum resources"), nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.
 	now := time.Now()
-	if !e.Ledger.Evictions.Evict(found.impacts, now.Add(eviction.Grace), now) {
+	if !e.Ledger.Evictions.Evict(found.impacts, now.Add(grace), now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
@@ -157,21 +160,22 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if node, why := p.awaited(pod); node != "" {
+	// Without its nomination, the pods that replace the victims would be there before it.
+	if node, why := p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		return nominate(node, why)
 	}
-	p.evictor.Preempting.Drop(gang.UID(pod.UID))
+	p.evictor.stockEnds(pod)
 	if !p.anyBelow(corev1helpers.PodPriority(pod)) {
 		// The scheduler's own preemption finds it out by trying each node, which takes longer than all else in the cycle.
 		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(
 			fwk.UnschedulableAndUnresolvable, "preemption: no pod has a lower priority")
 	}
 	defer p.losses.beginCycle(time.Now())()
-	p.evictor.Preempting.Add(gangview.RefOf(pod)) // before, since it evicts beside the cycle
+	p.evictor.stockBegins(pod) // before, since it evicts beside the cycle
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	evicts := status.IsSuccess() && result != nil && result.NominatedNodeName != ""
 	if !evicts {
-		p.evictor.Preempting.Drop(gang.UID(pod.UID))
+		p.evictor.stockEnds(pod)
 	}
 	switch {
 	case evicts:
@@ -199,12 +203,6 @@ func (p *Profile) anyBelow(priority int32) bool {
 	return err != nil || p.lowest.Below(nodes, priority)
 }
 
-// awaited returns the node that the pod waits for. Without its nomination, the pods that replace the victims would be
-// there before it.
-func (p *Profile) awaited(pod *v1.Pod) (node, why string) {
-	return p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now())
-}
-
 // nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.
 func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 	return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success, why)
@@ -217,9 +215,9 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
-	r := &request{beneficiary: beneficiary{name: podName(pod), only: pod}, of: e.Members.ID(pod), statuses: statuses,
+	r := &request{name: podName(pod.Namespace, pod.Name), only: pod, of: e.Members.ID(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod),
-		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
+		need:     gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	e.lookForFlight(r)
 	if !e.Capacity.Cluster.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
@@ -237,24 +235,4 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 	node = plan.Assignments[0].Node
 	e.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
-}
-
-// stockPreemption returns the scheduler's own preemption plugin of the profile, or nil if it has none.
-func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPreemption {
-	for _, plugin := range profile.PreEnqueuePlugins() {
-		if stock, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-			return stock
-		}
-	}
-	return nil
-}
-
-// Guard makes the scheduler's own preemption leave gangs whole.
-func (p *Profile) Guard() {
-	if stock := stockPreemption(p.framework); stock != nil {
-		(&guard{Members: p.evictor.Members, Ledger: p.evictor.Ledger, Together: p.evictor.Sources.Together,
-			Preempting: &p.evictor.Preempting}).watch(stock)
-		stock.MoreImportantVictim = p.losses.moreImportant(stock.MoreImportantVictim)
-		stock.Evaluator.Interface = p.losses.onNodes(stock.Evaluator.Interface)
-	}
 }

@@ -11,9 +11,9 @@ import (
 
 func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
 	t.Parallel()
-	r := &request{demand: demand{need: gang.Minimum{Total: 2}, classes: []requestClass{{class: "large", count: 2},
+	r := &request{need: gang.Minimum{Total: 2}, classes: []requestClass{{class: "large", count: 2},
 		{class: "small", role: "worker", count: 2},
-		{class: "small", role: "leader", count: 1}}}}
+		{class: "small", role: "leader", count: 1}}}
 	members := []gang.Member{{Ref: gang.Ref{UID: "l1"}, Class: "large"}, {Ref: gang.Ref{UID: "w1"}, Class: "small",
 		Role: "worker"}, {Ref: gang.Ref{UID: "l2"}, Class: "large"},
 		{Ref: gang.Ref{UID: "w2"}, Class: "small", Role: "worker"}, {Ref: gang.Ref{UID: "first"}, Class: "small",

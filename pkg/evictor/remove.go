@@ -3,16 +3,18 @@ package evictor
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/workview"
 )
 
 // PreemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
@@ -21,22 +23,31 @@ func PreemptedByScheduler(pod *v1.Pod) bool {
 	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
 }
 
-// remove marks the pod as evicted for the sake of the name, and deletes it. Gone is set if it was gone before.
-func remove(ctx context.Context, profile framework.Framework, pod *v1.Pod, name string) (gone bool, err error) {
+// evictOne marks the pod as evicted for the sake of the request, and deletes it.
+func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
+	moment *workview.Moment) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
 		Reason:  v1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: preempted by %s of higher priority", pod.Spec.SchedulerName, name)})
-	if err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
+		Message: fmt.Sprintf("%s: preempted by %s of higher priority", pod.Spec.SchedulerName, r.name)})
+	err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // it was gone before
+	case err != nil:
+		return fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
 	}
 	if err := util.DeletePod(ctx, profile.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
+		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
 	}
-	return false, nil
+	podsPreempted.Inc()
+	losing := ""
+	if moment.Limits.Unsaved > 0 {
+		losing = "; it loses " + moment.Describe(pod)
+	}
+	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
+		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing)
+	return nil
 }
 
 // evictionRequests bounds the requests in flight for one gang.
@@ -45,23 +56,17 @@ const evictionRequests = 8
 // evictionRetries are the pauses between the attempts to evict a pod.
 var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
-// forEach does something for each of the pods, a few at a time, and repeats it where it fails.
-func forEach(ctx context.Context, pods []*v1.Pod, do func(context.Context, *v1.Pod) error) {
-	slots := make(chan struct{}, evictionRequests)
-	var wg sync.WaitGroup
-	for _, pod := range pods {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var last error
-			err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
-				last = do(ctx, pod)
-				return last == nil, nil
-			})
-			if err != nil {
-				klog.FromContext(ctx).Error(last, "Evicting a pod failed", "pod", klog.KObj(pod))
-			}
+// evictAll evicts the pods, a few at a time. A partial eviction frees too little, so a request that fails is repeated.
+func (e *Evictor) evictAll(ctx context.Context, profile framework.Framework, pods []*v1.Pod, r *request) {
+	moment := e.Sources.Loss.At(time.Now())
+	workqueue.ParallelizeUntil(ctx, evictionRequests, len(pods), func(i int) {
+		var last error
+		err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
+			last = evictOne(ctx, profile, pods[i], r, moment)
+			return last == nil, nil
 		})
-	}
-	wg.Wait()
+		if err != nil {
+			klog.FromContext(ctx).Error(last, "Evicting a pod failed", "pod", klog.KObj(pods[i]))
+		}
+	})
 }

@@ -64,18 +64,16 @@ func (l *Loop) singles(gained []capacity.ShapeKey, now time.Time) gang.Effects {
 	return effects
 }
 
-// preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and
-// forgets those that are gone or have a node.
+// preemptors activates the pods for which others are evicted one by one and for which there is room by the account.
 func (l *Loop) preemptors(ctx context.Context, now time.Time) {
 	if now.Before(l.due.preemptors) {
 		return
 	}
 	l.due.preemptors = waiting.NextLook(now)
 	var roomy []gang.Ref
-	for _, ref := range l.Evictor.Preempting.Next() {
+	for _, ref := range l.Evictor.Preemptors() {
 		pod := l.List.Members.Pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
-			l.Evictor.Preempting.Drop(ref.UID)
 			continue
 		}
 		key := l.List.Capacity.Acquire(pod)

@@ -33,12 +33,10 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
 	subGroups := r.items("spec.subGroups")
 	children := map[string][]*objectReader{}
-	tree := false
 	for _, sub := range subGroups {
 		parent := sub.text("parent")
 		children[parent] = append(children[parent], sub)
-		required, preferred := kaiLevels(sub, "topologyConstraint", &s)
-		tree = tree || parent != "" || len(subGroups) > 1 && required+preferred != ""
+		kaiLevels(sub, "topologyConstraint", &s)
 	}
 	n := len(children[""])
 	least, why := r.number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
@@ -49,23 +47,16 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	switch {
 	case why != "":
 		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
-	case len(subGroups) == 0:
-	case tree || least < n:
+	case len(subGroups) > 0:
 		groups := kaiGroups(children, "")
-		if least < len(groups) {
+		if only := &groups[0]; n == 1 && !s.saysLevel() {
+			s.within(only.Required, only.Preferred)
+			only.Required, only.Preferred = "", ""
+		}
+		if least < n {
 			groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: groups}}
 		}
 		s.needGroups(r, kaiSubGroup, groups)
-	default:
-		roles := map[string]int{}
-		s.Minimum = 0
-		for _, sub := range subGroups {
-			name := sub.text("name")
-			roles[name] = sub.number("minMember", 0)
-			s.Minimum = sum(s.Minimum, roles[name])
-			s.within(kaiLevels(sub, "topologyConstraint", nil))
-		}
-		s.needRoles(r, kaiSubGroup, roles)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
@@ -85,7 +76,8 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	return whole(s)
 }
 
-// kaiUnrooted says which sub-group is in none at the root, or has the name of another, empty if none is so.
+// kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
+// none is so.
 func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
 	rooted := map[string]bool{}
 	for names := []string{""}; len(names) > 0; names = names[1:] {
@@ -94,7 +86,13 @@ func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader)
 		}
 		rooted[names[0]] = true
 		for _, sub := range children[names[0]] {
-			names = append(names, sub.text("name"))
+			name := sub.text("name")
+			names = append(names, name)
+			within := len(children[name])
+			if least := sub.number("minSubGroup", within); within > 0 && least > within {
+				return fmt.Sprintf("minSubGroup of sub-group %.120q is %d, and it has %s", name, least,
+					plural.Of(within, "sub-group"))
+			}
 		}
 	}
 	for _, sub := range subGroups {

@@ -30,9 +30,12 @@ var nativeKinds, foreignKinds = groupKinds[:2], groupKinds[2:]
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
+// GroupAnnotations are those by which pods name the group of another scheduler.
+func GroupAnnotations() []string { return []string{volcanoName, volcanoOtherName, kaiName} }
+
 // NameAnnotations are those by which pods name their group, or their part in it.
 func NameAnnotations() []string {
-	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName, kueueGroup}
+	keys := append(GroupAnnotations(), volcanoTask, kueueGroup)
 	for _, f := range foreigners {
 		keys = append(keys, f.Key)
 	}
@@ -123,10 +126,14 @@ func (s *OwnerState) say(key, value string) {
 
 // within has the members share, or better share, the domains of a level, unless a level is declared already.
 func (s *OwnerState) within(required, preferred string) {
-	if s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] == "" {
+	if !s.saysLevel() {
 		s.say(wellknown.TopologyRequiredKey, required)
 		s.say(wellknown.TopologyPreferredKey, preferred)
 	}
+}
+
+func (s *OwnerState) saysLevel() bool {
+	return s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] != ""
 }
 
 // needRoles has the gang need numbers of pods of some roles. The pods name theirs in the label or annotation key.
@@ -155,7 +162,8 @@ func (s *OwnerState) needGroups(r *objectReader, keys string, groups []grouptree
 	s.say(wellknown.GroupsKey, grouptree.EncodeGroups(groups))
 	root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: s.Says}})
 	if err != nil {
-		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)
+		_, why, _ := strings.Cut(err.Error(), ": ") // the object has other fields than the annotation that it is put in
+		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, why)
 		return
 	}
 	s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)

@@ -74,6 +74,12 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			"apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g, annotations: " +
 				"{volcano.sh/preemptable: \"false\"}}\nspec: {minMember: 4, priorityClassName: usual}",
 			gang.Minimum{Total: 4}, "", "", "volcano.sh/preemptable false: pods of a higher priority may evict it"},
+		{"one that says so in a label", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g, " +
+			"labels: {volcano.sh/preemptable: \"false\"}}\nspec: {minMember: 4}",
+			gang.Minimum{Total: 4}, "", "", "volcano.sh/preemptable false: pods of a higher priority may evict it"},
+		{"one whose annotation says otherwise than its label", "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\n" +
+			"metadata: {name: g, annotations: {volcano.sh/preemptable: \"true\"}, labels: {volcano.sh/preemptable: \"false\"}}\n" +
+			"spec: {minMember: 4}", gang.Minimum{Total: 4}, "", "", ""},
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
@@ -112,7 +118,9 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"sub-groups of KAI", kai +
 			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, " +
 			"minMember: 1}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}, Tree: &tree.Group{Least: 2,
+				Groups: []tree.Group{{Name: "decode", Roles: map[string]int{"decode": 2}, Groups: []tree.Group{}},
+					{Name: "prefill", Roles: map[string]int{"prefill": 1}, Groups: []tree.Group{}}}}}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, " +
@@ -132,7 +140,9 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"the level of the only sub-group is that of the group",
 			kai + "{preemptibility: preemptible, subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, " +
 				"requiredTopologyLevel: example.com/rack}}]}",
-			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "example.com/rack", "", ""},
+			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{
+				{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}}}}},
+			"example.com/rack", "", ""},
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
@@ -197,8 +207,9 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			"{minSubGroup: 2, subGroups: [{name: a}, {name: b, parent: a, minMember: 1}, {name: c, parent: a, minMember: 1}]}",
 			"minSubGroup is 2, and there is 1 sub-group without a parent"},
 		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
-			`cannot be read as a tree: PodGroup g annotation berth.dev/groups[0].minGroups: "2" is not a whole number from ` +
-				"0 to 1, the groups within"},
+			`minSubGroup of sub-group "a" is 2, and it has 1 sub-group`},
+		{"a name that no label has", "{subGroups: [{name: 'a b', minMember: 1}]}",
+			`cannot be read as a tree: "a b" is not the value of a label, which has at most 63 characters`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ const (
 	volcanoOtherName = "scheduling.volcano.sh/group-name"
 	// volcanoTask is how pods name their task, in an annotation or a label.
 	volcanoTask = "volcano.sh/task-spec"
-	// volcanoPreemptable says whether others may evict the group.
+	// volcanoPreemptable says whether others may evict the group. An annotation of it counts before a label.
 	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
@@ -48,7 +48,11 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	if r.annotation("metadata", volcanoPreemptable) == "false" {
+	preemptable, says := r.key("metadata.annotations", volcanoPreemptable)
+	if !says {
+		preemptable, _ = r.key("metadata.labels", volcanoPreemptable)
+	}
+	if preemptable == "false" {
 		s.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
 	}
 	return whole(s)

@@ -125,8 +125,8 @@ func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels,
 	out := make([]tree.Group, 0, len(groups))
 	for i := range groups {
 		g, field := &groups[i], fmt.Sprintf("%s[%d]", at, i)
-		if len(validation.IsDNS1123Label(g.Name)) > 0 {
-			return nil, r.bad(field+".name", g.Name, "a name of lowercase letters, digits and hyphens")
+		if g.Name == "" || strings.Contains(g.Name, ".") { // dots separate the names of groups within copies
+			return nil, r.bad(field+".name", g.Name, "the value of a label without dots")
 		}
 		if g.Copies == nil {
 			if g.MinCopies != nil {
@@ -227,5 +227,5 @@ func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, level
 func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadValue {
 	return &wellknown.BadValue{Object: "pod " + pod.Name, Kind: "label",
 		Key:   cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey),
-		Value: GroupOf(pod, pg), Allowed: "a group of PodGroup " + pg.Name + " (" + wellknown.GroupsKey + ")"}
+		Value: GroupOf(pod, pg), Allowed: "a group of PodGroup " + pg.Name}
 }

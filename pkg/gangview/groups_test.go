@@ -64,7 +64,7 @@ func TestGroupsThatCannotBeRead(t *testing.T) {
 		{"no list", "replica", `berth.dev/groups: "replica" is not a list of groups in YAML or JSON`},
 		{"an empty text", "", `is not a list of groups in YAML or JSON`},
 		{"a field that there is not", "[{name: a, pod: 1}]", `unknown field "pod"`},
-		{"a name that is no name", "[{name: A, pods: 1}]", `berth.dev/groups[0].name: "A" is not a name of lowercase letters`},
+		{"a name that is no name", "[{name: a.b, pods: 1}]", `berth.dev/groups[0].name: "a.b" is not the value of a label without dots`},
 		{"a name twice", "[{name: a, pods: 1}, {name: a, pods: 1}]", `berth.dev/groups[1].name: "a" is not a name that no other group has`},
 		{"a name that a copy has", "[{name: a, copies: 2, pods: 1}, {name: a-1, pods: 1}]", `groups[1].name: "a-1" is not a name that no other`},
 		{"no copies", "[{name: a, copies: 0, pods: 1}]", `berth.dev/groups[0].copies: "0" is not a whole number from 1 to 512`},

@@ -147,21 +147,25 @@ func (r *objectReader) flag(path string) bool { return fieldOf[bool](r, path, "t
 
 // annotation returns an annotation of the object whose metadata is at the path, empty if it has none.
 func (r *objectReader) annotation(metadata, key string) string {
-	if !r.annotated(metadata, key) {
-		return ""
-	}
-	value, _ := r.field(metadata + ".annotations").(map[string]any)[key].(string)
+	value, _ := r.key(metadata+".annotations", key)
 	return value
 }
 
 // annotated reports whether the object whose metadata is at the path has the annotation.
 func (r *objectReader) annotated(metadata, key string) bool {
-	annotations, _ := r.field(metadata + ".annotations").(map[string]any)
-	value, found := annotations[key]
-	if found {
-		r.keep(append(strings.Split(metadata, "."), "annotations", key), value)
-	}
+	_, found := r.key(metadata+".annotations", key)
 	return found
+}
+
+// key returns what a key, which may have dots, stands for in the annotations or labels at the path.
+func (r *objectReader) key(path, key string) (text string, found bool) {
+	values, _ := r.field(path).(map[string]any)
+	value, found := values[key]
+	if found {
+		r.keep(append(strings.Split(path, "."), key), value)
+	}
+	text, _ = value.(string)
+	return text, found
 }
 
 // items returns readers of the objects in a list.

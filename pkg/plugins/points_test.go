@@ -20,6 +20,9 @@ func TestAPluginThatIsEnabledInPartIsRefused(t *testing.T) {
 		{"one that is everywhere", queue + ", multiPoint: {enabled: [{name: Coscheduling}]}", ""},
 		{"one whose preemption is left out", queue + `, multiPoint: {enabled: [{name: Coscheduling}]},
       postFilter: {disabled: [{name: Coscheduling}]}`, ""},
+		{"one that is enabled for preemption alone", "postFilter: {enabled: [{name: Coscheduling}]}",
+			"plugin Coscheduling is enabled at postFilter but not at queueSort, preEnqueue, preFilter, filter, reserve, " +
+				"permit, preBind, which it needs as well: write plugins: {multiPoint: "},
 		{"a filter and a score that keep no books", `filter: {enabled: [{name: GPUAware}]},
       score: {enabled: [{name: GPUAware}]}`, ""},
 		{"one that is left out at one point", `multiPoint: {enabled: [{name: IPReservation}]},

@@ -34,8 +34,10 @@ type progress struct {
 	// why is what keeps it from starting; how many of its members are bound once it has started.
 	why                        string
 	running, succeeded, failed int
-	generation                 int64
-	now                        time.Time
+	// bound is set if a member is, and reached if no fewer than the minimum are or have ended, well or badly.
+	bound, reached bool
+	generation     int64
+	now            time.Time
 	// settled are the members of a tree of native groups that have a node or have succeeded, by PodGroup.
 	settled map[string]int
 }
@@ -62,11 +64,12 @@ const (
 // progressOf reads the progress of a gang from its state.
 func progressOf(s *State) progress {
 	v := &s.View
-	p := progress{running: v.Running, succeeded: v.Count[gang.Succeeded], failed: v.Count[gang.Failed],
-		why: settled(v, v.Minimum)}
+	p := progress{bound: v.Count[gang.Bound] > 0, running: v.Running, succeeded: v.Count[gang.Succeeded],
+		failed: v.Count[gang.Failed], why: settled(v, v.Minimum)}
 	least := v.Minimum.Total
+	p.reached = v.Count[gang.Bound]+p.succeeded+p.failed >= least
 	switch {
-	case least > 0 && p.succeeded >= least && v.Count[gang.Bound] == 0:
+	case least > 0 && p.succeeded >= least && !p.bound:
 		p.step = ended
 	case v.Degraded:
 		p.step = short
@@ -91,7 +94,7 @@ func planned(v *gang.View) bool {
 
 // kind is equal for progress that differs in the text alone.
 func (p *progress) kind() string {
-	return fmt.Sprint(p.step, p.running, p.succeeded, p.failed, p.settled)
+	return fmt.Sprint(p.step, p.bound, p.reached, p.running, p.succeeded, p.failed, p.settled)
 }
 
 // has reports whether the gang has started at some time.

@@ -40,14 +40,15 @@ func (p *progress) fillInitially(status map[string]any, condition string) {
 }
 
 // fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano:
-// a group runs when its minimum has nodes, and is completed when all members with a node have succeeded.
+// a group runs when as many members as its minimum have a node or have ended, and is completed when all of these have
+// ended, well or badly.
 func fillVolcano(status map[string]any, p *progress) {
 	switch {
-	case p.step == scheduled, p.step == running:
-		status["phase"] = "Running"
-	case p.step == short && p.running > 0:
+	case p.running > 0 && (p.step == short || p.step < starting):
 		status["phase"] = "Unknown"
-	case p.step == ended:
+	case p.reached && p.bound:
+		status["phase"] = "Running"
+	case p.reached:
 		status["phase"] = "Completed"
 	case p.step != starting:
 		// Once the pods of a group may be created, Volcano does not take that back.

@@ -200,6 +200,19 @@ func TestPhasesOfVolcano(t *testing.T) {
 			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Degraded = 1, 1, true }, "Running", "Unknown"},
 		{"a member is lost and the other does not run",
 			func(v *gang.View) { v.Count[gang.Bound], v.Degraded = 1, true }, "Running", "Pending"},
+		{"all have failed", func(v *gang.View) { v.Count[gang.Failed], v.Degraded = 2, true }, "Running", "Completed"},
+		{"one has succeeded and one has failed", func(v *gang.View) {
+			v.Count[gang.Succeeded], v.Count[gang.Failed], v.Degraded = 1, 1, true
+		}, "Running", "Completed"},
+		{"one has failed and the other runs", func(v *gang.View) {
+			v.Count[gang.Bound], v.Running, v.Count[gang.Failed], v.Degraded = 1, 1, 1, true
+		}, "Running", "Unknown"},
+		{"one has failed and the other has a node", func(v *gang.View) {
+			v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 1, 1, true
+		}, "Running", "Running"},
+		{"one has failed before the other has a node", func(v *gang.View) {
+			v.Count[gang.Pending], v.Count[gang.Failed] = 1, 1
+		}, "Pending", "Pending"},
 	} {
 		v := gang.View{Minimum: gang.Minimum{Total: 2}}
 		tc.set(&v)

@@ -8,32 +8,14 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 )
 
-// AwaitedPod is a pod that has to go from a node.
-type AwaitedPod struct {
-	gang.Ref
-	node string
-}
-
-// AwaitedPods names the pods and where they are.
-func AwaitedPods(pods []*v1.Pod) []AwaitedPod {
-	out := make([]AwaitedPod, len(pods))
-	for i, pod := range pods {
-		out[i] = AwaitedPod{Ref: gangview.RefOf(pod), node: pod.Spec.NodeName}
-	}
-	return out
-}
-
 // Remain reports whether one of the pods is still there, by the nodes that a cycle sees.
-func Remain(pods []AwaitedPod, nodes fwk.NodeInfoLister) bool {
-	return slices.ContainsFunc(pods, func(r AwaitedPod) bool {
-		node, err := nodes.Get(r.node)
+func Remain(pods []*v1.Pod, nodes fwk.NodeInfoLister) bool {
+	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+		node, err := nodes.Get(pod.Spec.NodeName)
 		return err == nil && slices.ContainsFunc(node.GetPods(),
-			func(info fwk.PodInfo) bool { return gang.UID(info.GetPod().UID) == r.UID })
+			func(info fwk.PodInfo) bool { return info.GetPod().UID == pod.UID })
 	})
 }
 

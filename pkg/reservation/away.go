@@ -10,6 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 )
 
 // TurnedAway owns who was kept off capacity that is kept to gangs, to try them again when a hold ends.
@@ -17,8 +18,8 @@ type TurnedAway struct {
 	// Wake is told of pods that were turned away for a hold that has ended, and Touch of gangs.
 	Wake  func([]gang.Ref)
 	Touch func(gang.ID)
-	// Held reports whether the pod is woken by the backlog, once it may use what is kept.
-	Held func(apitypes.UID) bool
+	// Backlog wakes the pods that it holds itself, once they may use what is kept.
+	Backlog *waiting.Backlog
 
 	// pods holds the pods to wake, by UID; arrivals numbers them. gangs holds the gangs whose members were turned away.
 	pods     sync.Map
@@ -53,7 +54,7 @@ func (t *TurnedAway) gang(id gang.ID) { t.gangs.Store(id, true) }
 func (t *TurnedAway) Retry(most int) {
 	var waiting []turnedAway
 	t.pods.Range(func(uid, pod any) bool {
-		if t.Held != nil && t.Held(apitypes.UID(uid.(gang.UID))) {
+		if t.Backlog != nil && t.Backlog.Holds(apitypes.UID(uid.(gang.UID))) {
 			t.pods.Delete(uid)
 		} else {
 			waiting = append(waiting, pod.(turnedAway))

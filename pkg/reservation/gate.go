@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/runview"
@@ -32,8 +33,8 @@ type Gate struct {
 	Cycles  *gang.Cycles
 	// Filters returns the filters that decide where the pod may be.
 	Filters func(*v1.Pod) *process.Traits
-	// Limit returns after what time the controller of a member ends it, 0 if it does not or that is not known.
-	Limit func(*v1.Pod) time.Duration
+	// Owners know after what time the object that a gang belongs to ends its members.
+	Owners *podgroup.Owners
 	// Away are the pods that were turned away.
 	Away TurnedAway
 
@@ -42,15 +43,10 @@ type Gate struct {
 
 // heldNodes is what is kept, as cycles and the loop read it.
 type heldNodes struct {
+	byGang map[gang.ID][]Hold
 	byNode map[string][]Hold
 	// effective are the holds that wait for no pod to go, in the order of the nodes.
-	effective []effectiveHold
-}
-
-// effectiveHold is a hold as the account of free capacity knows it.
-type effectiveHold struct {
-	hold *Hold
-	kept *capacity.Kept
+	effective []*Hold
 }
 
 // Any reports whether anything is kept.
@@ -82,9 +78,9 @@ func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 		binds[i] = g.binding(pod)
 	}
 	var kept []*capacity.Kept
-	for _, e := range view.effective {
-		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(e.hold) }) {
-			kept = append(kept, e.kept)
+	for _, o := range view.effective {
+		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(o) }) {
+			kept = append(kept, o.kept)
 		}
 	}
 	return kept
@@ -142,7 +138,17 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	if id == (gang.ID{}) {
 		return runview.RunTime(pod, nil, 0)
 	}
-	return runview.RunTime(pod, g.Members.Group(id), g.Limit(pod))
+	return runview.RunTime(pod, g.Members.Group(id), g.limit(pod))
+}
+
+// limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is not
+// known.
+func (g *Gate) limit(pod *v1.Pod) time.Duration {
+	of, err := g.Members.Of(pod)
+	if err != nil || of.Owner.Kind == "" || g.Owners == nil {
+		return 0
+	}
+	return g.Owners.Limit(of.Owner)
 }
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a

@@ -41,10 +41,12 @@ type Hold struct {
 	// Until ends it, unless zero.
 	Until time.Time
 	// after are pods that something holds: it counts once they have gone, whenever that is.
-	after []AwaitedPod
+	after []*v1.Pod
 	// start is when the gang can start by the ends that are known, zero without it. Pods that are gone by then may use
 	// what is kept.
 	start time.Time
+	// kept is the hold as the account of free capacity knows it.
+	kept *capacity.Kept
 }
 
 // Holds owns what is kept.
@@ -110,8 +112,9 @@ func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	})
 }
 
-// Take ends the hold that a member of a gang makes use of, or makes needless, by going to the node: its own, else one
-// for its like on the node, else any of those.
+// Take ends the hold for the return of a lost member that another makes use of, or makes needless, by going to the
+// node: one on the node, else any. What is kept for a start ends with the start: until then a member may give its node
+// back.
 func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return
@@ -119,16 +122,10 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
 	p.change(func() int {
 		kept := p.kept[id]
-		taken := -1
-		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
-		for _, serves := range []func(Hold) bool{
-			func(o Hold) bool { return o.Member == gang.UID(pod.UID) },
-			func(o Hold) bool { return like(o) && o.Node == node },
-			like,
-		} {
-			if taken = slices.IndexFunc(kept, serves); taken >= 0 {
-				break
-			}
+		like := func(o Hold) bool { return o.Kind == ForReturn && (o.Role == "" || o.Role == role) }
+		taken := slices.IndexFunc(kept, func(o Hold) bool { return like(o) && o.Node == node })
+		if taken < 0 {
+			taken = slices.IndexFunc(kept, like)
 		}
 		if taken < 0 {
 			return 0
@@ -140,7 +137,7 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 }
 
 // Postpone lets what is kept after evictions count only when the pods have gone.
-func (p *Holds) Postpone(id gang.ID, after []AwaitedPod) {
+func (p *Holds) Postpone(id gang.ID, after []*v1.Pod) {
 	p.change(func() int {
 		kept := slices.Clone(p.kept[id])
 		for i := range kept {
@@ -155,27 +152,26 @@ func (p *Holds) Postpone(id gang.ID, after []AwaitedPod) {
 
 // Expire ends the holds whose time is over.
 func (p *Holds) Expire(now time.Time) {
-	if p.Gate.Any() {
-		p.drop(func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) }, p.Gangs()...)
+	if ids := p.Gangs(); len(ids) > 0 {
+		p.drop(func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) }, ids...)
 	}
 }
 
 // To returns what is kept to the gang.
 func (p *Holds) To(id gang.ID) []Hold {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.kept[id])
+	if view := p.Gate.view.Load(); view != nil {
+		return view.byGang[id]
+	}
+	return nil
 }
 
 // ToOthers returns what is kept to others than the gang that are at least as important, but for what has to wait.
 func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var out []Hold
-	for to, kept := range p.kept {
-		for _, o := range kept {
-			if to != id && o.Priority >= priority && o.after == nil {
-				out = append(out, o)
+	if view := p.Gate.view.Load(); view != nil {
+		for _, o := range view.effective {
+			if o.To != id && o.Priority >= priority {
+				out = append(out, *o)
 			}
 		}
 	}
@@ -184,13 +180,10 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 
 // Gangs returns those to which something is kept.
 func (p *Holds) Gangs() []gang.ID {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ids := make([]gang.ID, 0, len(p.kept))
-	for id := range p.kept {
-		ids = append(ids, id)
+	if view := p.Gate.view.Load(); view != nil {
+		return slices.Collect(maps.Keys(view.byGang))
 	}
-	return ids
+	return nil
 }
 
 func (p *Holds) put(id gang.ID, kept []Hold) {
@@ -212,7 +205,7 @@ func allIf(ended bool) int {
 }
 
 func (p *Holds) publish() *heldNodes {
-	view := &heldNodes{byNode: map[string][]Hold{}}
+	view := &heldNodes{byGang: maps.Clone(p.kept), byNode: map[string][]Hold{}}
 	for _, kept := range p.kept {
 		for _, o := range kept {
 			view.byNode[o.Node] = append(view.byNode[o.Node], o)
@@ -224,11 +217,11 @@ func (p *Holds) publish() *heldNodes {
 			if o.after != nil {
 				continue
 			}
-			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod()}
+			o.kept = &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod()}
 			if o.Kind == forTurn {
-				kept.Leaves = func(pod *v1.Pod) bool { return p.Gate.givesWay(pod, o) }
+				o.kept.Leaves = func(pod *v1.Pod) bool { return p.Gate.givesWay(pod, o) }
 			}
-			view.effective = append(view.effective, effectiveHold{o, kept})
+			view.effective = append(view.effective, o)
 		}
 	}
 	return view

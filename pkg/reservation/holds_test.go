@@ -47,7 +47,8 @@ func TestWhatIsKept(t *testing.T) {
 		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
-	held := []AwaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
+	held := []*v1.Pod{pod("held", "1", 0)}
+	held[0].Spec.NodeName = "other"
 	for name, test := range map[string]struct {
 		// there are pods on the node, which has 8 CPUs; 4 of them are kept for a gang of priority 10.
 		there []*v1.Pod
@@ -114,7 +115,7 @@ func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	}
 	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Info: member})
 	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Info: member})
-	p.Postpone(id, []AwaitedPod{{node: "n"}})
+	p.Postpone(id, []*v1.Pod{st.MakePod().Node("n").Obj()})
 	left := p.ToOthers(rival, 0)
 	if len(left) != 1 || left[0].Kind != ForReturn {
 		t.Errorf("kept from others: %+v, want what a lost member held", left)
@@ -207,8 +208,7 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters,
-				Limit: func(*v1.Pod) time.Duration { return 0 }}}
+			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters}}
 			to := gang.ID{Namespace: "ns", Name: "g"}
 			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: info, start: now.Add(time.Hour)}})
 			node := framework.NewNodeInfo(test.there...)
@@ -269,6 +269,12 @@ func TestWhatIsKeptForARole(t *testing.T) {
 		if _, refused := p.Gate.Refuse(tc.pod, node, nodesNamed{}); refused != tc.refused {
 			t.Errorf("%s is refused: %t, want %t", tc.name, refused, tc.refused)
 		}
+	}
+	starts := gang.ID{Namespace: "ns", Name: "starts"}
+	p.Add(Hold{To: starts, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
+	p.Take(st.MakePod().Namespace("ns").Name("m").UID("m").Label(schedulingv1alpha1.PodGroupLabel, "starts").Obj(), "n")
+	if len(p.To(starts)) != 1 {
+		t.Error("what pods were evicted for is not kept any more while a gang starts")
 	}
 	p.Take(pod("worker", "worker"), "n")
 	if len(p.To(id)) != 1 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,44 +17,38 @@ import (
 	"berth.dev/berth/pkg/reserve"
 )
 
-// message says what is kept for the gang that has a reservation, and when it starts. The loop sets it, and the writer
-// of statuses reads it.
-type message struct {
-	mu sync.Mutex
-	of gang.ID
-	said
-}
-
+// said is what is kept for the gang that has a reservation, and when it starts.
 type said struct {
+	of      gang.ID
 	message string
 	nodes   []string
 	start   *schedulingv1alpha1.PodGroupEstimatedStart
 }
 
-// set reports whether that is news. The zero value ends what was said of the gang.
-func (m *message) set(id gang.ID, next said) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before := m.said
-	if m.of != id {
-		before = said{}
+// tell has the status of the gang's PodGroup say what is kept for it.
+func (r *Reservations) tell(id gang.ID, next said) {
+	if r.note(id, next) {
+		r.Status.Enqueue(id)
 	}
-	if before.message == next.message && slices.Equal(before.nodes, next.nodes) &&
-		equality.Semantic.DeepEqual(before.start, next.start) {
+}
+
+// note notes what is said of the gang, and reports whether that is news.
+func (r *Reservations) note(id gang.ID, next said) bool {
+	message, nodes, start := r.Said(id)
+	if message == next.message && slices.Equal(nodes, next.nodes) && equality.Semantic.DeepEqual(start, next.start) {
 		return false
 	}
-	m.of, m.said = id, next
+	next.of = id
+	r.said.Store(&next)
 	return true
 }
 
-// Of returns what is said of the gang: what is kept for it, on which nodes, and when it starts.
-func (m *message) Of(id gang.ID) (message string, nodes []string, start *schedulingv1alpha1.PodGroupEstimatedStart) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.of != id {
-		return "", nil, nil
+// Said returns what is said of the gang: what is kept for it, on which nodes, and when it starts.
+func (r *Reservations) Said(id gang.ID) (message string, on []string, start *schedulingv1alpha1.PodGroupEstimatedStart) {
+	if s := r.said.Load(); s != nil && s.of == id {
+		return s.message, s.nodes, s.start
 	}
-	return m.message, m.nodes, m.start
+	return "", nil, nil
 }
 
 // word says what is kept, what it lacks, and when the gang starts if that is known. last is the pod that has to end

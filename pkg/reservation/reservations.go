@@ -2,6 +2,9 @@ package reservation
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/runview"
 )
@@ -26,10 +30,10 @@ type Reservations struct {
 	Search Search
 	Agenda *gang.Agenda
 	Leader *informers.Leader
-	// Changed is told that the status of the gang changes.
-	Changed func(gang.ID)
-	// Message says what is kept for whom, for the status of its PodGroup.
-	Message message
+	// Status writes what is said of gangs.
+	Status *podgroup.Controller
+	// said is read by the writer of statuses.
+	said atomic.Pointer[said]
 
 	// lookAt is when to look next at what to keep.
 	lookAt  time.Time
@@ -62,7 +66,9 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	follows := r.lookAt.IsZero() || !r.Leader.Leading()
 	r.lookAt, r.Search.backfills = waiting.NextLook(now), nil
 	id, since := r.Search.Turns.Current()
-	if follows && id != (gang.ID{}) && r.Search.keptBefore(id) == nil && r.Search.anyKeptBefore() {
+	keptBefore := func(id gang.ID) bool { return r.Search.keptBefore(id) != nil }
+	if follows && id != (gang.ID{}) && !keptBefore(id) &&
+		slices.ContainsFunc(slices.Collect(maps.Keys(r.Search.List.ByID)), keptBefore) {
 		r.Search.Turns.End(id)
 		r.unreserve(id)
 		id = gang.ID{}
@@ -190,12 +196,6 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 		c.told = c.kept.Start
 	}
 	r.tell(id, next)
-}
-
-func (r *Reservations) tell(id gang.ID, next said) {
-	if r.Message.set(id, next) {
-		r.Changed(id)
-	}
 }
 
 // unreserve ends what is kept to the gang for its turn.

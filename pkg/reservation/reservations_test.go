@@ -21,7 +21,7 @@ func reserving(x *capacity.Index) *Reservations {
 	list := waiting.NewList()
 	list.Capacity, list.Members = x, testMembers()
 	return &Reservations{Search: Search{Holders: Holders{inTurn: 100, byTime: 100}, List: list, Turns: reserve.NewTurns(0),
-		Holds: &Holds{Gate: Gate{Members: testMembers(), Limit: func(*v1.Pod) time.Duration { return 0 }}}}}
+		Holds: &Holds{Gate: Gate{Members: testMembers()}}}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
@@ -91,9 +91,9 @@ func BenchmarkReservation(b *testing.B) {
 func TestAMessageIsNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var m message
+	var r Reservations
 	saidOf := func(id gang.ID) string {
-		words, nodes, _ := m.Of(id)
+		words, nodes, _ := r.Said(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
 	}
 	for _, step := range []struct {
@@ -108,7 +108,7 @@ func TestAMessageIsNewsOnce(t *testing.T) {
 		{a, "", nil, true, "", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"}, {b, "", nil, true, "", ""},
 		{b, "", nil, false, "", ""},
 	} {
-		if news := m.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
+		if news := r.note(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
 			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
 			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
 				saidOf(b))

@@ -79,16 +79,6 @@ func (s *Search) keptBefore(id gang.ID) map[string]bool {
 	return nodes
 }
 
-// anyKeptBefore reports whether another scheduler keeps something for a gang that waits.
-func (s *Search) anyKeptBefore() bool {
-	for id := range s.List.ByID {
-		if s.keptBefore(id) != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // begin returns what to keep for a gang whose turn begins. With follows, what another scheduler has kept for it stays,
 // and told is the start that it has told.
 func (s *Search) begin(g *waiting.Gang, follows bool, now time.Time) (kept reserve.Choice, told time.Time, ok bool) {
@@ -217,7 +207,7 @@ func (s *Search) ends(now time.Time) func(*capacity.BoundPod) (time.Time, bool) 
 	return func(p *capacity.BoundPod) (time.Time, bool) {
 		of, known := words[p.Of]
 		if !known && p.Of != (gang.ID{}) {
-			of = word{s.Holds.Gate.Members.Group(p.Of), s.Holds.Gate.Limit(p.Object)}
+			of = word{s.Holds.Gate.Members.Group(p.Of), s.Holds.Gate.limit(p.Object)}
 			words[p.Of] = of
 		}
 		return runview.EndOf(p.Object, runview.RunTime(p.Object, of.group, of.limit), now)

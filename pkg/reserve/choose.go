@@ -296,9 +296,8 @@ type entry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
 	node         int32
 	places, pods int32
-	// free is that of the node's room, kept is set if something of the node is kept already.
-	free int32
-	kept bool
+	// free is that of the node's room, other is 1 unless something of the node is kept already.
+	free, other int32
 }
 
 // newQueue returns what the nodes with these positions have for members of the shape, what is free and what is not yet,
@@ -307,7 +306,10 @@ func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
 	q := &minheap.Heap[entry]{Items: make([]entry, 0, 2*len(domain)), Compare: entry.compare}
 	for at, n := range domain {
 		room := &nodes[n].Rooms[shape]
-		e := entry{node: int32(at), free: int32(room.Free), kept: nodes[n].Kept}
+		e := entry{node: int32(at), free: int32(room.Free), other: 1}
+		if nodes[n].Kept {
+			e.other = 0
+		}
 		now := min(room.Now, room.Empty)
 		if e.places = int32(now); now > 0 {
 			q.Items = append(q.Items, e)
@@ -322,19 +324,6 @@ func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
 
 // compare is negative if a is to be kept before b.
 func (a entry) compare(b entry) int {
-	switch {
-	case a.pods != b.pods:
-		return cmp.Compare(a.pods, b.pods)
-	case a.kept != b.kept:
-		return after(b.kept)
-	}
-	return cmp.Or(cmp.Compare(b.free, a.free), cmp.Compare(a.node, b.node))
-}
-
-// after orders what is set after what is not.
-func after(set bool) int {
-	if set {
-		return 1
-	}
-	return -1
+	return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(a.other, b.other), cmp.Compare(b.free, a.free),
+		cmp.Compare(a.node, b.node))
 }

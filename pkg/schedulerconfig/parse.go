@@ -2,8 +2,10 @@ package schedulerconfig
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -25,11 +27,26 @@ func Shipped() (*Configuration, error) {
 	return Parse("manifests/"+shippedPath, data)
 }
 
+// Renamed are arguments of Coscheduling in kubernetes-sigs/scheduler-plugins, and those of ours with their meaning.
+var Renamed = map[string]string{
+	"permitWaitingTimeSeconds": "scheduleTimeoutSeconds", "podGroupBackoffSeconds": "retryInitialSeconds",
+}
+
+// SayRenamed adds to an error about such arguments what to write instead.
+func SayRenamed(err error) error {
+	for _, former := range slices.Sorted(maps.Keys(Renamed)) {
+		if strings.Contains(err.Error(), fmt.Sprintf("unknown field %q", former)) {
+			err = fmt.Errorf("%w; instead of %s, Coscheduling has %s", err, former, Renamed[former])
+		}
+	}
+	return err
+}
+
 // Parse is Load for a file that has been read; name is what errors call it.
 func Parse(name string, data []byte) (*Configuration, error) {
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", name, oneLine(err))
+		return nil, fmt.Errorf("%s: %s", name, oneLine(SayRenamed(err)))
 	}
 	component, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	if !ok {

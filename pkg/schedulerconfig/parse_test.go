@@ -31,6 +31,11 @@ func TestProfilesThatDoNotSortTheQueueAlike(t *testing.T) {
 			"f: profiles[1].pluginConfig[Coscheduling].args: Coscheduling needs the same args in every profile, because it " +
 				"sorts the one queue that they share: " +
 				"retryInitialSeconds of profile b and of a differ"},
+		"args of scheduler-plugins": {profile("a", "Coscheduling", "permitWaitingTimeSeconds: 10, podGroupBackoffSeconds: 5"),
+			`f: strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for plugin ` +
+				`Coscheduling: strict decoding error: unknown field "permitWaitingTimeSeconds", unknown field ` +
+				`"podGroupBackoffSeconds"; instead of permitWaitingTimeSeconds, Coscheduling has scheduleTimeoutSeconds; ` +
+				"instead of podGroupBackoffSeconds, Coscheduling has retryInitialSeconds"},
 		"plugins": {profile("a", "Coscheduling", "") + profile("b", "Coscheduling", "") + profile("c", "PrioritySort", ""),
 			"f: profiles[2].plugins.queueSort: every profile needs the same queueSort plugin, because they share one queue: c " +
 				"has PrioritySort, a has Coscheduling"},

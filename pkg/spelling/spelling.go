@@ -26,6 +26,21 @@ func Closest[T any](name string, known map[string]T) string {
 	return best
 }
 
+// NoLabel says of the first of the keys that is no label of a node that none has it, and which was likely meant; empty
+// if all are. None is how it calls no node.
+func NoLabel(none string, keys []string, labels map[string]string) string {
+	for _, key := range keys {
+		if _, known := labels[key]; !known {
+			says := none + " has the label " + key
+			if like := Closest(key, labels); like != "" {
+				says += "; did you mean " + like + "?"
+			}
+			return says
+		}
+	}
+	return ""
+}
+
 // distance is how many letters have to be added, left out, changed or swapped with their neighbor to get from a to b.
 func distance(a, b string) int {
 	before, previous := []int(nil), make([]int, len(b)+1)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/yamldoc"
 )
 
@@ -90,11 +91,6 @@ func (d *document) faults(object any) bool {
 	return d.tell(yamldoc.Faults(d.root, d.json, reflect.TypeOf(object), nil))
 }
 
-// renamed are arguments of Coscheduling in kubernetes-sigs/scheduler-plugins, and those of ours with their meaning.
-var renamed = map[string]string{
-	"permitWaitingTimeSeconds": "scheduleTimeoutSeconds", "podGroupBackoffSeconds": "retryInitialSeconds",
-}
-
 // tell reports faults, and says whether there are none but unknown fields.
 func (d *document) tell(faults []yamldoc.Fault) bool {
 	readable := true
@@ -102,7 +98,7 @@ func (d *document) tell(faults []yamldoc.Fault) bool {
 		if f.Unknown {
 			d.misspelt = true
 			severity, message := Error, f.Message
-			if word := renamed[f.Path[strings.LastIndexByte(f.Path, '.')+1:]]; word != "" {
+			if word := schedulerconfig.Renamed[f.Path[strings.LastIndexByte(f.Path, '.')+1:]]; word != "" {
 				message += "; Coscheduling has " + word
 			}
 			if !d.owned() { // a newer server may know the field

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,14 +32,19 @@ func (d *document) foreign(pod *v1.Pod, at string) {
 		Message: oneLine(f.String())}})
 }
 
-// foreignMinimum warns of a minimum that an object declares in the way of another project for pods that are in no gang.
-func (d *document) foreignMinimum(annotations map[string]string, pod *v1.Pod, asked bool) {
+// foreignMinimum warns of a minimum that the object at a path declares in the way of another project for pods that are
+// in no gang.
+func (d *document) foreignMinimum(at string, pod *v1.Pod, asked bool) {
+	annotations := map[string]string{}
+	for _, k := range d.keysIn(at, wellknown.Annotations) {
+		annotations[k.Value] = ""
+	}
 	key := gangview.MinMemberKey(annotations)
 	if m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod); key == "" || asked || err != nil || m.ID != (gang.ID{}) {
 		return
 	}
 	f := foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{File: d.file,
-		Line: d.keyLine("metadata", key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(),
+		Line: d.keyLine(at, key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(),
 		Message: "annotation " + key + " alone makes no gang of the pods: put it on the pod template"}}
 	if !slices.Contains(d.report.foreign, f) { // one object may have several templates
 		d.report.foreign = append(d.report.foreign, f)
@@ -49,7 +55,7 @@ func (d *document) foreignMinimum(annotations map[string]string, pod *v1.Pod, as
 func (r *Report) foreignGroups() {
 	known := r.knownProfiles()
 	for _, f := range r.foreign {
-		if slices.Contains(known, f.scheduler) {
+		if slices.Contains(known, cmp.Or(f.scheduler, v1.DefaultSchedulerName)) {
 			r.add(f.finding)
 		}
 	}

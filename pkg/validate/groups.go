@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,6 +51,7 @@ func (r *Report) namedGroups(profiles []string) {
 		}
 		owner := m.Owner
 		owner.Namespace = nameIn(pod.pod.Namespace, "").Namespace
+		owner.Priority = max(owner.Priority, r.together.priorities[owner.Class])
 		for range grouptree.MaxDepth {
 			if owner.Name == "" {
 				break
@@ -68,6 +70,7 @@ func (r *Report) namedGroups(profiles []string) {
 				group.told = true
 				group.d.findAt(Warning, "no-effect", group.d.line("spec"), "not followed: "+unkept)
 			}
+			r.together.levels(group.d, "spec", group.state.PodGroup(gang.ID{}), &v1.Pod{})
 			owner.Kind, owner.Name = gangview.CompositeGroup, group.state.Node.Parent
 		}
 	}

@@ -28,8 +28,11 @@ func (d *document) keyLine(at, key string) int {
 // controllers are objects that make pods of templates. Nothing is read of them that is read of pods.
 const controllers = "the controller"
 
-// placesOf are where a key of Berth's own, or a label that names a gang, is read.
-func placesOf(key string) []wellknown.Place {
+// placesOf are where a key of Berth's own, or one that names a gang, is read on what is not a group.
+func placesOf(key, of string) []wellknown.Place {
+	if of == controllers && slices.Contains(gangview.GroupAnnotations(), key) {
+		return []wellknown.Place{{Of: wellknown.Pods, In: wellknown.Annotations}}
+	}
 	if slices.Contains(gangview.Labels(), key) || key == gangview.MinAvailableLabel {
 		return []wellknown.Place{{Of: wellknown.Pods, In: wellknown.Labels}}
 	}
@@ -42,7 +45,7 @@ func placesOf(key string) []wellknown.Place {
 func (d *document) keysAt(at, of string, templates ...string) {
 	for _, in := range []string{wellknown.Annotations, wellknown.Labels} {
 		for _, key := range d.keysIn(at, in) {
-			read := placesOf(key.Value)
+			read := placesOf(key.Value, of)
 			switch {
 			case len(read) == 0:
 				d.unknownKey(key, at, in, of)
@@ -70,8 +73,10 @@ func (d *document) keysIn(at, in string) []*yaml.Node {
 func (d *document) misplaced(key *yaml.Node, is wellknown.Place, read []wellknown.Place, templates []string) {
 	onPods := slices.IndexFunc(read, func(p wellknown.Place) bool { return p.Of == wellknown.Pods })
 	here := slices.IndexFunc(read, func(p wellknown.Place) bool { return p.Of == is.Of })
-	on, instead := d.Kind, "set it on "+read[0].Of
+	instead := "set it on " + read[0].Of
 	switch {
+	case is.Of == wellknown.PodGroups && key.Value == wellknown.GangKey:
+		instead = "the group is a gang without it"
 	case here >= 0:
 		instead = "it is read from " + read[here].In
 	case len(templates) > 0 && onPods >= 0:
@@ -83,11 +88,8 @@ func (d *document) misplaced(key *yaml.Node, is wellknown.Place, read []wellknow
 		}
 		instead = "set it in " + templates[0] + ".metadata." + read[onPods].In
 	}
-	if is.Of == wellknown.Pods {
-		on = "Pod"
-	}
-	d.findAt(Warning, "no-effect", key.Line, fmt.Sprintf("%s %s has no effect on a %s: %s",
-		strings.TrimSuffix(is.In, "s"), key.Value, on, instead))
+	d.findAt(Warning, "no-effect", key.Line, fmt.Sprintf("%s %s has no effect here: %s",
+		strings.TrimSuffix(is.In, "s"), key.Value, instead))
 }
 
 // unknownKey tells of a key of Berth's own that there is not, and of one that is almost a label by which a gang is

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
@@ -56,6 +57,9 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.gangs()
 		l.network()
 		l.gpuNames()
+		if untold := plugins.UntoldDevices(l.profile.plugins); untold != "" {
+			l.warn("gpu", "plugins", untold)
+		}
 		l.objectives()
 		l.classes()
 		l.sample(c.PercentageOfNodesToScore)

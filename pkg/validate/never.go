@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -19,11 +20,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/spelling"
+	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -76,6 +80,40 @@ func (r reference) tooLarge(name v1.ResourceName, message string) {
 	r.d.findAt(Warning, "too-large", line, message)
 }
 
+// levels warns of levels that a group, which may be nil, or a pod names, and that no node has as a label.
+func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodGroup, pod *v1.Pod) {
+	topology, err := gangview.TopologyOf(group, pod)
+	if err != nil || len(t.labels) == 0 {
+		return
+	}
+	named := map[string][]string{wellknown.TopologyRequiredKey: topology.Required,
+		wellknown.TopologyPreferredKey: topology.Preferred}
+	if topology.Segment.Level != "" {
+		named[wellknown.SegmentTopologyKey] = []string{topology.Segment.Level}
+	}
+	if group != nil {
+		if spec, err := gangview.Spec(group, 0); err == nil && spec.Minimum.Tree != nil {
+			named[wellknown.GroupsKey] = levelsOf(spec.Minimum.Tree)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(named)) {
+		for _, level := range named[key] {
+			if says := spelling.NoLabel("no node "+t.where(), []string{level}, t.labels); says != "" {
+				d.findAt(Warning, "no-level", d.keyLine(at, key), says)
+			}
+		}
+	}
+}
+
+// levelsOf are the levels that a group within a gang and those in it name.
+func levelsOf(g *tree.Group) []string {
+	levels := slices.Concat(g.Required, g.Preferred)
+	for i := range g.Groups {
+		levels = append(levels, levelsOf(&g.Groups[i])...)
+	}
+	return levels
+}
+
 // members warns of gangs for which the files make fewer pods than have to start together.
 func (t *together) members() {
 	type made struct {
@@ -88,7 +126,6 @@ func (t *together) members() {
 		if err != nil || id.Name == "" {
 			continue
 		}
-		r.eviction()
 		name := nameIn(id.Namespace, id.Name)
 		if gangs[name] == nil {
 			gangs[name] = &made{reference: r}
@@ -113,35 +150,39 @@ func (t *together) members() {
 	}
 }
 
-// eviction warns of a Job that an eviction of its gang ends: each of its pods then counts as a failure.
-func (r reference) eviction() {
-	var of struct {
-		Spec struct {
-			batchv1.JobSpec
-			JobTemplate batchv1.JobTemplateSpec
-		}
-	}
-	if r.d.Kind != "Job" && r.d.Kind != "CronJob" || json.Unmarshal(r.d.json, &of) != nil {
+// eviction warns of a Job that an eviction of its gang ends, with that many pods of the template at the path, and of a
+// JobSet with such a Job and without a policy for it.
+func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, path string, failures int) {
+	var spec batchv1.JobSpec
+	restarts, _, _ := unstructured.NestedInt64(set.Object, "spec", "failurePolicy", "maxRestarts")
+	_, ruled, _ := unstructured.NestedFieldNoCopy(set.Object, "spec", "failurePolicy", "rules")
+	if !slices.Contains([]string{"Job", "CronJob", "JobSet"}, d.Kind) || restarts > 0 || ruled ||
+		runtime.DefaultUnstructuredConverter.FromUnstructured(job, &spec) != nil {
 		return
 	}
-	spec := of.Spec.JobSpec
-	if r.d.Kind == "CronJob" {
-		spec = of.Spec.JobTemplate.Spec
+	warn := func(why string) {
+		ends := map[string]string{"JobSet": "the JobSet fails; let its failurePolicy restart it, or "}[d.Kind]
+		d.findAt(Warning, "eviction", d.line(path+".metadata"), "when the gang is evicted, "+why+": "+
+			cmp.Or(ends, "the Job ends; ")+"let podFailurePolicy ignore DisruptionTarget")
 	}
-	for _, rule := range ptr.Deref(spec.PodFailurePolicy, batchv1.PodFailurePolicy{}).Rules {
-		for _, on := range rule.OnPodConditions {
-			if on.Type == v1.DisruptionTarget && rule.Action != batchv1.PodFailurePolicyActionCount {
-				return
-			}
+	rules := ptr.Deref(spec.PodFailurePolicy, batchv1.PodFailurePolicy{}).Rules
+	first := slices.IndexFunc(rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return slices.ContainsFunc(rule.OnPodConditions, func(on batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return on.Type == v1.DisruptionTarget
+		})
+	})
+	if first >= 0 && rules[first].Action != batchv1.PodFailurePolicyActionCount {
+		if action := rules[first].Action; action != batchv1.PodFailurePolicyActionIgnore {
+			warn(fmt.Sprintf("podFailurePolicy says %s for DisruptionTarget", action))
 		}
+		return
 	}
-	limit, allowed, failures := "backoffLimit", ptr.Deref(spec.BackoffLimit, 6), r.count
+	limit, allowed := "backoffLimit", ptr.Deref(spec.BackoffLimit, 6)
 	if each := spec.BackoffLimitPerIndex; each != nil && (*each == 0 || spec.BackoffLimit == nil) {
 		limit, allowed, failures = "backoffLimitPerIndex", *each, 1
 	}
 	if failures > int(allowed) {
-		r.d.findAt(Warning, "eviction", r.d.line(r.at), fmt.Sprintf("when the gang is evicted, each of its pods counts as a "+
-			"failure, and %s is %d: the Job ends; let podFailurePolicy ignore DisruptionTarget", limit, allowed))
+		warn(fmt.Sprintf("each of its pods counts as a failure, and %s is %d", limit, allowed))
 	}
 }
 

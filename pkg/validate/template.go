@@ -18,21 +18,32 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
+// indirect are kinds that make pods through other objects, and what of their own metadata counts: no pod gets it.
+// Volcano puts that of a Job on its PodGroup.
+var indirect = map[schema.GroupKind]string{
+	{Group: "ray.io", Kind: "RayJob"}:                 controllers,
+	{Group: "ray.io", Kind: "RayService"}:             controllers,
+	{Group: "trainer.kubeflow.org", Kind: "TrainJob"}: controllers,
+	{Group: "batch.volcano.sh", Kind: "Job"}:          wellknown.PodGroups,
+}
+
 // controller checks the templates of pods in an object of Kubernetes, or of a kind whose pods can be a gang. What other
 // kinds do with their templates is not known. An object without templates is a group, or has nothing that is read.
 func (d *document) controller() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	owner, owns := gangview.OwnerKindOf(d.Kind)
-	obj := &unstructured.Unstructured{}
-	if (manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group) && obj.UnmarshalJSON(d.json) == nil &&
-		len(d.templates(obj, obj.Object, "", nil)) > 0 {
-		return
+	of := indirect[gvk.GroupKind()]
+	made := manifestScheme.Recognizes(gvk) || owns && owner.Group == gvk.Group || of != ""
+	obj, paths := &unstructured.Unstructured{}, []string(nil)
+	if made && obj.UnmarshalJSON(d.json) == nil {
+		paths = d.templates(obj, obj.Object, "", nil)
 	}
-	of := ""
 	if _, group := gangview.GroupKindOf(gvk); group {
 		of = wellknown.PodGroups
 	}
-	d.keysAt("metadata", of)
+	if len(paths) == 0 || of != "" {
+		d.keysAt("metadata", of, paths...)
+	}
 }
 
 // templates checks the templates below a value at a path of the object, and returns their paths. Within is the object
@@ -45,14 +56,17 @@ func (d *document) templates(obj *unstructured.Unstructured, value any, path str
 			paths = append(paths, d.templates(obj, item, fmt.Sprintf("%s[%d]", path, i), within)...)
 		}
 	case map[string]any:
+		of := indirect[obj.GroupVersionKind().GroupKind()]
 		if spec, _ := v["spec"].(map[string]any); path != "" && spec["containers"] != nil {
-			d.template(obj, v, path, within)
+			if of == "" {
+				d.template(obj, v, path, within)
+			}
 			return []string{path}
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			paths = append(paths, d.templates(obj, v[key], strings.TrimPrefix(path+"."+key, "."), v)...)
 		}
-		if len(paths) > 0 {
+		if len(paths) > 0 && of == "" {
 			d.keysAt(strings.TrimPrefix(path+".metadata", "."), controllers, paths...)
 		}
 	}
@@ -68,6 +82,7 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
 	asked := pod.Annotations[wellknown.GangKey] == "true"
+	gang := asked || gangview.MinMemberKey(pod.Annotations) != ""
 	owner, owns := gangview.OwnerKindOf(d.Kind)
 	kind := obj.GroupVersionKind()
 	switch d.Kind {
@@ -86,7 +101,13 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 			return key == wellknown.GangKey && value == "true" || gangview.MinMemberKey(map[string]string{key: value}) != ""
 		})
 	}
-	d.foreignMinimum(obj.GetAnnotations(), pod, asked)
+	d.foreignMinimum("metadata", pod, asked)
+	if job, inside := strings.CutSuffix(path, ".spec.template"); inside { // of a CronJob or a JobSet
+		d.foreignMinimum(job+".metadata", pod, asked)
+	}
+	if id, _, err := gangview.Of(pod); gang || err == nil && id.Name != "" {
+		d.eviction(within, obj, path, podsOf(within))
+	}
 	d.pod(pod, path+".metadata", podsOf(within))
 	if !asked || !owns {
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,12 +27,16 @@ import (
 type together struct {
 	// models of the GPUs of the nodes, and resources that the nodes offer.
 	models, offered map[string]bool
+	// labels are those of the nodes.
+	labels map[string]string
 	// sizes are what the nodes have of each resource, once for those that have the same.
 	sizes  []v1.ResourceList
 	groups map[types.NamespacedName]bool
 	// declared are the PodGroups of the files, with the documents that declare them.
 	declared map[types.NamespacedName]declared
-	// clustered is set if they are those of a cluster, too.
+	// priorities are those of the PriorityClasses of the files.
+	priorities map[string]int32
+	// clustered is set if the PodGroups are those of a cluster, too.
 	clustered bool
 	// pods and templates of pods that refer to them.
 	pods []reference
@@ -53,13 +58,16 @@ type reference struct {
 // declared is a PodGroup of the files with its minimum.
 type declared struct {
 	d       *document
+	group   *schedulingv1alpha1.PodGroup
 	minimum int
 }
 
 func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 	if t.models == nil {
 		t.models, t.offered = map[string]bool{}, map[string]bool{}
+		t.labels = map[string]string{v1.LabelHostname: ""} // nodes in the short form get it
 	}
+	maps.Copy(t.labels, node.Labels)
 	for _, pool := range read.Pools() {
 		if pool.GPUs() > 0 && (pool.Model() != "" || pool.Offered()) {
 			t.models[cmp.Or(pool.Model(), "an unknown model")] = true
@@ -111,6 +119,11 @@ func (t *together) addPod(d *document, keys *gpuview.Keys, pod *v1.Pod, at strin
 // add takes in the objects that pods refer to.
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
+	case *schedulingv1.PriorityClass:
+		if t.priorities == nil {
+			t.priorities = map[string]int32{}
+		}
+		t.priorities[o.Name] = o.Value
 	case *schedulingv1alpha1.PodGroup:
 		name := nameIn(o.Namespace, o.Name)
 		t.addGroup(name)
@@ -118,7 +131,7 @@ func (t *together) add(d *document, obj runtime.Object) {
 			if t.declared == nil {
 				t.declared = map[types.NamespacedName]declared{}
 			}
-			t.declared[name] = declared{d, spec.Minimum.Total}
+			t.declared[name] = declared{d, o, spec.Minimum.Total}
 		}
 	}
 }
@@ -137,6 +150,10 @@ func (t *together) check(profiles []string) {
 		t.model(r)
 		t.resources(r)
 		t.size(r)
+		t.levels(r.d, r.at, nil, r.pod)
+	}
+	for _, g := range t.declared {
+		t.levels(g.d, "metadata", g.group, &v1.Pod{})
 	}
 	t.members()
 	t.pods, t.declared = nil, nil

@@ -20,6 +20,13 @@ func TestAJobThatEndsWhenItsGangIsEvictedIsFound(t *testing.T) {
 			strings.Join(spec, "\n  ") + "\n  template:\n    metadata: {" + member +
 			"}\n    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n"
 	}
+	jobSet := func(member, policy string) string {
+		return "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: train}\nspec:\n  failurePolicy: " +
+			policy + "\n  replicatedJobs:\n  - name: w\n    replicas: 2\n    template:\n      spec:\n        parallelism: 8\n" +
+			"        completions: 8\n        template:\n          metadata: {" + member +
+			"}\n          spec: {containers: [{name: c, image: i}]}\n"
+	}
+	ofSet := strings.Replace(default6, "the Job ends; ", "the JobSet fails; let its failurePolicy restart it, or ", 1)
 	limit := func(of string) string { return strings.Replace(default6, "backoffLimit is 6", of, 1) }
 	const eight, six = "parallelism: 8\n  completions: 8", "parallelism: 6\n  completions: 6"
 	for _, tt := range []struct{ name, text, want string }{
@@ -35,7 +42,15 @@ func TestAJobThatEndsWhenItsGangIsEvictedIsFound(t *testing.T) {
 		{"a limit for each index and one for all", job(gang, eight, "backoffLimitPerIndex: 1", "backoffLimit: 6"), default6},
 		{"evictions that are ignored", job(gang, eight, "backoffLimit: 0", ignore), ""},
 		{"evictions that are counted", job(gang, eight, strings.Replace(ignore, "Ignore", "Count", 1)), default6},
-		{"evictions that are to end the Job", job(gang, eight, strings.Replace(ignore, "Ignore", "FailJob", 1)), ""},
+		{"evictions that are to end the Job", job(gang, six, strings.Replace(ignore, "Ignore", "FailJob", 1)),
+			strings.Replace(default6, "each of its pods counts as a failure, and backoffLimit is 6",
+				"podFailurePolicy says FailJob for DisruptionTarget", 1)},
+		{"evictions that are counted first", job(gang, eight, strings.Replace(ignore, "[{", "[{action: Count, "+
+			"onPodConditions: [{type: DisruptionTarget}]}, {", 1)), default6},
+		{"a JobSet", jobSet(gang, "{}"), ofSet},
+		{"a JobSet that makes its Jobs again", jobSet(gang, "{maxRestarts: 3}"), ""},
+		{"a JobSet with rules", jobSet(gang, "{rules: [{action: RestartJobSetAndIgnoreMaxRestarts}]}"), ""},
+		{"a JobSet whose pods are no gang", jobSet("labels: {a: b}", "{}"), ""},
 		{"a policy for something else", job(gang, eight,
 			"podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]}"), default6},
 		{"the Job of a CronJob", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: train}\nspec:\n" +

@@ -18,9 +18,10 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 		jobSet   = "spec:\n  replicatedJobs:\n  - name: w\n    template: {spec: {template: {metadata: {}, " + pod + "}}}"
 		workers  = "spec:\n  leaderWorkerTemplate: {size: 2, workerTemplate: {metadata: {}, " + pod + "}}"
 		gang     = "annotations: {berth.dev/gang: \"true\"}"
+		models   = "annotations: {berth.dev/gpu-models: Tesla-T4}"
 	)
 	effect := func(kind, what, instead string) []string {
-		return []string{"f.yaml:5: warning: " + kind + " x: " + what + " has no effect on a " + kind + ": " +
+		return []string{"f.yaml:5: warning: " + kind + " x: " + what + " has no effect here: " +
 			instead + " (no-effect)"}
 	}
 	const note = ": not checked: the fields of this kind"
@@ -34,7 +35,7 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 				"spec.jobTemplate.spec.template.metadata.annotations")},
 		{name: "a gang on the template of Jobs", text: object("batch/v1", "CronJob", "labels: {}",
 			strings.Replace(cron, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{
-			"f.yaml:8: warning: CronJob x: annotation berth.dev/gang has no effect on a CronJob: set it in " +
+			"f.yaml:8: warning: CronJob x: annotation berth.dev/gang has no effect here: set it in " +
 				"spec.jobTemplate.spec"}},
 		{name: "models on a Deployment", text: object("apps/v1", "Deployment", "annotations: {berth.dev/gpu-models: "+
 			"Tesla-T4}",
@@ -48,12 +49,40 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			"label scheduling.x-k8s.io/pod-group", "set it in spec.template.metadata.labels")},
 		{name: "a run time on a JobSet", text: object("jobset.x-k8s.io/v1alpha2", "JobSet",
 			"annotations: {berth.dev/run-time: 3h}", jobSet), want: []string{"f.yaml:2: note: JobSet x" + note,
-			"f.yaml:5: warning: JobSet x: annotation berth.dev/run-time has no effect on a JobSet: set it in " +
+			"f.yaml:5: warning: JobSet x: annotation berth.dev/run-time has no effect here: set it in " +
 				"spec.replicatedJobs[0].template.spec.template.metadata.annotations (no-effect)"}},
 		{name: "a gang on a LeaderWorkerSet", text: object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", gang, workers),
 			want: []string{"f.yaml:2: note: LeaderWorkerSet x" + note,
-				"f.yaml:5: warning: LeaderWorkerSet x: annotation berth.dev/gang has no effect on a LeaderWorkerSet: set it in " +
+				"f.yaml:5: warning: LeaderWorkerSet x: annotation berth.dev/gang has no effect here: set it in " +
 					"spec.leaderWorkerTemplate.workerTemplate.metadata.annotations (no-effect)"}},
+		{name: "models on a RayJob", text: object("ray.io/v1", "RayJob", models, "spec: {rayClusterSpec: {headGroupSpec: "+
+			"{template: {"+pod+"}}}}"), want: append([]string{"f.yaml:2: note: RayJob x" + note},
+			effect("RayJob", "annotation berth.dev/gpu-models", "set it in "+
+				"spec.rayClusterSpec.headGroupSpec.template.metadata.annotations")...)},
+		{name: "models on a RayService", text: object("ray.io/v1", "RayService", models, "spec: {rayClusterConfig: "+
+			"{headGroupSpec: {template: {"+pod+"}}}}"), want: append([]string{"f.yaml:2: note: RayService x" + note},
+			effect("RayService", "annotation berth.dev/gpu-models", "set it in "+
+				"spec.rayClusterConfig.headGroupSpec.template.metadata.annotations")...)},
+		{name: "models on a TrainJob", text: object("trainer.kubeflow.org/v1alpha1", "TrainJob", models,
+			"spec: {runtimeRef: {name: torch}}"), want: append([]string{"f.yaml:2: note: TrainJob x" + note},
+			effect("TrainJob", "annotation berth.dev/gpu-models", "set it on the pods")...)},
+		{name: "models on a Job of Volcano", text: object("batch.volcano.sh/v1alpha1", "Job", models,
+			"spec: {tasks: [{name: t, replicas: 9, template: {"+pod+"}}]}"),
+			want: append([]string{"f.yaml:2: note: Job x" + note},
+				effect("Job", "annotation berth.dev/gpu-models", "set it in spec.tasks[0].template.metadata.annotations")...)},
+		{name: "a level on a Job of Volcano, which its group gets", text: object("batch.volcano.sh/v1alpha1", "Job",
+			"annotations: {berth.dev/topology-required: rack}", "spec: {tasks: [{name: t, template: {"+pod+"}}]}"),
+			want: []string{"f.yaml:2: note: Job x" + note}},
+		{name: "a gang on a Job of Volcano", text: object("batch.volcano.sh/v1alpha1", "Job", gang,
+			"spec: {tasks: [{name: t, template: {"+pod+"}}]}"), want: append([]string{"f.yaml:2: note: Job x" + note},
+			effect("Job", "annotation berth.dev/gang", "the group is a gang without it")...)},
+		{name: "a gang on an MPIJob", text: object("kubeflow.org/v2beta1", "MPIJob", gang, "spec: {mpiReplicaSpecs: "+
+			"{Worker: {template: {"+pod+"}}}}"), want: append([]string{"f.yaml:2: note: MPIJob x" + note},
+			effect("MPIJob", "annotation berth.dev/gang", "set it in spec.mpiReplicaSpecs.Worker.template.metadata."+
+				"annotations")...)},
+		{name: "a group of Volcano on a Job", text: object("batch/v1", "Job",
+			"annotations: {scheduling.k8s.io/group-name: g}", template), want: effect("Job", "annotation scheduling.k8s.io/group-name",
+			"set it in spec.template.metadata.annotations")},
 		{name: "a gang on the template of a JobSet", text: object("jobset.x-k8s.io/v1alpha2", "JobSet", "labels: {}",
 			strings.Replace(jobSet, "metadata: {}", "metadata: {"+gang+"}", 1)), want: []string{"f.yaml:2: note: " +
 			"JobSet x" + note}},

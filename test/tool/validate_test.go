@@ -128,6 +128,13 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a weight that nobody hears", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: GPUAware has weight 1", "low-weight"}}},
+		{"GPUs that are filtered and not reserved", configHead + "profiles:\n- schedulerName: a\n  plugins: {filter: {enabled: " +
+			"[{name: GPUAware}]}, score: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quietArgs,
+			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: a pod that asks for a part " +
+				"of a GPU is told no device, and two pods can get the same one", "gpu"}}},
+		{"a gang plugin for preemption alone", configHead + "profiles:\n- schedulerName: a\n  plugins: {postFilter: {enabled: " +
+			"[{name: Coscheduling}]}}\n" + quietArgs, [][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at postFilter but " +
+			"not at queueSort, ", "start"}}},
 		{"a negative weight", configHead + "profiles:\n- schedulerName: a\n  plugins:\n    score:\n      enabled:\n" +
 			"      - name: NodeAffinity\n        weight: -2\n" + quietArgs,
 			[][2]string{{"f.yaml:12: error: profile a: NodeAffinity has the weight -2", "weight"}}},
@@ -162,7 +169,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"gangs after preemption and without their order", configHead + "profiles:\n- schedulerName: a\n  plugins: " +
 			"{multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, " +
-				"filter, reserve, permit, preBind " +
+				"filter, postFilter, reserve, permit, preBind " +
 				"but not at queueSort", "start"}}},
 
 		{"objectives without figures", configHead +
@@ -201,7 +208,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"{disabled: [{name: Coscheduling}]}}\n" + quietArgs +
 			"  - name: Coscheduling\n    args:\n      sla: {ageing: {priorityPerHour: 1}}\n",
 			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at preEnqueue, preFilter, " +
-				"filter, reserve, permit, preBind " +
+				"filter, postFilter, reserve, permit, preBind " +
 				"but not at queueSort", "start"}}},
 
 		{"a configuration in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n" +

@@ -82,6 +82,15 @@ spec:
 		"a minimum of Volcano on a Deployment alone": {text: deployment,
 			want: []string{"f.yaml:5: warning: Deployment d: annotation scheduling.volcano.sh/group-min-member alone makes no " +
 				"gang of the pods: put it on the pod template"}},
+		"one of KAI on the Jobs of a CronJob": {text: "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec:\n" +
+			"  schedule: '@daily'\n  jobTemplate:\n    metadata: {annotations: {kai.scheduler/batch-min-member: '4'}}\n" +
+			"    spec: {parallelism: 6, template: {spec: {restartPolicy: Never, schedulerName: gang-scheduler, containers: " +
+			"[{name: c, image: i}]}}}\n",
+			want: []string{"f.yaml:7: warning: CronJob c: annotation kai.scheduler/batch-min-member alone makes no gang of the " +
+				"pods: put it on the pod template"}},
+		"one for the scheduler of the cluster, which is Berth's": {text: profile + "- schedulerName: default-scheduler\n" +
+			quietArgs + strings.Replace(deployment, "schedulerName: gang-scheduler, ", "", 1),
+			want: []string{"Deployment d: annotation scheduling.volcano.sh/group-min-member alone makes no gang of the pods"}},
 		"one beside the annotation of a gang": {
 			text: strings.Replace(deployment, "{a: b}}, spec", "{a: b}, annotations: {berth.dev/gang: \"true\"}}, spec", 1)},
 		"one for Volcano":                {text: strings.Replace(deployment, "gang-scheduler", "volcano", 1)},
@@ -90,6 +99,12 @@ spec:
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
 			want: []string{"not checked: the fields of this kind",
 				"f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
+		"a group of KAI that KAI would not evict": {text: strings.Replace(pod("gang-scheduler", "pod-group-name: g"),
+			"spec:\n", "spec:\n  priorityClassName: inference\n", 1) +
+			"---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: inference}\nvalue: 125\n" +
+			"---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 1}\n",
+			want: []string{"not checked: the fields of this kind",
+				"PodGroup g: not followed: priority 125, at which KAI evicts no group: pods of a higher priority may evict it"}},
 		"a profile with the plugins": {text: profile + with + pod("with", pool, spot)},
 		"no configuration":           {text: pod("without", pool, spot)},
 		"annotations of nobody's":    {text: profile + without + pod("without", "some: value")},
@@ -113,8 +128,8 @@ spec:
 			pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"),
 			want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
 		"a PodGroup, whatever the rest": {text: profile + with + group,
-			want: []string{"annotation berth.dev/spot has no effect on a PodGroup: set it on the pods",
-				"annotation berth.dev/ip-pool has no effect on a PodGroup: set it on the pods"}},
+			want: []string{"annotation berth.dev/spot has no effect here: set it on the pods",
+				"annotation berth.dev/ip-pool has no effect here: set it on the pods"}},
 		"a PodGroup and no profile": {text: group,
 			want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/spot",
 				"f.yaml:8: warning: PodGroup g: annotation berth.dev/ip-pool"}},

@@ -21,8 +21,8 @@ app.kubernetes.io/part-of: berth
 {{- end }}
 
 {{- /* The objects of a copied manifest, with what is in the namespace of the scheduler moved to that of the release, and the account
-of the part in roles and policies. Roles, their bindings and what the scheduler writes stay: the leases, the run times that were
-learned and the request-header CA are in kube-system. Takes the part and a file. */ -}}
+of the part in roles and policies. Roles and their bindings stay: the lease and the request-header CA are in kube-system. Takes the
+part and a file. */ -}}
 {{- define "berth.objects" -}}
 {{- $root := .root }}
 {{- $name := printf "berth-%s" .name }}

@@ -27,7 +27,7 @@ func (a answers) Together(pod *v1.Pod) string {
 	if unit := a.shared.evictor.Sources.Native.UnitOf(pod); unit != (gang.ID{}) {
 		return unit.Name
 	}
-	with, _ := a.shared.evictor.Sources.Together(pod)
+	with, _ := a.shared.told.owners.Together(pod)
 	return with
 }
 

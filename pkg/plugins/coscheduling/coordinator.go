@@ -86,17 +86,17 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.told.status = podgroup.New(&c.told.leader, podgroup.Source{Ledger: c.ledger, Members: c.members,
 		Profiles: c.profiles, Classes: s.classes.order,
 		Reserved: func(id gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) {
-			return c.loop.Reservations.Message.Of(id)
+			return c.loop.Reservations.Said(id)
 		}})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
 	}, c.traits)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
-		Filters: c.profiles.Traits, Limit: c.ownerLimit}}
+		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members)
-	c.holds.Gate.Away.Held = c.backlog.Holds
+	c.holds.Gate.Away.Backlog = c.backlog
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
@@ -124,7 +124,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) { c.told.owners.Drop(id) }}, inbox, list,
-		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }

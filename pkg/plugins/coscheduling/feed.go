@@ -79,7 +79,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	c.members.Declared = c.told.owners.Group
 	c.told.owners.FollowTrees(c.settings.owners, f.refile)
-	of.Together = c.told.owners.Together
+	of.Owners, c.holds.Gate.Owners = c.told.owners, c.told.owners
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}

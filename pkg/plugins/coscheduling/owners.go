@@ -126,16 +126,6 @@ func (f *feed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) 
 	return spec, ""
 }
 
-// ownerLimit returns after what time the object that the pod's gang belongs to ends its pods. A pod in no gang has
-// none: the objects of such pods are not read.
-func (c *coordinator) ownerLimit(pod *v1.Pod) time.Duration {
-	of, err := c.members.Of(pod)
-	if err != nil || of.Owner.Kind == "" || c.told.owners == nil {
-		return 0
-	}
-	return c.told.owners.Limit(of.Owner)
-}
-
 // disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for
 // another.
 func (f *feed) disown(uid gang.UID) {
