@@ -16,8 +16,8 @@ type Problem struct {
 	Need    gang.Minimum
 	Classes []Class
 	Nodes   []Node
-	// Domains are sets of nodes, one of which has to hold the whole gang: the one with the cheapest eviction, and of equal
-	// ones the first. Nil allows all nodes.
+	// Domains are sets of nodes. One of them has to hold the whole gang: that with the cheapest eviction, and the first of
+	// equal ones. Nil allows all nodes.
 	Domains [][]int
 	// Tree divides the gang into sets of members with a domain each, and takes the place of Need and Domains then; nil if
 	// it is not divided.

@@ -9,7 +9,7 @@ import (
 // prepared is a problem in the form that the search needs. Nothing of it changes.
 type prepared struct {
 	*Problem
-	// dims is how many entries vectors of the search have: as many as the longest demand.
+	// dims is how many entries vectors of the search have: those of the longest demand.
 	dims    int
 	classes []Class
 	// easiest holds the classes in ascending order of the part of the cluster that one member takes.

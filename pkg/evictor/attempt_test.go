@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/members"
 )
 
@@ -162,7 +163,7 @@ func TestThoseAreTriedAgainOnceThatMayEvictWhatHasLanded(t *testing.T) {
 	if !e.of(first).landing {
 		t.Error("an attempt that begins again does not wait for the landing any more")
 	}
-	e.Resume = func(gang.ID) {}
+	e.Inbox = waiting.NewInbox()
 	e.Landed()
 	for _, r := range []*request{first, second} {
 		if e.of(r).landing {

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/plural"
@@ -36,9 +37,8 @@ type Evictor struct {
 	Ledger   *gang.Ledger
 	Holds    *reservation.Holds
 	Sources  Sources
-	// Resume and Wake have a gang or pods tried again because a search or an eviction has ended.
-	Resume func(gang.ID)
-	Wake   func([]gang.Ref)
+	// Inbox has a gang or a pod tried again because a search or an eviction has ended.
+	Inbox *waiting.Inbox
 
 	mu   sync.Mutex
 	work map[string]*attempt
@@ -58,8 +58,8 @@ type Sources struct {
 const landPause = 100 * time.Millisecond
 
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
-// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of the
-// scheduler's queue or of the account says that they are.
+// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of
+// the scheduler's queue or of the account says that they are.
 func (e *Evictor) lookForFlight(r *request) {
 	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
 		e.mu.Lock()
@@ -93,9 +93,9 @@ func (e *Evictor) Landed() {
 // again has the gang or the pod tried again.
 func (e *Evictor) again(r *request) {
 	if r.only != nil {
-		e.Wake([]gang.Ref{gangview.RefOf(r.only)})
+		e.Inbox.Activate([]gang.Ref{gangview.RefOf(r.only)})
 	} else {
-		e.Resume(r.id)
+		e.Inbox.Resume(r.id)
 	}
 }
 

@@ -46,9 +46,9 @@ func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 	return nil
 }
 
-// missing returns the resources in the gang's minResources that the nodes have too little of; Short is empty if there is
-// enough. What the gang's own members and the pods that go hold counts as free, and what a device class hands out is not
-// looked at.
+// missing returns the resources in the gang's minResources that the nodes have too little of; Short is empty if there
+// is enough. What the gang's own members and the pods that go hold counts as free, and what a device class hands out is
+// not looked at.
 func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Missing {
 	m, wanted := Missing{Of: id}, minResources(p.evictor.Members.Group(id))
 	var counted []fwk.PodInfo

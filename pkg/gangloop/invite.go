@@ -61,10 +61,10 @@ func (l *Loop) excludes(g *waiting.Gang) bool {
 
 // resume has the gangs tried again for which pods to evict were found or evicted, and pods for which that is so or that
 // were turned away from what is kept.
-func (l *Loop) resume(n *News, now time.Time) []gang.Effects {
-	effects := make([]gang.Effects, 0, 1+len(n.found))
-	for _, id := range n.found {
+func (l *Loop) resume(n *waiting.News, now time.Time) []gang.Effects {
+	effects := make([]gang.Effects, 0, 1+len(n.Found))
+	for _, id := range n.Found {
 		effects = append(effects, l.Ledger.Agenda.Resume(id, now))
 	}
-	return append(effects, gang.Effects{Activate: n.activations})
+	return append(effects, gang.Effects{Activate: n.Activations})
 }

@@ -28,7 +28,7 @@ const (
 // next, and carries out what the ledger answers.
 type Loop struct {
 	Rooms
-	Inbox        *Inbox
+	Inbox        *waiting.Inbox
 	List         *waiting.List
 	Reservations *reservation.Reservations
 	// Opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried:
@@ -58,7 +58,7 @@ type Rooms struct {
 }
 
 // New returns a loop over the rooms, and has the list ask it what a gang may not use of what is free.
-func New(r Rooms, inbox *Inbox, list *waiting.List, reservations *reservation.Reservations) *Loop {
+func New(r Rooms, inbox *waiting.Inbox, list *waiting.List, reservations *reservation.Reservations) *Loop {
 	l := &Loop{Rooms: r, Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening),
 		queue: waiting.NewQueue()}
 	list.Kept = l.kept
@@ -85,7 +85,7 @@ func (l *Loop) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.Inbox.wake:
+		case <-l.Inbox.Wake:
 			// What is due at this very moment is not put off, so that it makes no difference which of the two is seen first.
 			timer.Reset(min(settlePause, time.Until(due)))
 			select {
@@ -97,7 +97,7 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		// This turn sees all that was noted before it: it needs no turn of its own.
 		select {
-		case <-l.Inbox.wake:
+		case <-l.Inbox.Wake:
 		default:
 		}
 		pause := l.turn(ctx, time.Now())
@@ -163,7 +163,7 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) {
 		}
 	}
 	if len(changed) > 0 {
-		l.Inbox.wantArrivals(l.List.Selective())
+		l.Inbox.WantArrivals(l.List.Selective())
 	}
 }
 
@@ -187,14 +187,14 @@ func (l *Loop) see(id gang.ID, known *waiting.Gang, now time.Time) {
 
 // lookLater has the gang looked at again at that time.
 func (l *Loop) lookLater(id gang.ID, at time.Time) {
-	l.Inbox.note(id)
+	l.Inbox.Note(id)
 	if l.due.look.IsZero() || at.Before(l.due.look) {
 		l.due.look = at
 	}
 }
 
 // spread tells the gangs concerned what has happened, and returns the shapes for which there is more room.
-func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []capacity.ShapeKey) {
+func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gained []capacity.ShapeKey) {
 	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
@@ -214,12 +214,12 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 		l.Holds.Gate.Away.Retry(reservation.WakeAll)
 		l.Held.Review(klog.FromContext(ctx))
 	}
-	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
+	if !eased && !anyway && len(n.Happenings)+len(n.Arrived) == 0 {
 		return gained
 	}
 	for _, g := range l.List.ByID {
-		concerned := anyway || (eased && g.Needs&waiting.NeedsPods != 0) || g.Near.Has(n.arrived)
-		for h := range n.happenings {
+		concerned := anyway || (eased && g.Needs&waiting.NeedsPods != 0) || g.Near.Has(n.Arrived)
+		for h := range n.Happenings {
 			concerned = concerned || h.Concerns(g)
 		}
 		if concerned {

@@ -15,9 +15,8 @@ import (
 
 // TurnedAway owns who was kept off capacity that is kept to gangs, to try them again when a hold ends.
 type TurnedAway struct {
-	// Wake is told of pods that were turned away for a hold that has ended, and Touch of gangs.
-	Wake  func([]gang.Ref)
-	Touch func(gang.ID)
+	// Inbox is told of pods and gangs that were turned away for a hold that has ended.
+	Inbox *waiting.Inbox
 	// Backlog wakes the pods that it holds itself, once they may use what is kept.
 	Backlog *waiting.Backlog
 
@@ -71,7 +70,7 @@ func (t *TurnedAway) Retry(most int) {
 		refs[i] = pod.ref
 	}
 	if len(refs) > 0 {
-		t.Wake(refs)
+		t.Inbox.Activate(refs)
 	}
 }
 
@@ -84,7 +83,7 @@ func (t *TurnedAway) ForgetGang(id gang.ID) { t.gangs.Delete(id) }
 func (t *TurnedAway) retryGangs() {
 	t.gangs.Range(func(id, _ any) bool {
 		t.gangs.Delete(id)
-		t.Touch(id.(gang.ID))
+		t.Inbox.Happened(waiting.Happening{Only: id.(gang.ID)})
 		return true
 	})
 }

@@ -141,8 +141,8 @@ func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	return runview.RunTime(pod, g.Members.Group(id), g.limit(pod))
 }
 
-// limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is not
-// known.
+// limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is
+// not known.
 func (g *Gate) limit(pod *v1.Pod) time.Duration {
 	of, err := g.Members.Of(pod)
 	if err != nil || of.Owner.Kind == "" || g.Owners == nil {

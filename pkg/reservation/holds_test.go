@@ -16,6 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -255,7 +256,7 @@ func TestWhatIsKeptForARole(t *testing.T) {
 		return pod
 	}
 	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
-	p.Gate.Away.Wake, p.Gate.Away.Touch = func([]gang.Ref) {}, func(gang.ID) {}
+	p.Gate.Away.Inbox = waiting.NewInbox()
 	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Role: "leader", Info: info})
 	for _, tc := range []struct {
 		name    string

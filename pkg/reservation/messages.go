@@ -44,7 +44,8 @@ func (r *Reservations) note(id gang.ID, next said) bool {
 }
 
 // Said returns what is said of the gang: what is kept for it, on which nodes, and when it starts.
-func (r *Reservations) Said(id gang.ID) (message string, on []string, start *schedulingv1alpha1.PodGroupEstimatedStart) {
+func (r *Reservations) Said(id gang.ID) (message string, on []string,
+	start *schedulingv1alpha1.PodGroupEstimatedStart) {
 	if s := r.said.Load(); s != nil && s.of == id {
 		return s.message, s.nodes, s.start
 	}

@@ -85,7 +85,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/waiting": {
 		"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
 		"Backlog.shapes": "16,384 shapes (mostShapes)", "List.ByID": byGang, "List.ByShape": byGang,
-		"Pace.namespaces": byAdmin, "Queue.gangs": byGang,
+		"News.Changed": byGang, "News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
@@ -153,7 +153,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.gangs": byGang, "TurnedAway.pods": byPod,
-		"heldNodes.byNode": byNode, "Search.backfills": byPod,
+		"heldNodes.byGang": byGang, "heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
@@ -163,12 +163,11 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
-		"checking.said": oneCycle, "demand.held": oneCycle,
+		"checking.said": oneCycle, "request.held": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
-		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},
 	"pkg/gangloop": {
-		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
+		"HeldPods.pods": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
 		"feed.ends": byAdmin, "hardware.failing": byNode,

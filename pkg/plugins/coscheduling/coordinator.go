@@ -77,7 +77,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &process.Profiles{}}
-	inbox := gangloop.NewInbox()
+	inbox := waiting.NewInbox()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.told.status.Enqueue(id)
 		inbox.Change(id)
@@ -96,11 +96,11 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
 		c.members)
-	c.holds.Gate.Away.Backlog = c.backlog
+	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: &workview.Loss{Limits: s.limits,
-			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Resume: inbox.Resume, Wake: inbox.Activate}
+			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Inbox: inbox}
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
@@ -118,7 +118,7 @@ func (c *coordinator) traits(pod *v1.Pod) *process.Traits {
 	return t
 }
 
-func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
+func (c *coordinator) newLoop(inbox *waiting.Inbox) *gangloop.Loop {
 	list := waiting.NewList()
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects,

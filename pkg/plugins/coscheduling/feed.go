@@ -62,8 +62,6 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *podview.NetworkLevels {
 		return process.NetworkOf(factory, profile).Levels()
 	}
-	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
-	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waiting.Happening{Only: id}) }
 	wide, err := process.BookOf(factory)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package gangloop
+package waiting
 
 import (
 	"sync"
@@ -6,27 +6,26 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/waiting"
 )
 
 // News is what has happened since the loop last looked.
 type News struct {
 	// Changed are the gangs that may look different, as the ledger has said.
 	Changed    map[gang.ID]bool
-	happenings map[waiting.Happening]bool
-	// arrived are the pods that came to a node, if a gang waits to which such pods matter.
-	arrived []*v1.Pod
-	// activations are pods to try again, and found the gangs for which pods to evict were looked for, or evicted:
+	Happenings map[Happening]bool
+	// Arrived are the pods that came to a node, if a gang waits to which such pods matter.
+	Arrived []*v1.Pod
+	// Activations are pods to try again, and Found the gangs for which pods to evict were looked for, or evicted:
 	// not at once, because a cycle of theirs may not have ended yet, and what is activated within its own cycle goes on
 	// with a back-off.
-	activations []gang.Ref
-	found       []gang.ID
+	Activations []gang.Ref
+	Found       []gang.ID
 }
 
 // Inbox collects news for the loop. Handlers and cycles write to it from any goroutine.
 type Inbox struct {
-	// wake has an element while there is news.
-	wake chan struct{}
+	// Wake has an element while there is news.
+	Wake chan struct{}
 
 	mu   sync.Mutex
 	news News
@@ -36,19 +35,19 @@ type Inbox struct {
 
 // NewInbox returns one without news.
 func NewInbox() *Inbox {
-	i := &Inbox{wake: make(chan struct{}, 1)}
+	i := &Inbox{Wake: make(chan struct{}, 1)}
 	i.news = i.empty()
 	return i
 }
 
 func (*Inbox) empty() News {
-	return News{Changed: map[gang.ID]bool{}, happenings: map[waiting.Happening]bool{}}
+	return News{Changed: map[gang.ID]bool{}, Happenings: map[Happening]bool{}}
 }
 
 // Look has the loop look at what has changed elsewhere.
 func (i *Inbox) Look() {
 	select {
-	case i.wake <- struct{}{}:
+	case i.Wake <- struct{}{}:
 	default:
 	}
 }
@@ -72,30 +71,30 @@ func (i *Inbox) Take() News {
 // Change notes that the gang may look different. It is called under the ledger's lock.
 func (i *Inbox) Change(id gang.ID) { i.add(func(n *News) { n.Changed[id] = true }) }
 
-// note notes the same, and leaves it to the next turn.
-func (i *Inbox) note(id gang.ID) {
+// Note notes the same, and leaves it to the next turn.
+func (i *Inbox) Note(id gang.ID) {
 	i.mu.Lock()
 	i.news.Changed[id] = true
 	i.mu.Unlock()
 }
 
 // Happened notes that something happened that may help gangs.
-func (i *Inbox) Happened(h waiting.Happening) { i.add(func(n *News) { n.happenings[h] = true }) }
+func (i *Inbox) Happened(h Happening) { i.add(func(n *News) { n.Happenings[h] = true }) }
 
 // Activate has the pods tried again.
 func (i *Inbox) Activate(pods []gang.Ref) {
-	i.add(func(n *News) { n.activations = append(n.activations, pods...) })
+	i.add(func(n *News) { n.Activations = append(n.Activations, pods...) })
 }
 
 // Resume has the gang tried again.
-func (i *Inbox) Resume(id gang.ID) { i.add(func(n *News) { n.found = append(n.found, id) }) }
+func (i *Inbox) Resume(id gang.ID) { i.add(func(n *News) { n.Found = append(n.Found, id) }) }
 
 // Arrive notes that a pod came to a node.
 func (i *Inbox) Arrive(pod *v1.Pod) {
 	i.mu.Lock()
 	matters := i.arrivals
 	if matters {
-		i.news.arrived = append(i.news.arrived, pod)
+		i.news.Arrived = append(i.news.Arrived, pod)
 	}
 	i.mu.Unlock()
 	if matters {
@@ -103,8 +102,8 @@ func (i *Inbox) Arrive(pod *v1.Pod) {
 	}
 }
 
-// wantArrivals says whether it matters which pods come to nodes.
-func (i *Inbox) wantArrivals(matters bool) {
+// WantArrivals says whether it matters which pods come to nodes.
+func (i *Inbox) WantArrivals(matters bool) {
 	i.mu.Lock()
 	i.arrivals = matters
 	i.mu.Unlock()
