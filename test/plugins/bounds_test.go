@@ -141,7 +141,7 @@ var bounds = map[string]map[string]string{
 		"search.names":      oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
 	},
 	"pkg/gang/plan/sets": {
-		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
+		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle,
 	},
 	"pkg/gang/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Minimum.Roles": byPod,

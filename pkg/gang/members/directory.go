@@ -36,10 +36,7 @@ type Directory struct {
 // Group returns the PodGroup of the gang, or nil. That of a group of another scheduler says what the group says, and
 // what users have written on the PodGroup that was generated for it.
 func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
-	var stored *schedulingv1alpha1.PodGroup
-	if obj, exists, err := d.Groups.GetByKey(id.String()); err == nil && exists {
-		stored = obj.(*schedulingv1alpha1.PodGroup)
-	}
+	stored := d.Stored(id)
 	if d.Declared == nil || stored != nil && !read.Generated(stored) {
 		return stored
 	}
@@ -51,6 +48,15 @@ func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	both.Annotations, both.Status = maps.Clone(declared.Annotations), stored.Status
 	maps.Copy(both.Annotations, stored.Annotations)
 	return &both
+}
+
+// Stored returns the PodGroup of the gang as the informer has it, or nil.
+func (d *Directory) Stored(id gang.ID) *schedulingv1alpha1.PodGroup {
+	obj, exists, err := d.Groups.GetByKey(id.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return obj.(*schedulingv1alpha1.PodGroup)
 }
 
 // AddFinished adds a store of pods that have ended.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -24,13 +23,7 @@ var allowedSize = fmt.Sprintf("a whole number from 2 to %d", maxMinMember)
 // segmentOf reads the segments of a gang from its PodGroup, which may be nil, or from a member if the PodGroup has
 // neither annotation.
 func segmentOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Segment, *wellknown.BadValue) {
-	var of metav1.Object = pod
-	if pg != nil {
-		_, size := pg.Annotations[wellknown.SegmentSizeKey]
-		if _, level := pg.Annotations[wellknown.SegmentTopologyKey]; size || level {
-			of = pg
-		}
-	}
+	of := saying(pg, pod, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey)
 	annotations := of.GetAnnotations()
 	size, sized := annotations[wellknown.SegmentSizeKey]
 	level, levelled := annotations[wellknown.SegmentTopologyKey]

@@ -36,10 +36,7 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		key    string
 		levels *[]string
 	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
-		var of metav1.Object = pod
-		if pg != nil && metav1.HasAnnotation(pg.ObjectMeta, at.key) {
-			of = pg
-		}
+		of := saying(pg, pod, at.key)
 		value, found := of.GetAnnotations()[at.key]
 		if !found {
 			continue
@@ -61,6 +58,16 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		return Topology{}, bad
 	}
 	return t, nil
+}
+
+// saying is the PodGroup, which may be nil, if it has one of the annotations, and else the pod.
+func saying(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, keys ...string) metav1.Object {
+	for _, key := range keys {
+		if pg != nil && metav1.HasAnnotation(pg.ObjectMeta, key) {
+			return pg
+		}
+	}
+	return pod
 }
 
 // topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ const (
 type Controller struct {
 	source   Source
 	leader   *informers.Leader
-	api      api
+	api      Client
 	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
 	// Pods records events about single pods.
@@ -55,7 +56,7 @@ func New(leader *informers.Leader, source Source) *Controller {
 // Start runs the controller once the informers have synced and this process leads, until ctx is done.
 func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger,
 	synced []cache.DoneChecker) {
-	c.api, c.recorder = api{client}, recorder{to}
+	c.api, c.recorder = client, recorder{to}
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst,
 		retryLast))
 	context.AfterFunc(ctx, c.queue.ShutDown)
@@ -68,8 +69,9 @@ func (c *Controller) Start(ctx context.Context, client Client, to events.EventRe
 }
 
 func (c *Controller) run(ctx context.Context) {
-	for _, id := range c.api.groups() {
-		c.Enqueue(id)
+	for _, key := range c.source.Members.Groups.ListKeys() {
+		namespace, name, _ := strings.Cut(key, "/")
+		c.Enqueue(gang.ID{Namespace: namespace, Name: name})
 	}
 	for _, pod := range c.source.Members.Pods() {
 		c.Pods.See(pod)

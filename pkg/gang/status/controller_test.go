@@ -92,11 +92,12 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	c := &crowd{api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
 		told: map[string]time.Time{}, writes: map[string]int{}}}
 	source := newSource(nil, pods)
+	source.Members.Groups = c.api.groups
 	c.Controller = New(&informers.Leader{}, source)
 	c.leader.Schedules()
 	c.ledger = gang.NewLedger(time.Minute, c.Enqueue)
 	c.source.Ledger = c.ledger
-	c.Start(ctx, newClient(t, c.api.groups, c.api), &events.FakeRecorder{}, nil)
+	c.Start(ctx, newClient(t, c.api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
 	for g := range gangs {
 		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
@@ -124,8 +125,8 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	return c
 }
 
-// newClient writes to the transport, and reads PodGroups from the store.
-func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Client {
+// newClient writes to the transport.
+func newClient(t *testing.T, transport http.RoundTripper) Client {
 	t.Helper()
 	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
 	groupClient, err := informers.NewCustomClient(config, Kind)
@@ -136,7 +137,7 @@ func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Client{Groups: groups, GroupClient: groupClient, Pods: client}
+	return Client{Groups: groupClient, Pods: client}
 }
 
 // pass lets virtual time pass.

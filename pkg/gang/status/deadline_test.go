@@ -83,7 +83,7 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			dueIn("silent", time.Minute, "")} {
 			put(pod)
 		}
-		c.Start(ctx, newClient(t, newStore(), api), recorder, nil)
+		c.Start(ctx, newClient(t, api), recorder, nil)
 		c.leader.Schedules()
 		hear := func(minutes int) {
 			for range minutes {

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 
@@ -115,7 +114,7 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			requests := &recordedRequests{}
-			g := &Controller{api: api{newClient(t, newStore(), requests)}}
+			g := &Controller{api: newClient(t, requests)}
 			pg := generatedPodGroup(id, 2, []*v1.Pod{pod})
 			if tc.edit != nil {
 				tc.edit(pg)
@@ -138,5 +137,3 @@ func (r *recordedRequests) RoundTrip(request *http.Request) (*http.Response, err
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))}, nil
 }
-
-func newStore() cache.Store { return cache.NewStore(cache.MetaNamespaceKeyFunc) }

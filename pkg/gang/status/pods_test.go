@@ -44,7 +44,7 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 				Spec: v1.PodSpec{SchedulerName: "ours"}})
 		}
 		add("there before", "short")
-		c.Start(ctx, newClient(t, newStore(), nil), recorder, nil)
+		c.Start(ctx, newClient(t, nil), recorder, nil)
 		c.leader.Schedules()
 		pass(time.Minute)
 		starts := add("starts", "short")

@@ -27,7 +27,7 @@ const (
 // sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for
 // none.
 func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again time.Duration, err error) {
-	s, pg := c.state(id), c.api.group(id)
+	s, pg := c.state(id), c.source.Members.Stored(id)
 	remembered, _ := c.records.LoadOrStore(id, &record{})
 	r := remembered.(*record)
 	if !s.Known {
@@ -98,12 +98,12 @@ func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1a
 // scheduler, or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write
 // is seen, and then nothing takes it back. Others of the same or of lower priority would be kept off a node that the
 // gang does not use.
-func (a api) clearNominations(ctx context.Context, s *State) error {
+func (c Client) clearNominations(ctx context.Context, s *State) error {
 	for _, pod := range s.Members {
 		if !waits(pod) || pod.Status.NominatedNodeName == "" {
 			continue
 		}
-		if err := a.patchPodStatus(ctx, pod, map[string]any{"nominatedNodeName": nil}); err != nil {
+		if err := c.patchPodStatus(ctx, pod, map[string]any{"nominatedNodeName": nil}); err != nil {
 			return err
 		}
 	}

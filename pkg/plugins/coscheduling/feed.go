@@ -85,7 +85,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.Opened)
-	c.told.status.Start(ctx, status.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
+	c.told.status.Start(ctx, status.Client{Groups: groupClient, Pods: client,
 		Owners: c.told.owners}, c.told.recorder, f.told)
 	return nil
 }
