@@ -36,6 +36,9 @@ var bounds = map[string]map[string]string{
 	"pkg/gpuview": {
 		"domains": inSource,
 	},
+	"pkg/schedulerconfig": {
+		"Renamed": inSource,
+	},
 	"pkg/gang/read": {
 		"OwnerPolicy.Kinds":      byAdmin,
 		"OwnerPolicy.Namespaces": byAdmin,
