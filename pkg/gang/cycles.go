@@ -192,6 +192,8 @@ type Standing struct {
 	Reserved bool
 	// Holds is set if it holds an assignment in memory, Allowed if it has been let go.
 	Holds, Allowed bool
+	// Settled is set if it holds an assignment or needs none.
+	Settled bool
 	// Blocked is set if its group did not fit when it was last tried, and is not being tried again.
 	Blocked bool
 	// Deadline is until when it may wait for its siblings, zero if there is no plan.
@@ -203,7 +205,8 @@ func (c *Cycles) Standing(uid UID) Standing {
 	return ofMember(c.book, uid, func(m *member) Standing {
 		a, p := &m.group.attempts, m.group.plan
 		s := Standing{Alone: m.stage == alone, Reserved: m.stage == reserved, Holds: m.stage.holds(),
-			Allowed: m.stage == released, Blocked: a.block != nil && !a.invited}
+			Settled: m.stage.holds() || m.State != Pending, Allowed: m.stage == released,
+			Blocked: a.block != nil && !a.invited}
 		if p != nil {
 			s.Deadline = p.deadline
 		}

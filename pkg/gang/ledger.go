@@ -69,8 +69,8 @@ func (l *Ledger) Unspecified(id ID) bool {
 	return ofGroup(l.book, id, func(g *group) bool { return g.spec() == nil && g.note == "" })
 }
 
-// Hear takes note of what a plugin says that has turned a member away, and reports whether that is news. Of what is said
-// at one instant, by bindings that run at the same time, the first by the alphabet counts.
+// Hear takes note of what a plugin says that has turned a member away, and reports whether that is news. Of what is
+// said at one instant, by bindings that run at the same time, the first by the alphabet counts.
 func (l *Ledger) Hear(id ID, said string, now time.Time) bool {
 	return ofGroup(l.book, id, func(g *group) bool {
 		if g.said == said || g.saidAt.Equal(now) && g.said != "" && g.said < said {

@@ -161,7 +161,8 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/status": {
 		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
-		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
+		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang,
+		"ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},
 	"pkg/gang/preempt": {

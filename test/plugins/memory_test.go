@@ -252,7 +252,8 @@ func (c *tenants) roots() []any {
 // nothing.
 var worked = []string{
 	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
-	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
+	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods",
+	"pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",
 	"pkg/policy.Ledger.holders",
 }

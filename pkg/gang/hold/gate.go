@@ -103,6 +103,9 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 		return !start.IsZero() && run() > 0 && !time.Now().Add(beginning+run()).After(start)
 	}
 	return func(o *Hold) bool {
+		if g.served(o) {
+			return false
+		}
 		if o.To == id {
 			// Members that are planned together take what the plan says.
 			return o.Role != "" && o.Role != g.role(pod) && g.Cycles.Standing(gang.UID(pod.UID)).Alone
@@ -110,6 +113,9 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 		return o.Priority >= priority && (o.Kind != forTurn || !backfills() && !goneBy(o.start))
 	}
 }
+
+// served reports whether the member has a node for whom something is kept.
+func (g *Gate) served(o *Hold) bool { return o.Member != "" && g.Cycles.Standing(o.Member).Settled }
 
 // role is that of the pod in its gang, empty without one.
 func (g *Gate) role(pod *v1.Pod) string {

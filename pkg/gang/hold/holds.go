@@ -112,9 +112,9 @@ func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	})
 }
 
-// Take ends the hold for the return of a lost member that another makes use of, or makes needless, by going to the
-// node: one on the node, else any. What is kept for a start ends with the start: until then a member may give its node
-// back.
+// Take ends a hold that is not for a certain member, and that a member of the gang makes use of, or makes needless, by
+// going to the node: one on the node, else any. That of the member itself does not count while it has its node, and
+// ends with the start: until then it may give the node back.
 func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return
@@ -122,7 +122,7 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
 	p.change(func() int {
 		kept := p.kept[id]
-		like := func(o Hold) bool { return o.Kind == ForReturn && (o.Role == "" || o.Role == role) }
+		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
 		taken := slices.IndexFunc(kept, func(o Hold) bool { return like(o) && o.Node == node })
 		if taken < 0 {
 			taken = slices.IndexFunc(kept, like)
@@ -170,7 +170,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	var out []Hold
 	if view := p.Gate.view.Load(); view != nil {
 		for _, o := range view.effective {
-			if o.To != id && o.Priority >= priority {
+			if o.To != id && o.Priority >= priority && !p.Gate.served(o) {
 				out = append(out, *o)
 			}
 		}

@@ -232,6 +232,51 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 	}
 }
 
+// What pods were evicted for does not count while the member has a node for whom it is kept, and counts again when the
+// member gives that back before its gang has started.
+func TestWhatIsKeptForAMemberWithANode(t *testing.T) {
+	t.Parallel()
+	id, now := gang.ID{Namespace: "ns", Name: "g"}, time.Now()
+	pod := func(name string) *v1.Pod {
+		return st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: "4"}).Obj()
+	}
+	info, err := InfoOf(pod("m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := framework.NewNodeInfo()
+	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4",
+		v1.ResourcePods: "110"}).Obj())
+	ledger := gang.NewLedger(time.Minute, nil)
+	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}}, now)
+	for _, uid := range []gang.UID{"m", "other"} {
+		ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: uid}, State: gang.Pending, Ours: true}, now)
+	}
+	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
+	p.Gate.Away.Inbox = waiting.NewInbox()
+	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
+	check := func(when string, counts bool) {
+		if _, refused := p.Gate.Refuse(pod("another"), node, nodesNamed{}); refused != counts {
+			t.Errorf("%s, another pod is refused: %t, want %t", when, refused, counts)
+		}
+		if got := len(p.ToOthers(gang.ID{}, 0)); (got > 0) != counts {
+			t.Errorf("%s, %d things are kept", when, got)
+		}
+	}
+	check("while the member waits", true)
+	ledger.Agenda.Invite(id, now)
+	ledger.Cycles.Turn("m")
+	ledger.Cycles.Propose("m", gang.Proposal{Assignments: []gang.Assignment{{UID: "m", Node: "n"},
+		{UID: "other", Node: "o"}}}, now)
+	if !ledger.Cycles.Reserve("m", "n", now) {
+		t.Fatal("the member does not get its node")
+	}
+	p.Take(pod("m"), "n")
+	check("while the member has its node", false)
+	ledger.Cycles.Unreserve("m", gang.Backoff{}, now)
+	check("when it has given the node back", true)
+}
+
 // What a lost leader held is for the next leader, also within its gang, but for members that are planned together.
 func TestWhatIsKeptForARole(t *testing.T) {
 	t.Parallel()
@@ -270,12 +315,6 @@ func TestWhatIsKeptForARole(t *testing.T) {
 		if _, refused := p.Gate.Refuse(tc.pod, node, nodesNamed{}); refused != tc.refused {
 			t.Errorf("%s is refused: %t, want %t", tc.name, refused, tc.refused)
 		}
-	}
-	starts := gang.ID{Namespace: "ns", Name: "starts"}
-	p.Add(Hold{To: starts, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
-	p.Take(st.MakePod().Namespace("ns").Name("m").UID("m").Label(schedulingv1alpha1.PodGroupLabel, "starts").Obj(), "n")
-	if len(p.To(starts)) != 1 {
-		t.Error("what pods were evicted for is not kept any more while a gang starts")
 	}
 	p.Take(pod("worker", "worker"), "n")
 	if len(p.To(id)) != 1 {

@@ -114,7 +114,8 @@ func TestWrongValuesAreNamed(t *testing.T) {
 			if _, wrong := Declared(&v1.Pod{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
 				t.Errorf("%s %q of a pod: %v", key, value, wrong)
 			}
-			if _, wrong := Declared(&schedulingv1alpha1.PodGroup{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
+			_, wrong := Declared(&schedulingv1alpha1.PodGroup{ObjectMeta: meta})
+			if wrong == nil || wrong.Key != key || wrong.Value != value {
 				t.Errorf("%s %q of a PodGroup: %v", key, value, wrong)
 			}
 		}
