@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -148,6 +149,23 @@ func (l *Ledger) Members(id ID) []Ref {
 		}
 		return refs
 	})
+}
+
+// Lacking returns what the group still needs, and the members that can be placed for it, the oldest first. Those that
+// have succeeded need no other in their place.
+func (l *Ledger) Lacking(id ID) (Minimum, []Member) {
+	t := ofGroup(l.book, id, func(g *group) (t Turn) {
+		if g.spec() != nil {
+			t.lead(g)
+		}
+		return t
+	})
+	return t.Need, t.Members
+}
+
+// Begun reports whether members of a part of the group have a node or have succeeded.
+func (l *Ledger) Begun(id ID, of *tree.Group) bool {
+	return ofGroup(l.book, id, func(g *group) bool { return g.begunIn(of) })
 }
 
 // Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.

@@ -22,6 +22,8 @@ const (
 	// ForReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a
 	// short time.
 	ForReturn
+	// ForRest is what the others need with which a group within a gang begins that has started, for a short time.
+	ForRest
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
 )
@@ -93,6 +95,17 @@ func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
 func (p *Holds) Add(more Hold) {
 	p.change(func() int {
 		p.put(more.To, append(p.kept[more.To], more))
+		return 0
+	})
+}
+
+// Renew keeps something for some members of a gang, in the place of what was kept for them like that.
+func (p *Holds) Renew(id gang.ID, kept []Hold) {
+	p.change(func() int {
+		same := func(o Hold) bool {
+			return slices.ContainsFunc(kept, func(k Hold) bool { return k.Kind == o.Kind && k.Member == o.Member })
+		}
+		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), same), kept...))
 		return 0
 	})
 }

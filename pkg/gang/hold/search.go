@@ -186,7 +186,8 @@ func (s *Search) outline(g *waiting.Gang, p *starts.Problem, asks [][]int64) (*t
 			nodes[i] = &v1.Node{} // it has just gone, and is in no domain
 		}
 	}
-	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, s.Sets.Waiting(g.ID), shapes, nodes)
+	_, members := s.Sets.Ledger.Lacking(g.ID)
+	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, members, shapes, nodes)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says which pod
 	}

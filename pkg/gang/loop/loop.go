@@ -204,8 +204,10 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 	if g := l.List.EndBackoff(gained, l.Backoff.Initial, now); g != nil {
 		l.queue.Wait(g.ID, g.Key, now, now)
 	}
-	if eased || len(gained) > 0 {
+	if eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
 		l.Holds.Gate.Away.Retry(hold.WakeSome)
+	}
+	if eased || len(gained) > 0 {
 		l.stragglers(ctx)
 	}
 	anyway := !now.Before(l.due.anyway)
@@ -243,7 +245,10 @@ func (l *Loop) tidy(now time.Time) {
 	for _, id := range l.Holds.Gangs() {
 		v, known := l.Ledger.View(id)
 		l.Holds.Drop(id, func(o hold.Hold) bool {
-			if o.Kind == hold.ForReturn {
+			switch o.Kind {
+			case hold.ForRest:
+				return !known
+			case hold.ForReturn:
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()

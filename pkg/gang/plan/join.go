@@ -15,44 +15,50 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// Join returns the nodes that a member may take that comes later, nil if it may take any, and why no others. A group or
-// segment that begins, or lacks members, is tried in a dry run as a whole: if it fits, the member goes to its node of
-// that; and a group begins on no other condition.
-func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod,
-	nodes []fwk.NodeInfo) (sets.Set[string], string, error) {
+// Joined is where a member may go that comes later.
+type Joined struct {
+	// Nodes are those that it may take, nil if it may take any; Why says why no others.
+	Nodes sets.Set[string]
+	Why   string
+	// Rest is where the others are to go with which its group or segment is whole.
+	Rest []gang.Assignment
+}
+
+// Join returns where a member may go that comes later. A group or segment that begins, or lacks members, is tried in a
+// dry run as a whole: if it fits, the member goes to its node of that; and a group begins on no other condition.
+func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joined, error) {
 	levels, err := p.Topology(id, pod)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	j, err := p.Divider.Join(id, levels, pod, nodes)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if j.Begins && j.Rest != nil && j.Rest.Least() == nil {
-		return sets.New[string](), j.Why, nil // not even by the account
-	}
-	if j.Rest != nil {
+	joined := &Joined{Why: j.Why}
+	if j.Rest != nil && (!j.Begins || j.Rest.Least() != nil) { // if it fits by the account at all
 		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		for _, placed := range a.Assignments {
-			if a.Feasible() && placed.UID == gang.UID(pod.UID) {
-				return sets.New(placed.Node), j.Why, nil
-			}
+		own := slices.IndexFunc(a.Assignments, func(a gang.Assignment) bool { return a.UID == gang.UID(pod.UID) })
+		if a.Feasible() && own >= 0 {
+			joined.Nodes = sets.New(a.Assignments[own].Node)
+			joined.Rest = slices.Delete(a.Assignments, own, own+1)
+			return joined, nil
 		}
 	}
 	if j.Begins {
-		return sets.New[string](), j.Why, nil
+		joined.Nodes = sets.New[string]()
+		return joined, nil
 	}
-	if names := p.near(ctx, id, levels, pod, j.Nodes); names != nil || j.Why == "" {
-		return names, j.Why, nil
+	if joined.Nodes = p.near(ctx, id, levels, pod, j.Nodes); joined.Nodes == nil && j.Why != "" {
+		joined.Nodes = sets.New[string]()
+		for _, n := range j.Nodes {
+			joined.Nodes.Insert(n.Node().Name)
+		}
 	}
-	names := sets.New[string]()
-	for _, n := range j.Nodes {
-		names.Insert(n.Node().Name)
-	}
-	return names, j.Why, nil
+	return joined, nil
 }
 
 // near returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model

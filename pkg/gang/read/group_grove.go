@@ -26,11 +26,25 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 	read: readGroveGang}
 
 func readGroveGang(r *objectReader) map[string]OwnerState {
-	s := groupState(r, 0)
+	s, roles := groupState(r, 0), map[string]int{}
 	s.within(groveLevels(r, "spec.topologyConstraint"))
-	groups := groveGroups(r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs"))
-	s.hoist(groups)
-	s.needGroups(r, grovePodClique, groups)
+	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
+	tree := len(configs) > 0
+	for _, group := range groups {
+		name := group.text("name")
+		roles[name] = group.number("minReplicas", 0)
+		s.Minimum = sum(s.Minimum, roles[name])
+		required, preferred := groveLevels(group, "topologyConstraint")
+		if len(groups) == 1 {
+			s.within(required, preferred)
+		}
+		tree = tree || len(groups) > 1 && required+preferred != ""
+	}
+	if tree {
+		s.needGroups(r, grovePodClique, groveGroups(groups, configs))
+	} else {
+		s.needRoles(r, grovePodClique, roles)
+	}
 	return whole(s)
 }
 

@@ -33,10 +33,12 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
 	subGroups := r.items("spec.subGroups")
 	children := map[string][]*objectReader{}
+	tree := false
 	for _, sub := range subGroups {
 		parent := sub.text("parent")
 		children[parent] = append(children[parent], sub)
-		kaiLevels(sub, "topologyConstraint", &s)
+		required, preferred := kaiLevels(sub, "topologyConstraint", &s)
+		tree = tree || parent != "" || len(subGroups) > 1 && required+preferred != ""
 	}
 	n := len(children[""])
 	least, why := r.number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
@@ -47,13 +49,23 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	switch {
 	case why != "":
 		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
-	case len(subGroups) > 0:
+	case len(subGroups) == 0:
+	case tree || least < n:
 		groups := kaiGroups(children, "")
-		s.hoist(groups)
-		if least < n {
+		if least < len(groups) {
 			groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: groups}}
 		}
 		s.needGroups(r, kaiSubGroup, groups)
+	default:
+		roles := map[string]int{}
+		s.Minimum = 0
+		for _, sub := range subGroups {
+			name := sub.text("name")
+			roles[name] = sub.number("minMember", 0)
+			s.Minimum = sum(s.Minimum, roles[name])
+			s.within(kaiLevels(sub, "topologyConstraint", nil))
+		}
+		s.needRoles(r, kaiSubGroup, roles)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)

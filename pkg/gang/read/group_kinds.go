@@ -132,14 +132,6 @@ func (s *OwnerState) within(required, preferred string) {
 	}
 }
 
-// hoist takes the levels that the only group names, if the object names none.
-func (s *OwnerState) hoist(groups []grouptree.Group) {
-	if len(groups) == 1 && !s.saysLevel() {
-		s.within(groups[0].Required, groups[0].Preferred)
-		groups[0].Required, groups[0].Preferred = "", ""
-	}
-}
-
 func (s *OwnerState) saysLevel() bool {
 	return s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] != ""
 }

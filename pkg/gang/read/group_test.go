@@ -118,9 +118,7 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"sub-groups of KAI", kai +
 			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, " +
 			"minMember: 1}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}, Tree: &tree.Group{Least: 2,
-				Groups: []tree.Group{{Name: "decode", Roles: map[string]int{"decode": 2}, Groups: []tree.Group{}},
-					{Name: "prefill", Roles: map[string]int{"prefill": 1}, Groups: []tree.Group{}}}}}, "", "", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, " +
@@ -140,15 +138,11 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"the level of the only sub-group is that of the group",
 			kai + "{preemptibility: preemptible, subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, " +
 				"requiredTopologyLevel: example.com/rack}}]}",
-			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{
-				{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}}}}},
-			"example.com/rack", "", ""},
+			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "example.com/rack", "", ""},
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}, Tree: &tree.Group{Least: 2,
-				Groups: []tree.Group{{Name: "g-decode", Roles: map[string]int{"g-decode": 2}, Groups: []tree.Group{}},
-					{Name: "g-prefill", Roles: map[string]int{"g-prefill": 1}, Groups: []tree.Group{}}}}}, "zone", "rack", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", ""},
 		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, " +
 			"topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
@@ -210,8 +204,6 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			"minSubGroup is 2, and there is 1 sub-group without a parent"},
 		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
 			`minSubGroup of sub-group "a" is 2, and it has 1 sub-group`},
-		{"a name that no label has", "{subGroups: [{name: 'a b', minMember: 1}]}",
-			`cannot be read as a tree: "a b" is not the value of a label, which has at most 63 characters`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -296,13 +288,14 @@ func TestAnnotationsOfBerthOnAGroupCount(t *testing.T) {
 
 func TestTooManyPartsOfAGroup(t *testing.T) {
 	t.Parallel()
-	var tasks []string
+	var groups []string
 	for i := range 33 {
-		tasks = append(tasks, "g"+strings.Repeat("x", i)+": 1")
+		groups = append(groups, "{name: g"+strings.Repeat("x", i)+", minReplicas: 1}")
 	}
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
-		"spec: {minMember: 33, minTaskMember: {"+strings.Join(tasks, ", ")+"}}")
-	if got, want := kind.States(obj)[""].Why, "Volcano PodGroup g has 33 parts; a gang has 32 at most"; got != want {
+	kind, obj := groupObject(t,
+		"apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: {podgroups: ["+
+			strings.Join(groups, ", ")+"]}")
+	if got, want := kind.States(obj)[""].Why, "Grove PodGang g has 33 parts; a gang has 32 at most"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

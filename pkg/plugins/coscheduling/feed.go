@@ -243,6 +243,7 @@ func (f *feed) seeRoles(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
 	before, now := cmp.Or(old, &schedulingv1alpha1.PodGroup{}), cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
 	if slices.ContainsFunc(roleKeys, func(key string) bool { return before.Annotations[key] != now.Annotations[key] }) {
 		f.seeMembers(id)
+		f.c.loop.Inbox.Happened(waiting.Happening{Only: id})
 	}
 }
 

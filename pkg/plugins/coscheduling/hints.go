@@ -57,14 +57,17 @@ func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 	}, nil
 }
 
-// siblingCame has a pod tried again for another of its gang. It is asked of all pods that wait whenever one is bound;
-// whether a pod joins a gang is quickly told, the names of two gangs are not.
+// siblingCame has a pod tried again for another of its gang, or for any if it has to be near some. It is asked of all
+// pods that wait whenever one is bound; whether a pod joins a gang is quickly told, the names of two gangs are not.
 func (q queue) siblingCame(_ klog.Logger, pod *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-	joins := q.joins(pod)
-	if came, ok := obj.(*v1.Pod); !ok || joins == fwk.QueueSkip || q.shared.members.ID(came) != q.shared.members.ID(pod) {
+	came, ok := obj.(*v1.Pod)
+	if !ok || q.joins(pod) == fwk.QueueSkip {
 		return fwk.QueueSkip, nil
 	}
-	return joins, nil
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil || q.shared.members.ID(came) == q.shared.members.ID(pod) {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }
 
 // joins has a pod tried again that joins a gang which has started.

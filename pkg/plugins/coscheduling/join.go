@@ -2,32 +2,66 @@ package coscheduling
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/read"
 )
+
+// keptForRest is for how long room is kept for the others with which a group begins that comes later. Each of them has
+// its cycle right after the first.
+const keptForRest = 10 * time.Second
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
 // one, and where it fits there near those beside its rank.
 func (c *coordinator) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	names, shares, err := c.planner.Join(ctx, id, pod, nodes)
+	joined, err := c.planner.Join(ctx, id, pod, nodes)
 	switch {
 	case err != nil:
+		c.holds.Gate.Wait(pod) // until the PodGroup says something else
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	case names == nil:
+	case joined.Nodes == nil:
 		return c.open()
-	case len(names) == 0:
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, shares)
+	case len(joined.Nodes) == 0:
+		// What frees the place that it lacks may concern other plugins alone.
+		c.holds.Gate.Wait(pod)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, joined.Why)
 	}
-	result, status := confine(state, names)
-	if shares != "" {
-		state.Write(nodesKey, nodeSet{Set: names, why: shares})
+	c.keepForRest(id, joined.Rest)
+	result, status := confine(state, joined.Nodes)
+	if joined.Why != "" {
+		state.Write(nodesKey, nodeSet{Set: joined.Nodes, why: joined.Why})
 	}
 	return result, status
+}
+
+// keepForRest keeps the room that a plan has found for the other members of a group that begins, or others would take
+// it in between and leave the group in part.
+func (c *coordinator) keepForRest(id gang.ID, rest []gang.Assignment) {
+	pods := map[gang.UID]*v1.Pod{}
+	for _, ref := range c.ledger.Members(id) {
+		pods[ref.UID] = c.members.Pod(ref)
+	}
+	v, _ := c.ledger.View(id)
+	var kept []hold.Hold
+	for _, a := range rest {
+		pod := pods[a.UID]
+		if pod == nil {
+			continue
+		}
+		if info, err := hold.InfoOf(pod); err == nil {
+			kept = append(kept, hold.Hold{To: id, Kind: hold.ForRest, Priority: v.Priority, Node: a.Node, Member: a.UID,
+				Role: read.Role(pod, c.members.Group(id)), Info: info, Until: time.Now().Add(keptForRest)})
+		}
+	}
+	if len(kept) > 0 {
+		c.holds.Renew(id, kept)
+	}
 }
 
 // wakeGroup has the members tried again whose group, within a gang that has started, may have waited for the pod.

@@ -45,7 +45,7 @@ func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fw
 	}
 	j, lacks := &Joining{}, own
 	for at := own; at > 0; at = s.all[at].around {
-		if s.all[at].placed == 0 {
+		if d.begins(id, s, at) {
 			lacks, j.Begins = at, true
 		}
 	}
@@ -66,6 +66,19 @@ func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fw
 	}
 	j.Nodes, j.Why = s.beside(own, nodes)
 	return j, nil
+}
+
+// begins reports whether a group or segment, not one that holds copies, begins with several members that have to fit
+// together, or where no other of its kind is.
+func (d *Divider) begins(id gang.ID, s *Division, at int) bool {
+	set := &s.all[at]
+	switch {
+	case set.placed > 0 || set.lacks != nil && (set.lacks.Copies || d.Ledger.Begun(id, set.lacks)):
+		return false
+	case set.lacks == nil:
+		return len(set.members) > 1
+	}
+	return set.lacks.Members() > 1 || set.alone
 }
 
 // beside returns the nodes in the domain in which others of the set are, and says which these are.
@@ -99,11 +112,33 @@ func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 		return
 	}
 	j.Rest = d.Pose(s, members, nodes)
+	j.Rest.leaveAlone(at)
 	for ; at > 0; at = s.all[at].around {
 		around := &j.Rest.Sets[s.all[at].around]
 		around.Sets, around.Least, around.Enough = []int{at}, 1, tree.None
 		clear(around.Need)
 		clear(around.More)
+	}
+}
+
+// leaveAlone takes from a set that is to have a domain alone those of others of its kind.
+func (c *Problem) leaveAlone(at int) {
+	set := &c.all[at]
+	if !set.alone {
+		return
+	}
+	level := c.Sets[at].Level
+	for i := range c.all {
+		other := &c.all[i]
+		taken, here := c.levels[level].index[other.held]
+		if i == at || !other.alone || !here || !slices.Equal(other.keys, set.keys) {
+			continue
+		}
+		for n, domain := range c.Levels[level] {
+			if domain == taken {
+				c.Levels[level][n] = tree.None
+			}
+		}
 	}
 }
 
@@ -118,40 +153,18 @@ func (s *Division) within(at int) []gang.Member {
 
 // ofStarted adds the other members of a gang with groups or segments that have no node to the one that comes, and
 // returns what is needed still.
-func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Member) ([]gang.Member,
-	gang.Minimum) {
-	held := d.Ledger.Where(id)
-	settled := map[string]int{}
-	for _, ref := range d.Ledger.Members(id) {
-		other := d.Members.Pod(ref)
-		switch {
-		case other == nil || ref.UID == members[0].UID:
-		case held[ref] != "":
-			settled[read.Role(other, d.Members.Group(id))]++
-		default:
-			if _, ranked := read.IndexOf(other); ranked || levels.Segment.Size == 0 {
-				members = append(members, d.memberOf(id, other))
-			}
-		}
-	}
-	v, _ := d.Ledger.View(id)
-	return members, v.Minimum.Without(len(held), func(role string) int { return settled[role] })
-}
-
-// Waiting are the members of a gang that may be placed, as plans need them.
-func (d *Divider) Waiting(id gang.ID) []gang.Member {
-	var members []gang.Member
-	placed := d.Ledger.Where(id)
-	for _, ref := range d.Ledger.Members(id) {
-		pod := d.Members.Pod(ref)
-		if pod == nil || placed[ref] != "" {
+func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Member) ([]gang.Member, gang.Minimum) {
+	need, others := d.Ledger.Lacking(id)
+	for i := range others {
+		other := d.Members.Pod(others[i].Ref)
+		if other == nil || others[i].UID == members[0].UID {
 			continue
 		}
-		if m := d.memberOf(id, pod); m.State == gang.Pending {
-			members = append(members, m)
+		if _, ranked := read.IndexOf(other); ranked || levels.Segment.Size == 0 {
+			members = append(members, others[i])
 		}
 	}
-	return members
+	return members, need
 }
 
 // memberOf reads a member as plans need it.
