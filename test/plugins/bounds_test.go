@@ -141,7 +141,7 @@ var bounds = map[string]map[string]string{
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"nodeCopies.copies": oneCycle,
 		"refusals.nodes":    oneCycle,
-		"search.names":      oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
+		"search.names":      oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle, "Joined.Nodes": oneCycle,
 	},
 	"pkg/gang/plan/sets": {
 		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle,
