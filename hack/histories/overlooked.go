@@ -55,6 +55,20 @@ func (t *team) lacks() (total int, roles map[string]int) {
 	return max(total, sum), roles
 }
 
+// needed are the pending members that a gang which has started may place now: while it lacks members of some roles, and
+// any will not do, none of others.
+func (t *team) needed() []*v1.Pod {
+	total, roles := t.lacks()
+	ofRoles := 0
+	for _, n := range roles {
+		ofRoles += n
+	}
+	if ofRoles == 0 || total > ofRoles {
+		return t.pending
+	}
+	return slices.DeleteFunc(slices.Clone(t.pending), func(pod *v1.Pod) bool { return roles[invariants.RoleOf(pod)] == 0 })
+}
+
 // waits reports whether the gang is complete and has not started, so that something may be kept for it.
 func (t *team) waits() bool {
 	total, roles := t.lacks()
@@ -76,7 +90,7 @@ func (w *world) overlooks() *invariants.Fault {
 	teams, single := w.teams()
 	for _, t := range teams {
 		if t.started && t.told && !t.oneZone && !t.halves { // else where its siblings are counts
-			single = append(single, t.pending...)
+			single = append(single, t.needed()...)
 		}
 	}
 	if fault := w.torn(teams); fault != nil {
