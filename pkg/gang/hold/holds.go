@@ -125,9 +125,9 @@ func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
 	})
 }
 
-// Take ends a hold that is not for a certain member, and that a member of the gang makes use of, or makes needless, by
-// going to the node: one on the node, else any. That of the member itself does not count while it has its node, and
-// ends with the start: until then it may give the node back.
+// Take ends a hold that is for no certain member, and that a member without one of its own makes use of, or makes
+// needless, by going to the node: one on the node, else any. That of the member itself does not count while it has its
+// node, and ends with the start: until then it may give the node back.
 func (p *Holds) Take(pod *v1.Pod, node string) {
 	if !p.Gate.Any() {
 		return
@@ -135,6 +135,9 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
 	p.change(func() int {
 		kept := p.kept[id]
+		if slices.ContainsFunc(kept, func(o Hold) bool { return o.Member == gang.UID(pod.UID) }) {
+			return 0
+		}
 		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
 		taken := slices.IndexFunc(kept, func(o Hold) bool { return like(o) && o.Node == node })
 		if taken < 0 {

@@ -21,7 +21,7 @@ type Joined struct {
 	Nodes sets.Set[string]
 	Why   string
 	// Rest is where the others are to go with which its group or segment is whole.
-	Rest []gang.Assignment
+	Rest []PlacedPod
 }
 
 // Join returns where a member may go that comes later. A group or segment that begins, or lacks members, is tried in a
@@ -44,7 +44,7 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk
 		own := slices.IndexFunc(a.Assignments, func(a gang.Assignment) bool { return a.UID == gang.UID(pod.UID) })
 		if a.Feasible() && own >= 0 {
 			joined.Nodes = sets.New(a.Assignments[own].Node)
-			joined.Rest = slices.Delete(a.Assignments, own, own+1)
+			joined.Rest = slices.DeleteFunc(a.placed, func(p PlacedPod) bool { return p.Info.GetPod().UID == pod.UID })
 			return joined, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
 )
 
@@ -42,26 +43,19 @@ func (c *coordinator) join(ctx context.Context, state fwk.CycleState, id gang.ID
 
 // keepForRest keeps the room that a plan has found for the other members of a group that begins, or others would take
 // it in between and leave the group in part.
-func (c *coordinator) keepForRest(id gang.ID, rest []gang.Assignment) {
-	pods := map[gang.UID]*v1.Pod{}
-	for _, ref := range c.ledger.Members(id) {
-		pods[ref.UID] = c.members.Pod(ref)
+func (c *coordinator) keepForRest(id gang.ID, rest []plan.PlacedPod) {
+	if len(rest) == 0 {
+		return
 	}
+	pg, until := c.members.Group(id), time.Now().Add(keptForRest)
 	v, _ := c.ledger.View(id)
-	var kept []hold.Hold
-	for _, a := range rest {
-		pod := pods[a.UID]
-		if pod == nil {
-			continue
-		}
-		if info, err := hold.InfoOf(pod); err == nil {
-			kept = append(kept, hold.Hold{To: id, Kind: hold.ForRest, Priority: v.Priority, Node: a.Node, Member: a.UID,
-				Role: read.Role(pod, c.members.Group(id)), Info: info, Until: time.Now().Add(keptForRest)})
-		}
+	kept := make([]hold.Hold, len(rest))
+	for i, p := range rest {
+		pod := p.Info.GetPod()
+		kept[i] = hold.Hold{To: id, Kind: hold.ForRest, Priority: v.Priority, Node: p.Node, Member: gang.UID(pod.UID),
+			Role: read.Role(pod, pg), Info: p.Info, Until: until}
 	}
-	if len(kept) > 0 {
-		c.holds.Renew(id, kept)
-	}
+	c.holds.Renew(id, kept)
 }
 
 // wakeGroup has the members tried again whose group, within a gang that has started, may have waited for the pod.

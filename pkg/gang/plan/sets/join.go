@@ -15,8 +15,8 @@ import (
 
 // Joining is where a member may go that comes later.
 type Joining struct {
-	// Nodes are those in the domain of its gang, group or segment, all if members share none. Why says which they are, or
-	// why there are none.
+	// Nodes are those in the domain of its gang, group or segment, all if members share none, and none where it Begins.
+	// Why says which they are, or why there are none.
 	Nodes []fwk.NodeInfo
 	Why   string
 	// Rest is the problem of the part of the gang that lacks the member, with Turn for those that it lacks; nil if none
@@ -61,7 +61,7 @@ func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fw
 		if set := &s.all[lacks]; set.own {
 			level = set.keys[len(set.keys)-1]
 		}
-		j.Nodes, j.Why = nodes, fmt.Sprintf("%s needs a %s with room for all of it", s.name(lacks), level)
+		j.Why = fmt.Sprintf("%s needs a %s with room for all of it", s.name(lacks), level)
 		return j, nil
 	}
 	j.Nodes, j.Why = s.beside(own, nodes)
