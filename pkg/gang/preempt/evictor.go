@@ -54,9 +54,6 @@ type Sources struct {
 	Loss *work.Loss
 }
 
-// landPause is how long after their gang's last binding those are tried again that may evict it.
-const landPause = 100 * time.Millisecond
-
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
 // landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of
 // the scheduler's queue or of the account says that they are.
@@ -79,15 +76,9 @@ func (e *Evictor) Landed() {
 			requests = append(requests, w.request)
 		}
 	}
-	if len(requests) == 0 {
-		return
+	for _, r := range requests {
+		e.again(r)
 	}
-	// The account from which victims are chosen may hear of the last member after the ledger.
-	time.AfterFunc(landPause, func() {
-		for _, r := range requests {
-			e.again(r)
-		}
-	})
 }
 
 // again has the gang or the pod tried again.

@@ -90,8 +90,11 @@ func (f *feed) accountNode(node *v1.Node) {
 	f.c.loop.Inbox.Look()
 }
 
+// accountPod counts a pod that is bound. The ledger is told after the account: who may evict a gang is tried again when
+// the ledger says that all of it is bound, and victims are chosen by the account.
 func (f *feed) accountPod(pod *v1.Pod) {
 	f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
+	f.seePod(pod)
 	f.c.backlog.Gone(pod.UID)
 	f.c.loop.Inbox.Look()
 }

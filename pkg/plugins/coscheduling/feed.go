@@ -128,8 +128,10 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		if old != nil {
 			f.c.held.See(old, pod)
 		}
-		f.seePod(pod)
 		bound := pod.Spec.NodeName != ""
+		if !bound {
+			f.seePod(pod) // of others the scheduler's cache tells, after the account of free capacity
+		}
 		switch {
 		case bound && (old == nil || old.Spec.NodeName == ""):
 			f.c.loop.Inbox.Arrive(pod)
@@ -278,8 +280,12 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	f.seeMember(pod)
 }
 
-// seeMember tells the ledger of a member, and of a pod that is none any more.
+// seeMember tells the ledger of a member, and of a pod that is none any more. That a member is bound the ledger hears
+// after the account of free capacity.
 func (f *feed) seeMember(pod *v1.Pod) {
+	if pod.Spec.NodeName != "" && !podview.Finished(pod) && f.c.headroom.Cluster.Pod(pod.UID) == nil {
+		return
+	}
 	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		// It is woken if its gang held it, as nothing does any more.

@@ -95,9 +95,10 @@ func (f *feed) refile(from gang.ID, podGroup string) {
 
 // refilePod tells of a pod that is in another gang, which the account of free capacity notes of those with a node.
 func (f *feed) refilePod(pod *v1.Pod) {
-	f.seePod(pod)
 	if pod.Spec.NodeName != "" {
 		f.accountPod(pod)
+	} else {
+		f.seePod(pod)
 	}
 }
 
