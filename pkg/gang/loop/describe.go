@@ -44,7 +44,7 @@ func (l *Loop) describe(now time.Time) {
 		}
 		g.DescribedAt = state
 		if l.excludes(g) {
-			l.Ledger.Agenda.RuleOut(id, l.List.Why(g), now)
+			l.Ledger.Agenda.RuleOut(id, l.why(g), now)
 		} else {
 			l.queue.Retry(id, now)
 		}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -12,9 +13,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/preempt"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
 
@@ -22,13 +26,15 @@ import (
 type Executor struct {
 	// Plugin is the name of the plugin that members wait for.
 	Plugin   string
-	Cycles   *gang.Cycles
+	Ledger   *gang.Ledger
 	Profiles *process.Profiles
 	Members  *members.Directory
-	// Lost is told of members of started gangs that have lost their node.
-	Lost    func(gang.Loss)
-	Evictor *preempt.Evictor
-	gates   gates
+	Capacity *capacity.Index
+	Holds    *hold.Holds
+	Evictor  *preempt.Evictor
+	// Recovery is for how long the room of a lost member is kept for its replacement, 0 for not at all.
+	Recovery time.Duration
+	gates    gates
 }
 
 // Apply does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
@@ -56,7 +62,7 @@ func (e *Executor) answer(ctx context.Context, of *gang.Effects) {
 		gangWait.Observe(of.Waited.Seconds())
 	}
 	for _, loss := range of.Lost {
-		e.Lost(loss)
+		e.keepForReturn(loss)
 	}
 	profile := e.Profiles.Any()
 	for _, r := range of.Allow {
@@ -65,6 +71,32 @@ func (e *Executor) answer(ctx context.Context, of *gang.Effects) {
 	for _, r := range of.Reject {
 		e.deliver(ctx, profile, r.Ref, Answer{Reason: r.Reason.String()})
 	}
+}
+
+// keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
+// member itself if it could not be bound. Where hardware fails it may not come back.
+func (e *Executor) keepForReturn(loss gang.Loss) {
+	pod := e.Capacity.Cluster.Pod(apitypes.UID(loss.Member.UID))
+	if pod == nil {
+		pod = e.Members.Pod(loss.Member)
+	}
+	node := e.Capacity.Cluster.Node(loss.Node)
+	if e.Recovery == 0 || pod == nil || preempt.PreemptedByScheduler(pod) ||
+		node != nil && podview.FailingHardware(node) != "" {
+		return
+	}
+	info, err := hold.InfoOf(pod)
+	v, known := e.Ledger.View(loss.Group)
+	if err != nil || !known {
+		return
+	}
+	priority := v.Priority
+	if loss.Starting {
+		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
+		priority = math.MaxInt32
+	}
+	e.Holds.Add(hold.Hold{To: loss.Group, Kind: hold.ForReturn, Priority: priority, Node: loss.Node,
+		Role: loss.Role, Info: info, Until: time.Now().Add(e.Recovery)})
 }
 
 // Activate puts pods into the scheduling queue.
@@ -90,7 +122,7 @@ func (e *Executor) WhenPermitted(ctx context.Context, profile framework.Framewor
 	for {
 		<-tick.C
 		w := profile.GetWaitingPod(apitypes.UID(uid))
-		if !e.Cycles.Standing(uid).Holds {
+		if !e.Ledger.Cycles.Standing(uid).Holds {
 			if w != nil {
 				Answer{Reason: "the plan of the gang changed"}.give(e.Plugin, w)
 			}
@@ -99,7 +131,7 @@ func (e *Executor) WhenPermitted(ctx context.Context, profile framework.Framewor
 		if w == nil || slices.ContainsFunc(w.GetPendingPlugins(), func(name string) bool { return name != e.Plugin }) {
 			continue
 		}
-		effects, wait, _, ok := e.Cycles.Permit(uid, time.Now())
+		effects, wait, _, ok := e.Ledger.Cycles.Permit(uid, time.Now())
 		e.Apply(ctx, effects)
 		switch {
 		case !ok:
@@ -135,7 +167,7 @@ func (e *Executor) deliver(ctx context.Context, profile framework.Framework, r g
 			if e.tell(profile, r.UID, v) {
 				return
 			}
-			if s := e.Cycles.Standing(r.UID); !s.Holds || s.Allowed != v.Allowed {
+			if s := e.Ledger.Cycles.Standing(r.UID); !s.Holds || s.Allowed != v.Allowed {
 				return
 			}
 		}

@@ -44,19 +44,13 @@ func (l *Loop) next(now time.Time) (effects []gang.Effects, wait time.Duration) 
 func (l *Loop) ruleOut(g *waiting.Gang, now time.Time) {
 	// Of those that were excluded before, describe tells the newest reasons, a few at a time.
 	if !g.Excluded || g.Fresh {
-		l.Ledger.Agenda.RuleOut(g.ID, l.List.Why(g), now)
+		l.Ledger.Agenda.RuleOut(g.ID, l.why(g), now)
 	}
 	l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 	if g.Excluded = true; !g.Listed {
 		g.Listed = true
 		l.List.Excluded = append(l.List.Excluded, g.ID)
 	}
-}
-
-// excludes reports whether the gang cannot start by the account of free capacity. What runs on nodes that are reserved
-// for it makes way once it fits there.
-func (l *Loop) excludes(g *waiting.Gang) bool {
-	return (g.Misstated != nil || !l.Reservations.ReadyFor(g.ID)) && l.List.Excludes(g)
 }
 
 // resume has the gangs tried again for which pods to evict were found or evicted, and pods for which that is so or that

@@ -53,16 +53,12 @@ type Rooms struct {
 	Held    *HeldPods
 	Pace    *waiting.Pace
 	Backoff gang.Backoff
-	// Forgotten is told of gangs that the ledger has forgotten.
-	Forgotten func(gang.ID)
 }
 
-// New returns a loop over the rooms, and has the list ask it what a gang may not use of what is free.
+// New returns a loop over the rooms.
 func New(r Rooms, inbox *waiting.Inbox, list *waiting.List, reservations *hold.Reservations) *Loop {
-	l := &Loop{Rooms: r, Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening),
+	return &Loop{Rooms: r, Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening),
 		queue: waiting.NewQueue()}
-	list.Kept = l.kept
-	return l
 }
 
 // opening is closed at the end of the first turn.
@@ -152,7 +148,10 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) {
 			l.see(id, known, now)
 			continue
 		}
-		g := l.List.Put(waits, now)
+		g, failed := l.List.Put(waits, now)
+		if failed {
+			g.Backoff.Misjudged = l.roomy(g)
+		}
 		if g.Fresh && !g.RetryAt.After(now) {
 			l.queue.Join(id, g.Key, now)
 			continue
@@ -181,7 +180,7 @@ func (l *Loop) see(id gang.ID, known *waiting.Gang, now time.Time) {
 		l.Reservations.Forget(id, exists && v.Started, now)
 	}
 	if !exists {
-		l.Forgotten(id)
+		l.Holds.Gate.Owners.Drop(id)
 	}
 }
 
@@ -201,9 +200,7 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 			l.retry(l.List.ByID[id], now)
 		}
 	}
-	if g := l.List.EndBackoff(gained, l.Backoff.Initial, now); g != nil {
-		l.queue.Wait(g.ID, g.Key, now, now)
-	}
+	l.endBackoff(gained, now)
 	if eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
 		l.Holds.Gate.Away.Retry(hold.WakeSome)
 	}

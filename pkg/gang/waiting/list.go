@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,9 +17,6 @@ import (
 
 // describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
 const describeRest = time.Millisecond
-
-// endedAtOnce is how many gangs are looked at to end the back-off of one.
-const endedAtOnce = 8
 
 // Gang is a gang that waits to be planned, with what the account of free capacity has to know of it.
 type Gang struct {
@@ -50,8 +46,8 @@ func (g *Gang) Divided() bool { return g.Levels.Segment.Size > 0 || g.Need.Tree 
 type Backoff struct {
 	// Since is when the last attempt was seen to have failed, until what the ledger says.
 	Since, Until time.Time
-	// Misjudged is set if the gang fitted by the account then, ended if capacity came free for it since.
-	Misjudged, ended bool
+	// Misjudged is set if the gang fitted by the account then, Ended if capacity came free for it since.
+	Misjudged, Ended bool
 }
 
 // List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for Priorities.
@@ -60,8 +56,6 @@ type List struct {
 	Members  *members.Directory
 	Profiles *process.Profiles
 	Planner  *plan.Planner
-	// Kept returns what the gang may not use of what is free, because it is kept for others.
-	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
 
 	ByID    map[gang.ID]*Gang
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool
@@ -78,10 +72,10 @@ func NewList() *List {
 	return l
 }
 
-// Put takes in what the ledger says of a gang that waits.
-func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
+// Put takes in what the ledger says of a gang that waits. failed is set if an attempt has failed since the last time.
+func (l *List) Put(waits gang.Waiting, now time.Time) (g *Gang, failed bool) {
 	known := l.ByID[waits.ID]
-	g := l.describe(waits, known)
+	g = l.describe(waits, known)
 	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-plan.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
@@ -92,12 +86,12 @@ func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
 	case known != nil && known.Backoff.Until.Equal(g.RetryAt):
 		g.Backoff = known.Backoff
 	case g.RetryAt.After(now):
-		g.Backoff = Backoff{Since: now, Until: g.RetryAt, Misjudged: l.roomy(g)}
+		g.Backoff, failed = Backoff{Since: now, Until: g.RetryAt}, true
 	}
-	if g.Backoff.ended {
+	if g.Backoff.Ended {
 		g.RetryAt = now
 	}
-	return g
+	return g, failed
 }
 
 // Index puts the gang into the list.
@@ -182,30 +176,6 @@ func (l *List) Selective() bool {
 		}
 	}
 	return false
-}
-
-// EndBackoff ends the back-off of the gang that comes first of those that fit into what came free, and returns it.
-// Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
-// For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
-// account may not know what keeps it from starting.
-func (l *List) EndBackoff(gained []capacity.ShapeKey, shortest time.Duration, now time.Time) *Gang {
-	var paused []*Gang
-	for _, shape := range gained {
-		for id := range l.ByShape[shape] {
-			g := l.ByID[id]
-			if g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= shortest) {
-				paused = append(paused, g)
-			}
-		}
-	}
-	slices.SortFunc(paused, FirstByKey)
-	for _, g := range paused[:min(len(paused), endedAtOnce)] {
-		if l.roomy(g) {
-			g.Backoff.ended, g.RetryAt = true, now
-			return g
-		}
-	}
-	return nil
 }
 
 // FirstByKey orders gangs as they are tried.

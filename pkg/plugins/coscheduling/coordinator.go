@@ -2,11 +2,8 @@ package coscheduling
 
 import (
 	"context"
-	"math"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -103,8 +100,8 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Inbox: inbox}
 	c.planner = &plan.Planner{Sources: plan.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
-	c.effects = &loop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
-		Lost: c.keepForReturn, Evictor: c.evictor}
+	c.effects = &loop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
+		Capacity: c.headroom, Holds: c.holds, Evictor: c.evictor, Recovery: s.recovery}
 	c.loop = c.newLoop(inbox)
 	return c
 }
@@ -122,33 +119,8 @@ func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 	list := waiting.NewList()
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
-		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
-		Forgotten: func(id gang.ID) { c.told.owners.Drop(id) }}, inbox, list,
+		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff}, inbox, list,
 		&hold.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
 			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
-}
-
-// keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
-// member itself if it could not be bound. Where hardware fails it may not come back.
-func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
-	if pod == nil {
-		pod = c.members.Pod(loss.Member)
-	}
-	if c.settings.recovery == 0 || pod == nil || c.hardware.on(loss.Node) || preempt.PreemptedByScheduler(pod) {
-		return
-	}
-	info, err := hold.InfoOf(pod)
-	v, known := c.ledger.View(loss.Group)
-	if err != nil || !known {
-		return
-	}
-	priority := v.Priority
-	if loss.Starting {
-		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
-		priority = math.MaxInt32
-	}
-	c.holds.Add(hold.Hold{To: loss.Group, Kind: hold.ForReturn, Priority: priority, Node: loss.Node,
-		Role: loss.Role, Info: info, Until: time.Now().Add(c.settings.recovery)})
 }

@@ -1,4 +1,4 @@
-package waiting
+package loop
 
 import (
 	"testing"
@@ -10,6 +10,8 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/process"
 )
 
@@ -26,42 +28,42 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	now := time.Now()
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
-		gangs map[string]Backoff
+		gangs map[string]waiting.Backoff
 		// taken is what the node has in use still.
 		taken string
 		want  []string
 	}{
 		"the first that pauses is tried": {
-			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
 			want:  []string{"b"}},
 		"one that does not pause is tried anyway": {
-			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
-			gangs: map[string]Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute),
+			gangs: map[string]waiting.Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute),
 				Misjudged: true}}, want: []string{"a"}},
 		"one that should have fitted is tried after the shortest pause": {
-			gangs: map[string]Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
+			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
 			want:  []string{"b"}},
 		"none is tried if there is too little room": {
-			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list, queue := NewList(), NewQueue()
+			list := waiting.NewList()
 			free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
 			list.Capacity, list.Profiles = free, &process.Profiles{}
-			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
+			l := New(Rooms{Holds: &hold.Holds{}, Backoff: gang.Backoff{Initial: initial}}, nil, list, nil)
 			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
 				v1.ResourcePods: "110"}).Obj())
 			free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
-				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])},
+				g := &waiting.Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])},
 					Need:    gang.Minimum{Total: 2},
 					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p,
 					Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}
 				list.Index(g)
-				queue.Wait(g.ID, g.Key, g.RetryAt, now)
+				l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}
 			free.Looks.Refresh()
 			free.Feed.DropPod("used")
@@ -70,14 +72,12 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			}
 			gained, _ := free.Looks.Refresh()
 			for id := range list.ByID {
-				queue.Retry(id, now)
+				l.queue.Retry(id, now)
 			}
 
-			if g := list.EndBackoff(gained, initial, now); g != nil {
-				queue.Wait(g.ID, g.Key, now, now)
-			}
+			l.endBackoff(gained, now)
 			var tried []string
-			for id, ok, _ := queue.Next(now); ok; id, ok, _ = queue.Next(now) {
+			for id, ok, _ := l.queue.Next(now); ok; id, ok, _ = l.queue.Next(now) {
 				tried = append([]string{id.Name}, tried...)
 			}
 			if diff := cmp.Diff(test.want, tried); diff != "" {

@@ -1,0 +1,96 @@
+package loop
+
+import (
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/podview"
+)
+
+// endedAtOnce is how many gangs are looked at to end the back-off of one.
+const endedAtOnce = 8
+
+// excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
+// evictions might free counts as free, and what pods hold that terminate. What runs on nodes that are reserved for the
+// gang makes way once it fits there.
+func (l *Loop) excludes(g *waiting.Gang) bool {
+	if g.Misstated != nil {
+		return true
+	}
+	return !l.Reservations.ReadyFor(g.ID) && !l.roomy(g) &&
+		(!l.List.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.List.MayFit(g, true))
+}
+
+// why returns what the account says of a gang that it excludes. It looks at all nodes.
+func (l *Loop) why(g *waiting.Gang) obstacle.Reason {
+	if g.Misstated != nil {
+		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
+		return g.Misstated
+	}
+	account, kept, required := l.List.Capacity, l.kept(g.ID, g.Pods), g.Levels.Required
+	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
+	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, nil, kept))}
+	var nodes obstacle.Nodes
+	for i, c := range g.Classes {
+		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
+		fits := account.BestBeside(g.Shapes[i:i+1], required, nil, kept)
+		if fits >= c.Count {
+			continue
+		}
+		if len(result.Short) == 0 {
+			unfit := l.List.Profiles.Traits(g.Pods[i]).Unfit(g.Pods[i])
+			nodes = account.Causes(g.Shapes[i].Shape, required, kept, unfit)
+		}
+		result.Short = append(result.Short, plan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		asks[c.Class] = podview.DescribeRequest(g.Pods[i])
+	}
+	within := ""
+	if len(required) > 0 {
+		within = required[len(required)-1]
+	}
+	return plan.NewShortfall(g.ID, turn, result, func(class string) string { return asks[class] }, within, nodes)
+}
+
+// roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing
+// is known.
+func (l *Loop) roomy(g *waiting.Gang) bool {
+	if len(g.Shapes) < len(g.Classes) {
+		return true
+	}
+	if !l.List.MayFit(g, false) {
+		return false
+	}
+	kept := l.kept(g.ID, g.Pods)
+	return len(kept) == 0 || g.Fits(func(needs []capacity.Need) int {
+		return l.List.Capacity.BestBeside(needs, g.Levels.Required, nil, kept)
+	})
+}
+
+// endBackoff ends the back-off of the gang that comes first of those that fit into what came free.
+// Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
+// For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
+// account may not know what keeps it from starting.
+func (l *Loop) endBackoff(gained []capacity.ShapeKey, now time.Time) {
+	var paused []*waiting.Gang
+	for _, shape := range gained {
+		for id := range l.List.ByShape[shape] {
+			g := l.List.ByID[id]
+			if g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= l.Backoff.Initial) {
+				paused = append(paused, g)
+			}
+		}
+	}
+	slices.SortFunc(paused, waiting.FirstByKey)
+	for _, g := range paused[:min(len(paused), endedAtOnce)] {
+		if l.roomy(g) {
+			g.Backoff.Ended, g.RetryAt = true, now
+			l.queue.Wait(g.ID, g.Key, now, now)
+			return
+		}
+	}
+}
