@@ -55,7 +55,7 @@ func (l *Loop) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) b
 	return l.List.Capacity.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
 }
 
-// singles has pods in no gang tried again for which there is room by the account now.
+// singles has pods of the backlog tried again for which there is room by the account now.
 func (l *Loop) singles(gained []capacity.ShapeKey, now time.Time) gang.Effects {
 	var effects gang.Effects
 	for _, pod := range l.Held.backlog.Next(gained, now) {

@@ -27,7 +27,7 @@ type HeldPods struct {
 	internalqueue.SchedulingQueue
 	// holds reports whether the pod's gang holds it back.
 	holds func(*v1.Pod) bool
-	// backlog are pods in no gang that are in the queue and that its events must not wake.
+	// backlog are pods that are tried alone, are in the queue, and that its events must not wake.
 	backlog *waiting.Backlog
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is

@@ -72,11 +72,15 @@ func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool
 // hear takes note of why the pod could not be scheduled.
 func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	id := c.members.ID(pod)
-	if id == (gang.ID{}) {
-		if lacksNode(pod, status) {
-			c.backlog.Failed(pod, c.settings.classes.singleKey(pod))
-			c.loop.Inbox.Look()
+	if (id == gang.ID{} || c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone) && lacksNode(pod, status) {
+		key, member := c.ledger.Cycles.Key(gang.UID(pod.UID))
+		if !member {
+			key = c.settings.classes.singleKey(pod)
 		}
+		c.backlog.Failed(pod, key)
+		c.loop.Inbox.Look()
+	}
+	if id == (gang.ID{}) {
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.ledger.Hear(id, words, time.Now()) {
@@ -84,7 +88,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	}
 }
 
-// lacksNode reports whether the pod, one of its own that may go to many nodes, was turned away by the nodes' filters,
+// lacksNode reports whether the pod, one that is tried alone and may go to many nodes, was turned away by the nodes' filters,
 // and no pods were evicted for it before. One that was turned away as such tells another reason, which would go stale.
 func lacksNode(pod *v1.Pod, status *fwk.Status) bool {
 	var fit *framework.FitError
