@@ -62,7 +62,7 @@ func (g *Gate) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// AgainstPod returns what is kept to gangs and the pod, which is in none, may not use, but for what has to wait.
+// AgainstPod returns what is kept to gangs and the pod, which is tried alone, may not use, but for what has to wait.
 func (g *Gate) AgainstPod(pod *v1.Pod) []*capacity.Kept { return g.against([]*v1.Pod{pod}) }
 
 // State is another when something else is kept.

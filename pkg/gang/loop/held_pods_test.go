@@ -60,7 +60,7 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 		held := map[apitypes.UID]bool{}
 		holds := func(pod *v1.Pod) bool { return held[pod.UID] }
 		plain := queueWith(ctx, holds)
-		beside := NewHeldPods(holds, waiting.NewBacklog(nil, waiting.Holds{}, nil))
+		beside := NewHeldPods(holds, waiting.NewBacklog(nil, nil, nil))
 		beside.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return beside.Pod(pod.UID) != nil || holds(pod) })
 		queues := []internalqueue.SchedulingQueue{plain, beside}
 		known := map[string]*v1.Pod{}
@@ -161,7 +161,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	ctx, logger := t.Context(), klog.Logger{}
 	let := false
 	holds := func(*v1.Pod) bool { return !let }
-	h := NewHeldPods(holds, waiting.NewBacklog(nil, waiting.Holds{}, nil))
+	h := NewHeldPods(holds, waiting.NewBacklog(nil, nil, nil))
 	h.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return h.Pod(pod.UID) != nil || holds(pod) })
 	for _, name := range []string{"c", "a", "b"} {
 		h.Add(ctx, st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).Obj())
@@ -195,7 +195,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 //nolint:paralleltest // The metrics are of the process.
 func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
 	ctx := t.Context()
-	h := NewHeldPods(func(*v1.Pod) bool { return false }, waiting.NewBacklog(nil, waiting.Holds{}, nil))
+	h := NewHeldPods(func(*v1.Pod) bool { return false }, waiting.NewBacklog(nil, nil, nil))
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, st.MakePod().Name("a").Namespace("ns").UID("a").SchedulerName(v1.DefaultSchedulerName).Obj())
 	entity, err := h.Pop(klog.Logger{})

@@ -65,15 +65,20 @@ func newWorld() *world {
 		kept: map[string]*capacity.Kept{}, mayEnter: func(*v1.Pod) bool { return false }}
 	w.index = capacity.New(func(v1.ResourceName) bool { return false },
 		func(*v1.Pod) *process.Traits { return process.AllTraits })
-	holds := Holds{State: func() any { return w.held }, Against: func(pod *v1.Pod) []*capacity.Kept {
-		if w.mayEnter(pod) {
-			return nil
-		}
-		return slices.Collect(maps.Values(w.kept))
-	}}
-	w.Backlog = NewBacklog(w.index, holds, &members.Directory{Lister: w.pending})
+	w.Backlog = NewBacklog(w.index, w, &members.Directory{Lister: w.pending})
 	return w
 }
+
+// AgainstPod is what is kept and the pod may not use.
+func (w *world) AgainstPod(pod *v1.Pod) []*capacity.Kept {
+	if w.mayEnter(pod) {
+		return nil
+	}
+	return slices.Collect(maps.Values(w.kept))
+}
+
+// State counts how often something else was kept.
+func (w *world) State() any { return w.held }
 
 // newFullWorld has one node of two GPUs, whose pod has the priority of one that waits for one of them.
 func newFullWorld() *world {

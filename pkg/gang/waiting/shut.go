@@ -10,11 +10,11 @@ import (
 )
 
 // Holds tell what is kept for gangs.
-type Holds struct {
-	// Against returns what is kept and the pod may not use.
-	Against func(*v1.Pod) []*capacity.Kept
+type Holds interface {
+	// AgainstPod returns what is kept and the pod may not use.
+	AgainstPod(pod *v1.Pod) []*capacity.Kept
 	// State is another when something else is kept.
-	State func() any
+	State() any
 }
 
 const (
@@ -44,7 +44,7 @@ func (b *Backlog) slotsFor(key capacity.ShapeKey, pod *v1.Pod) int {
 	if slots == 0 {
 		return 0
 	}
-	kept := b.shut.holds.Against(pod)
+	kept := b.shut.holds.AgainstPod(pod)
 	if len(kept) == 0 {
 		return slots
 	}

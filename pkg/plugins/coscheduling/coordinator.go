@@ -91,8 +91,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	}, c.traits)
 	c.holds = &hold.Holds{Gate: hold.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
 		Filters: c.profiles.Traits}}
-	c.backlog = waiting.NewBacklog(c.headroom, waiting.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
-		c.members)
+	c.backlog = waiting.NewBacklog(c.headroom, &c.holds.Gate, c.members)
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = loop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.evictor = &preempt.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
