@@ -13,6 +13,15 @@ import (
 // due.
 type Agenda struct{ *book }
 
+// Changed returns the groups that may look different since it was last asked.
+func (a *Agenda) Changed() map[ID]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := a.lists.changed
+	a.lists.changed = map[ID]bool{}
+	return changed
+}
+
 // Waiting is a group all of whose members are there and that waits to be planned.
 type Waiting struct {
 	ID  ID
@@ -98,7 +107,7 @@ func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 	ofGroup(a.book, id, func(g *group) Effects {
 		if g.plan == nil && !g.started() && g.quorum() {
 			if g.attempts.ruleOut(reason, now) {
-				a.lists.changed(id)
+				a.lists.change(id)
 			}
 			a.lists.file(g)
 		}

@@ -86,13 +86,14 @@ type lists struct {
 	coming, binding map[ID]*group
 	// degraded groups have started and have fewer than their minimum, evicted ones are being evicted as a whole.
 	degraded, evicted map[ID]*group
-	// changed is told of every group that may look different.
-	changed func(ID)
+	// changed groups may look different since they were asked for last, of which wake tells.
+	changed map[ID]bool
+	wake    chan<- struct{}
 }
 
-func newLists(changed func(ID)) lists {
+func newLists(wake chan<- struct{}) lists {
 	return lists{planned: map[ID]*group{}, awaited: map[ID]*group{}, coming: map[ID]*group{}, binding: map[ID]*group{},
-		degraded: map[ID]*group{}, evicted: map[ID]*group{}, changed: changed}
+		degraded: map[ID]*group{}, evicted: map[ID]*group{}, changed: map[ID]bool{}, wake: wake}
 }
 
 // file puts the group on the lists on which it belongs. Only invite puts it on that of the awaited.
@@ -104,6 +105,15 @@ func (l *lists) file(g *group) {
 	keep(l.binding, g.id, g, p != nil && len(p.flow.toAllow) > 0)
 	keep(l.degraded, g.id, g, g.degraded())
 	keep(l.evicted, g.id, g, g.eviction.evicting())
+}
+
+// change notes that the group may look different.
+func (l *lists) change(id ID) {
+	l.changed[id] = true
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 func keep[K comparable, V any](list map[K]V, key K, value V, belongs bool) {

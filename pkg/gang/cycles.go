@@ -131,7 +131,7 @@ func (c *Cycles) Reserve(uid UID, node string, now time.Time) bool {
 		}
 		m.node = node
 		m.group.eviction.bindingStarted(now)
-		c.lists.changed(m.group.id)
+		c.lists.change(m.group.id)
 		return true
 	})
 }

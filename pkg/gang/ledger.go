@@ -12,14 +12,10 @@ type Ledger struct {
 	Evictions Evictions
 }
 
-// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be
-// nil, is called with every group that may look different afterwards; it is called under the ledger's lock and must
-// return at once.
-func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
-	if changed == nil {
-		changed = func(ID) {}
-	}
-	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, lists: newLists(changed), timeout: timeout}
+// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. wake, which may be nil,
+// is given an element, if it has room for one, whenever a group may look different; Agenda.Changed says which.
+func NewLedger(timeout time.Duration, wake chan<- struct{}) *Ledger {
+	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, lists: newLists(wake), timeout: timeout}
 	return &Ledger{b, Cycles{b}, Agenda{b}, Evictions{b}}
 }
 
@@ -58,7 +54,7 @@ func (l *Ledger) Note(id ID, why string) {
 	ofGroup(l.book, id, func(g *group) Effects {
 		if g.note != why {
 			g.note = why
-			l.lists.changed(id)
+			l.lists.change(id)
 		}
 		return Effects{}
 	})

@@ -38,7 +38,7 @@ func (g *group) settle(now time.Time) Effects {
 	}
 	e.Activate = append(e.Activate, g.wake()...)
 	g.lists.file(g)
-	g.lists.changed(g.id)
+	g.lists.change(g.id)
 	return e
 }
 

@@ -88,7 +88,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/waiting": {
 		"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
 		"Backlog.shapes": "16,384 shapes (mostShapes)", "List.ByID": byGang, "List.ByShape": byGang,
-		"News.Changed": byGang, "News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
+		"News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
@@ -102,7 +102,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang,
+		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang, "lists.changed": byGang,
 		"lists.coming":   byGang,
 		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
 		"Membership.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod,
@@ -172,7 +172,7 @@ var bounds = map[string]map[string]string{
 		"division.nodes": byNode,
 	},
 	"pkg/gang/loop": {
-		"HeldPods.pods": byPod, "gates.gate": byPod,
+		"HeldPods.pods": byPod, "Loop.resting": byGang, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
 		"feed.ends": byAdmin, "hardware.failing": byNode,
