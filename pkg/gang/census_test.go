@@ -81,7 +81,7 @@ func TestCensus(t *testing.T) {
 			t.Fatalf("precedence %v, want %v", got, last)
 		}
 		want := []int{settled, existing, running, largest, workers, existingWorkers, int(lowest)}
-		got := []int{c.settled(), c.existing(), c.running, c.largestLabel(), c.settledIn("worker"), c.existingIn("worker"),
+		got := []int{c.Settled(), c.Existing(), c.Running, c.largestLabel(), c.SettledIn("worker"), c.existingIn("worker"),
 			int(c.priority())}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("answers (-want +got):\n%s", diff)

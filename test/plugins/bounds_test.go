@@ -102,14 +102,10 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang, "lists.changed": byGang,
-		"lists.coming":   byGang,
-		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
-		"Membership.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod,
-		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod,
-		"roster.atRest":    byPod,
-		"roster.members":   byPod,
-		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
+		"book.busy": byGang, "book.changed": byGang, "book.groups": byGang, "book.members": byPod,
+		"groupEviction.spared": byPod, "block.short": byGang, "Census.Roles": byPod, "census.labelled": byPod,
+		"census.precedences": byPod, "census.priorities": byPod, "roster.atRest": byPod, "roster.members": byPod,
+		"plan.assignments": byGang, "numbers.roles": byGang, "refusals.of": byGang,
 	},
 	"pkg/gang/starts": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
