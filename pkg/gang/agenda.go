@@ -208,7 +208,7 @@ func (g *group) expire(backoff Backoff, now time.Time) {
 		switch {
 		case !now.Before(p.deadline):
 			g.giveUp(len(p.assignments), p.ready.total, backoff, now)
-		case !p.enoughAt.IsZero() && p.allLetIn() && now.Sub(p.enoughAt) >= stragglersGrace && servesReady(g, p):
+		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allLetIn() && servesReady(g, p):
 			g.commit()
 			g.settle(now)
 		}

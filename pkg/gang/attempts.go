@@ -170,16 +170,16 @@ func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
 func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time.Time) {
 	p := g.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m)}
-	again := p.refusals.of[refusal]
-	if p.refusals.of == nil {
-		p.refusals.of = map[Refusal]bool{}
+	again := p.refused[refusal]
+	if p.refused == nil {
+		p.refused = map[Refusal]bool{}
 	}
-	p.refusals.of[refusal] = true
+	p.refused[refusal] = true
 	p.drop(m)
-	p.refusals.inARow++
+	p.setbacks++
 	if !serves(g, p) {
 		g.leader = m
-		if again || p.refusals.inARow > maxSetbacks {
+		if again || p.setbacks > maxSetbacks {
 			g.block(why, nil, true, backoff, now)
 			return
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // recounted is a census of the members from scratch.
-func recounted(members map[UID]*member) census {
+func recounted(members map[UID]*member) Census {
 	c := newCensus()
 	for _, m := range members {
 		c.count(&m.Member, 1)
@@ -17,7 +17,7 @@ func recounted(members map[UID]*member) census {
 	return c
 }
 
-var exactly = cmp.AllowUnexported(census{})
+var exactly = cmp.AllowUnexported(Census{})
 
 // Counts equal a recount after any sequence of members that come, change and go, and mean what their names say.
 func TestCensus(t *testing.T) {

@@ -153,7 +153,7 @@ func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
 			} else {
 				m.move(reserves)
 			}
-			p.refusals.inARow = 0
+			p.setbacks = 0
 		case p.node(m) == "" && m.stage == alone:
 			m.move(reserves)
 		default:

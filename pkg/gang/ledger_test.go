@@ -197,7 +197,7 @@ func TestView(t *testing.T) {
 		Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
 	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
-	if diff := cmp.Diff(want, v); diff != "" {
+	if diff := cmp.Diff(want, v, exactly); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)
 	}
 	if !v.Quorum() || v.Met() || v.Underway() {

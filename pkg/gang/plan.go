@@ -21,14 +21,6 @@ type Proposal struct {
 // Refusal is a node that did not take a member of a class although it was planned.
 type Refusal struct{ Class, Node string }
 
-// refusals are what nodes have refused of a plan.
-type refusals struct {
-	// of holds the nodes that turned out not to take members of a class.
-	of map[Refusal]bool
-	// inARow counts refusals since a member last reserved.
-	inARow int
-}
-
 // plan is the assignments that a group has been given and whose members are not bound yet.
 type plan struct {
 	// order holds the members in the order of the proposal. assignments is what each was given, without those whose
@@ -38,13 +30,14 @@ type plan struct {
 	// ordered is set if the members reserve one after the other.
 	ordered  bool
 	deadline time.Time
-	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
-	enoughAt time.Time
 	// committed is set once the members that hold an assignment were let go.
 	committed bool
 	// open is set while the plan has lost an assignment and a leader has to plan for the members that remain.
-	open     bool
-	refusals refusals
+	open bool
+	// refused holds the nodes that turned out not to take members of a class, setbacks counts such refusals since a
+	// member last reserved.
+	refused  map[Refusal]bool
+	setbacks int
 	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came
 	// back.
 	failure *block
@@ -71,7 +64,8 @@ func newPlan(open *plan, size int, ordered bool, deadline time.Time) *plan {
 	p := &plan{assignments: make(map[*member]Assignment, size), ordered: ordered, deadline: deadline,
 		all: numbers{roles: map[string]int{}}, ready: numbers{roles: map[string]int{}}}
 	if open != nil {
-		p.deadline, p.refusals, p.ordered = open.deadline, open.refusals, ordered || open.ordered
+		p.deadline, p.ordered = open.deadline, ordered || open.ordered
+		p.refused, p.setbacks = open.refused, open.setbacks
 		for _, m := range open.order {
 			if a, kept := open.assignments[m]; kept {
 				p.add(m, a)
@@ -138,6 +132,8 @@ type flow struct {
 	next, let int
 	// letAt is when members were let in last, emptyAt when all that were let in had reserved.
 	letAt, emptyAt time.Time
+	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
+	enoughAt time.Time
 	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were
 	// told last.
 	toAllow   []Ref

@@ -2,7 +2,6 @@ package gang
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -22,7 +21,7 @@ type member struct {
 // roster is the members of a group.
 type roster struct {
 	members map[UID]*member
-	census  census
+	census  Census
 	// holding counts members that hold an assignment in memory.
 	holding int
 	// leader stands for the group in the queue.
@@ -104,25 +103,30 @@ func (r *roster) waiting() []WaitingClass {
 		count  int
 		oldest *member
 	}
+	var all []*tally
 	tallies := map[kind]*tally{}
+	var t *tally
 	for _, m := range r.members {
 		if !m.mayLead() {
 			continue
 		}
-		k := kind{m.Class, m.Role}
-		if tallies[k] == nil {
-			tallies[k] = &tally{oldest: m}
+		// Members of one class are the rule, so that the last one found is tried first.
+		if t == nil || t.oldest.Class != m.Class || t.oldest.Role != m.Role {
+			k := kind{m.Class, m.Role}
+			if t = tallies[k]; t == nil {
+				t = &tally{oldest: m}
+				tallies[k], all = t, append(all, t)
+			}
 		}
-		t := tallies[k]
 		t.count++
 		if m.before(t.oldest) {
 			t.oldest = m
 		}
 	}
-	classes := make([]WaitingClass, 0, len(tallies))
-	for _, t := range slices.SortedFunc(maps.Values(tallies), func(a, b *tally) int { return byAge(a.oldest, b.oldest) }) {
-		classes = append(classes, WaitingClass{Class: t.oldest.Class, Role: t.oldest.Role, Count: t.count,
-			Example: t.oldest.Ref})
+	slices.SortFunc(all, func(a, b *tally) int { return byAge(a.oldest, b.oldest) })
+	classes := make([]WaitingClass, len(all))
+	for i, t := range all {
+		classes[i] = WaitingClass{Class: t.oldest.Class, Role: t.oldest.Role, Count: t.count, Example: t.oldest.Ref}
 	}
 	return classes
 }
@@ -155,6 +159,16 @@ type Census struct {
 	Roles map[string]ByState
 	// Running is the number of bound members that run, Foreign of pending ones that another scheduler places.
 	Running, Foreign int
+
+	// priorities and precedences count the members by what they have, labelled those that carry a minimum themselves.
+	priorities  map[int32]int
+	precedences map[Precedence]int
+	labelled    map[int]int
+}
+
+func newCensus() Census {
+	return Census{Roles: map[string]ByState{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
+		labelled: map[int]int{}}
 }
 
 // ByState holds a number of members for each state.
@@ -197,22 +211,8 @@ func (c *Census) spares(m Minimum, lost map[string]int) bool {
 // quorum reports whether enough members exist to start.
 func (c *Census) quorum(m Minimum) bool { return m.MetBy(c.Existing(), c.existingIn) }
 
-// census is a Census with what the ledger alone counts, all of it by what members have.
-type census struct {
-	Census
-	priorities  map[int32]int
-	precedences map[Precedence]int
-	// labelled counts the members that carry a minimum themselves.
-	labelled map[int]int
-}
-
-func newCensus() census {
-	return census{Census: Census{Roles: map[string]ByState{}}, priorities: map[int32]int{},
-		precedences: map[Precedence]int{}, labelled: map[int]int{}}
-}
-
 // count adds the member as it is observed, by one, or takes it out, by minus one.
-func (c *census) count(m *Member, by int) {
+func (c *Census) count(m *Member, by int) {
 	c.Count[m.State] += by
 	if m.Role != "" {
 		of := c.Roles[m.Role]
@@ -241,7 +241,7 @@ func tally[K comparable](counts map[K]int, key K, by int) {
 }
 
 // priority is the lowest of any member: a group is as important as its least member.
-func (c *census) priority() int32 {
+func (c *Census) priority() int32 {
 	lowest, first := int32(0), true
 	for p := range c.priorities {
 		if first || p < lowest {
@@ -252,7 +252,7 @@ func (c *census) priority() int32 {
 }
 
 // precedence is that of the member that may wait longest: a group is as urgent as its least member.
-func (c *census) precedence() Precedence {
+func (c *Census) precedence() Precedence {
 	var last Precedence
 	for p := range c.precedences {
 		last.Ages = last.Ages || p.Ages
@@ -262,7 +262,7 @@ func (c *census) precedence() Precedence {
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.
-func (c *census) largestLabel() (largest int) {
+func (c *Census) largestLabel() (largest int) {
 	for n := range c.labelled {
 		largest = max(largest, n)
 	}

@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/obstacle"
 )
 
-// settle brings a group in line with its members, with all that follows from that. It is the only place that ends a plan
-// or activates members that were held.
+// settle brings a group in line with its members, with all that follows from that. It is the only place that ends a
+// plan or activates members that were held.
 func (g *group) settle(now time.Time) {
 	if g.census.Count[Bound] == 0 {
 		g.eviction.until = time.Time{}
@@ -77,8 +77,8 @@ func (g *group) advance(now time.Time) {
 		switch {
 		case p.ready.total == len(p.assignments):
 			g.commit()
-		case p.enoughAt.IsZero() && servesReady(g, p):
-			p.enoughAt = now
+		case p.flow.enoughAt.IsZero() && servesReady(g, p):
+			p.flow.enoughAt = now
 		}
 	case !p.open:
 		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})

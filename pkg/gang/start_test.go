@@ -236,7 +236,7 @@ func TestLateObservationsMeanNothing(t *testing.T) {
 				t.Errorf("effects %+v", e)
 			}
 			after, _ := l.View(g1)
-			if diff := cmp.Diff(before, after); diff != "" {
+			if diff := cmp.Diff(before, after, exactly); diff != "" {
 				t.Errorf("view (-before +after):\n%s", diff)
 			}
 		})

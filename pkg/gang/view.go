@@ -40,17 +40,13 @@ type View struct {
 }
 
 // Quorum reports whether enough members exist to start.
-func (v *View) Quorum() bool {
-	return v.Minimum.Total > 0 && v.quorum(v.Minimum)
-}
+func (v *View) Quorum() bool { return v.Minimum.Total > 0 && v.quorum(v.Minimum) }
 
 // Plans reports whether there are enough members for a plan that the group still needs.
 func (v *View) Plans() bool { return !v.Started && v.Quorum() }
 
 // Met reports whether the minimum is placed.
-func (v *View) Met() bool {
-	return v.Minimum.Total > 0 && v.met(v.Minimum)
-}
+func (v *View) Met() bool { return v.Minimum.Total > 0 && v.met(v.Minimum) }
 
 // Underway reports whether the group is expected to start in a moment: its members are being created, or it is being
 // planned and bound.
@@ -73,9 +69,9 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Census: c.Census, Holding: g.holding, Priority: c.priority(), InFlightSince: g.eviction.inFlightSince,
-		Started: g.started(), Degraded: g.degraded(), Note: g.note}
-	v.Roles = maps.Clone(c.Roles)
+	v := View{Census: Census{Count: c.Count, Roles: maps.Clone(c.Roles), Running: c.Running, Foreign: c.Foreign},
+		Holding: g.holding, Priority: c.priority(), InFlightSince: g.eviction.inFlightSince, Started: g.started(),
+		Degraded: g.degraded(), Note: g.note}
 	if len(c.priorities) > 1 {
 		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
 	}
@@ -175,7 +171,7 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
 	l.on(id, func(g *group) {
 		if g.plan != nil {
-			refused = maps.Clone(g.plan.refusals.of)
+			refused = maps.Clone(g.plan.refused)
 		}
 	})
 	return refused

@@ -103,9 +103,9 @@ var bounds = map[string]map[string]string{
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
 		"book.busy": byGang, "book.changed": byGang, "book.groups": byGang, "book.members": byPod,
-		"groupEviction.spared": byPod, "block.short": byGang, "Census.Roles": byPod, "census.labelled": byPod,
-		"census.precedences": byPod, "census.priorities": byPod, "roster.atRest": byPod, "roster.members": byPod,
-		"plan.assignments": byGang, "numbers.roles": byGang, "refusals.of": byGang,
+		"groupEviction.spared": byPod, "block.short": byGang, "Census.Roles": byPod, "Census.labelled": byPod,
+		"Census.precedences": byPod, "Census.priorities": byPod, "roster.atRest": byPod, "roster.members": byPod,
+		"plan.assignments": byGang, "numbers.roles": byGang, "plan.refused": byGang,
 	},
 	"pkg/gang/starts": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
