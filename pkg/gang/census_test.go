@@ -17,7 +17,7 @@ func recounted(members map[UID]*member) Census {
 	return c
 }
 
-var exactly = cmp.AllowUnexported(Census{})
+var exactly = cmp.AllowUnexported(Census{}, View{})
 
 // Counts equal a recount after any sequence of members that come, change and go, and mean what their names say.
 func TestCensus(t *testing.T) {

@@ -21,8 +21,8 @@ type View struct {
 	Priorities []int32
 	// Minimum is zero while the group has no specification.
 	Minimum Minimum
-	// InFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
-	InFlightSince time.Time
+	// inFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
+	inFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
 	// Degraded is set while a group that had started has lost members and has fewer than Reached, the part of its
@@ -54,7 +54,7 @@ func (v *View) Underway() bool { return v.Reason == nil && !v.Started && !v.Met(
 
 // InFlight is how many members count as on their way to a node when the group is to be evicted as a whole.
 func (v *View) InFlight(now time.Time) int {
-	if !inFlight(v.InFlightSince, now) {
+	if !inFlight(v.inFlightSince, now) {
 		return 0
 	}
 	return max(v.Holding, 1)
@@ -70,7 +70,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 	}
 	c := &g.census
 	v := View{Census: Census{Count: c.Count, Roles: maps.Clone(c.Roles), Running: c.Running, Foreign: c.Foreign},
-		Holding: g.holding, Priority: c.priority(), InFlightSince: g.eviction.inFlightSince, Started: g.started(),
+		Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince, Started: g.started(),
 		Degraded: g.degraded(), Note: g.note}
 	if len(c.priorities) > 1 {
 		v.Priorities = slices.Sorted(maps.Keys(c.priorities))

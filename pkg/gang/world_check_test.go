@@ -53,6 +53,7 @@ func (w *world) check() {
 			}
 		}
 	}
+	w.checkChanged()
 	for uid, m := range l.members {
 		if w.stages[uid] != m.stage {
 			w.t.Logf("stage of %s: %d to %d", uid, w.stages[uid], m.stage)
@@ -62,6 +63,19 @@ func (w *world) check() {
 	for uid, m := range l.members {
 		w.stages[uid] = m.stage
 	}
+}
+
+// checkChanged checks that groups which look different since the last call are among those that changed.
+func (w *world) checkChanged() {
+	changed, looks := w.l.Agenda.Changed(), map[ID]View{}
+	for _, id := range []ID{g1, g2} {
+		looks[id], _ = w.l.View(id)
+		if !changed[id] && !reflect.DeepEqual(w.looks[id], looks[id]) {
+			w.t.Fatalf("%s looks different, and is not among those that changed (-before +after):\n%s", id,
+				cmp.Diff(w.looks[id], looks[id], exactly))
+		}
+	}
+	w.looks = looks
 }
 
 // checkPlan checks what must be true of a plan between two calls.
