@@ -1,9 +1,7 @@
 package gang
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"berth.dev/berth/pkg/obstacle"
@@ -12,6 +10,15 @@ import (
 // Agenda is the part of a ledger that the loop asks and tells: which groups wait, who is invited to plan, and what is
 // due.
 type Agenda struct{ *book }
+
+// Changed returns the groups that may look different since it was last asked.
+func (a *Agenda) Changed() map[ID]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := a.changed
+	a.changed = map[ID]bool{}
+	return changed
+}
 
 // Waiting is a group all of whose members are there and that waits to be planned.
 type Waiting struct {
@@ -50,8 +57,8 @@ func (a *Agenda) Waiting(id ID) (Waiting, bool) {
 	}
 	of, block := g.spec().Minimum, g.attempts.block
 	return Waiting{ID: id, Key: placeOf(g, g.lead()), Fresh: block == nil, Touched: block != nil && block.touched,
-		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: of, Held: g.census.settled(),
-		Need: of.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
+		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: of, Held: g.census.Settled(),
+		Need: of.Without(g.census.Settled(), g.census.SettledIn), Classes: g.waiting()}, true
 }
 
 // mayBeInvited reports whether the group is known, complete, and not being planned or evicted or past all plans.
@@ -66,43 +73,40 @@ func (a *Agenda) TakeOver() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.groups {
-		g.attempts.resumes = g.census.states[Bound] > 0 && !g.run.hadMinimum() && g.quorum()
+		g.attempts.resumes = g.census.Count[Bound] > 0 && !g.run.hadMinimum() && g.quorum()
 	}
 }
 
 // Invite lets the leader of a group that waits enter the queue, to plan.
 func (a *Agenda) Invite(id ID, now time.Time) Effects {
-	return ofGroup(a.book, id, func(g *group) (e Effects) {
+	return a.on(id, func(g *group) {
 		if mayBeInvited(g) {
-			e = g.invite(now)
+			g.invite(now)
 		}
-		return e
 	})
 }
 
 // Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been
 // found.
 func (a *Agenda) Resume(id ID, now time.Time) Effects {
-	return ofGroup(a.book, id, func(g *group) (e Effects) {
+	return a.on(id, func(g *group) {
 		if mayBeInvited(g) {
 			g.attempts.failed = max(g.attempts.failed-1, 0)
-			e = g.invite(now)
+			g.invite(now)
 		}
-		return e
 	})
 }
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
 // attempt.
 func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
-	ofGroup(a.book, id, func(g *group) Effects {
+	a.on(id, func(g *group) {
 		if g.plan == nil && !g.started() && g.quorum() {
 			if g.attempts.ruleOut(reason, now) {
-				a.lists.changed(id)
+				a.change(id)
 			}
-			a.lists.file(g)
+			g.file()
 		}
-		return Effects{}
 	})
 }
 
@@ -126,8 +130,11 @@ type Placed struct {
 func (a *Agenda) Coming() []Coming {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]Coming, 0, len(a.lists.coming))
-	for id, g := range a.lists.coming {
+	all := make([]Coming, 0, len(a.busy))
+	for id, g := range a.busy {
+		if g.plan == nil && !g.attempts.invited {
+			continue
+		}
 		c := Coming{ID: id}
 		if g.attempts.invited && g.plan == nil {
 			c.InvitedAt = g.attempts.invitedAt
@@ -143,9 +150,7 @@ func (a *Agenda) Coming() []Coming {
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b Coming) int {
-		return cmp.Or(strings.Compare(a.ID.Namespace, b.ID.Namespace), strings.Compare(a.ID.Name, b.ID.Name))
-	})
+	slices.SortFunc(all, func(a, b Coming) int { return a.ID.Compare(b.ID) })
 	return all
 }
 
@@ -155,7 +160,10 @@ func (a *Agenda) Stragglers() map[ID][]Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	refs := map[ID][]Ref{}
-	for id, g := range a.lists.degraded {
+	for id, g := range a.busy {
+		if !g.degraded() {
+			continue
+		}
 		for _, m := range g.members {
 			if kind, _ := m.turn(); m.mayLead() && kind != Hold {
 				refs[id] = append(refs[id], m.Ref)
@@ -169,11 +177,8 @@ func (a *Agenda) Stragglers() map[ID][]Ref {
 func (a *Agenda) Flowing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.lists.binding) > 0 {
-		return true
-	}
-	for _, g := range a.lists.planned {
-		if p := g.plan; !p.open && !p.flow.done(p) {
+	for _, g := range a.busy {
+		if p := g.plan; p != nil && (len(p.flow.toAllow) > 0 || !p.open && !p.committed && !p.allLetIn()) {
 			return true
 		}
 	}
@@ -190,36 +195,36 @@ const patience = 10 * time.Second
 func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var e Effects
-	for _, g := range a.lists.planned {
-		e.Activate = append(e.Activate, g.let(g.plan.letMore(now)...)...)
-		switch p := g.plan; {
-		case p == nil:
+	for _, g := range a.busy {
+		g.expire(backoff, now)
+	}
+	return a.follows()
+}
+
+// expire does what is due for the group.
+func (g *group) expire(backoff Backoff, now time.Time) {
+	if p := g.plan; p != nil && !p.committed {
+		g.let(p.letMore(now)...)
+		switch {
 		case !now.Before(p.deadline):
-			e = merge(e, g.expire(len(p.assignments), p.tallied().ready, backoff, now))
-		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && servesReady(g, p):
-			e = merge(merge(e, g.commit(now)), g.settle(now))
+			g.giveUp(len(p.assignments), p.ready.total, backoff, now)
+		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allLetIn() && servesReady(g, p):
+			g.commit()
+			g.settle(now)
 		}
 	}
-	for _, g := range a.lists.evicted {
-		if !now.Before(g.eviction.until) {
-			g.eviction.until = time.Time{}
-			e = merge(e, g.settle(now))
-		}
+	if g.eviction.evicting() && !now.Before(g.eviction.until) {
+		g.eviction.until = time.Time{}
+		g.settle(now)
 	}
-	for _, g := range a.lists.binding {
-		e.Allow = append(e.Allow, g.plan.allowMore(now)...)
-		a.lists.file(g)
+	if g.plan != nil {
+		g.allowMore(now)
 	}
-	for _, g := range a.lists.awaited {
-		if now.Sub(g.attempts.invitedAt) < patience {
-			continue
-		}
+	if g.attempts.invited && !g.attempts.came && now.Sub(g.attempts.invitedAt) >= patience {
 		// Another leads in place of one that does not come.
 		if m := g.lead(); m != nil {
 			g.decline(m)
 		}
-		e = merge(e, g.invite(now))
+		g.invite(now)
 	}
-	return e
 }

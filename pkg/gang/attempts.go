@@ -39,9 +39,10 @@ type block struct {
 
 // attempts is what is known of plans for a group.
 type attempts struct {
-	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
-	invited   bool
-	invitedAt time.Time
+	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt, and came once it has
+	// come since.
+	invited, came bool
+	invitedAt     time.Time
 	// planner is the member whose cycle last was there to plan.
 	planner *member
 	// block is why the last attempt failed, nil if none did.
@@ -87,11 +88,6 @@ func (a *attempts) fail(backoff Backoff, now time.Time) {
 	a.retryAt = now.Add(a.pause)
 }
 
-// planned ends the attempts that a plan was made of.
-func (a *attempts) planned() {
-	a.block, a.invited, a.declined = nil, false, 0
-}
-
 // ruleOut takes note of why the group need not be tried, and reports whether that is news.
 func (a *attempts) ruleOut(reason obstacle.Reason, now time.Time) bool {
 	a.forgive(now)
@@ -120,23 +116,93 @@ func (b *block) helped(known *member, m *Member) bool {
 }
 
 // block ends the group's plan and attempt. cycle is set if a cycle of the leader tells the reason.
-func (g *group) block(reason obstacle.Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
+func (g *group) block(reason obstacle.Reason, short []string, cycle bool, backoff Backoff, now time.Time) {
 	g.attempts.fail(backoff, now)
 	g.attempts.declined = 0
 	g.attempts.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
 	for _, class := range short {
 		g.attempts.block.short[class] = true
 	}
-	e := g.release(reason)
-	return merge(e, g.settle(now))
+	g.release(reason)
+	g.settle(now)
 }
 
 // invite lets the leader enter the queue to plan.
-func (g *group) invite(now time.Time) Effects {
-	g.attempts.invited, g.attempts.invitedAt = true, now
+func (g *group) invite(now time.Time) {
+	g.attempts.invited, g.attempts.came, g.attempts.invitedAt = true, false, now
 	if g.attempts.block != nil {
 		g.attempts.block.touched = false
 	}
-	g.lists.awaited[g.id] = g
-	return g.settle(now)
+	g.settle(now)
+}
+
+// maxDeclined is how many leaders in a row may decline before the group is blocked.
+const maxDeclined = 3
+
+// maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
+const maxSetbacks = 3
+
+// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
+// tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
+// pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the
+// group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
+func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
+	switch p := g.plan; {
+	case p.node(m) == "" && g.started():
+		m.move(isLet)
+	case p != nil && p.failure == nil && !g.started():
+		g.attempts.fail(backoff, now)
+		p.failure = &block{reason: obstacle.Obstacle{Cause: obstacle.NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
+	}
+	begun := !g.met() && g.begun()
+	g.attempts.resumes = begun && !g.started()
+	if begun && m.node != "" {
+		e := &g.book.effects
+		e.Lost = append(e.Lost, Loss{Group: g.id, Member: m.Ref, Node: m.node, Starting: g.attempts.resumes})
+	}
+	g.plan.drop(m)
+	g.settle(now)
+}
+
+// refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
+// the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
+// for its like; unless that has failed too often.
+func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time.Time) {
+	p := g.plan
+	refusal := Refusal{Class: m.Class, Node: p.node(m)}
+	again := p.refused[refusal]
+	if p.refused == nil {
+		p.refused = map[Refusal]bool{}
+	}
+	p.refused[refusal] = true
+	p.drop(m)
+	p.setbacks++
+	if !serves(g, p) {
+		g.leader = m
+		if again || p.setbacks > maxSetbacks {
+			g.block(why, nil, true, backoff, now)
+			return
+		}
+		for sibling := range p.assignments {
+			if !sibling.stage.holds() {
+				p.drop(sibling)
+			}
+		}
+		p.open = true
+	}
+	g.settle(now)
+}
+
+// giveUp ends the plan whose time is over; ready of all members were ready.
+func (g *group) giveUp(all, ready int, backoff Backoff, now time.Time) {
+	if !g.plan.open && servesReady(g, g.plan) {
+		g.commit()
+		g.settle(now)
+		return
+	}
+	for m := range g.plan.assignments {
+		m.declined = !m.stage.holds()
+	}
+	why := obstacle.Obstacle{Cause: obstacle.TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}
+	g.block(why, nil, false, backoff, now)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // recounted is a census of the members from scratch.
-func recounted(members map[UID]*member) census {
+func recounted(members map[UID]*member) Census {
 	c := newCensus()
 	for _, m := range members {
 		c.count(&m.Member, 1)
@@ -17,7 +17,7 @@ func recounted(members map[UID]*member) census {
 	return c
 }
 
-var exactly = cmp.AllowUnexported(census{})
+var exactly = cmp.AllowUnexported(Census{}, View{})
 
 // Counts equal a recount after any sequence of members that come, change and go, and mean what their names say.
 func TestCensus(t *testing.T) {
@@ -81,7 +81,7 @@ func TestCensus(t *testing.T) {
 			t.Fatalf("precedence %v, want %v", got, last)
 		}
 		want := []int{settled, existing, running, largest, workers, existingWorkers, int(lowest)}
-		got := []int{c.settled(), c.existing(), c.running, c.largestLabel(), c.settledIn("worker"), c.existingIn("worker"),
+		got := []int{c.Settled(), c.Existing(), c.Running, c.largestLabel(), c.SettledIn("worker"), c.existingIn("worker"),
 			int(c.priority())}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("answers (-want +got):\n%s", diff)

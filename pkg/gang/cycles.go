@@ -73,7 +73,7 @@ func (c *Cycles) Turn(uid UID) Turn {
 	case Lead:
 		g.attempts.planner = m
 		// It has come, so that no other is invited in its place.
-		delete(c.lists.awaited, g.id)
+		g.attempts.came = true
 		t.lead(g)
 	}
 	return t
@@ -83,7 +83,7 @@ func (c *Cycles) Turn(uid UID) Turn {
 // may have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment,
 // and no other member has to reserve before it.
 func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serving, proceed bool) {
-	e = ofMember(c.book, leader, func(m *member) Effects {
+	e = c.onMember(leader, func(m *member) {
 		g := m.group
 		if kind, _ := m.turn(); kind == Lead {
 			p := newPlan(g.plan, len(proposal.Assignments), proposal.Ordered, now.Add(g.spec().Timeout))
@@ -95,7 +95,7 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 			if serving = serves(g, p); serving {
 				g.plan = p
 				g.eviction.bindingStarted(now)
-				g.attempts.planned()
+				g.attempts.block, g.attempts.invited, g.attempts.declined = nil, false, 0
 				g.run.reach(isPlanned)
 				g.pardon()
 				proceed = p.node(m) != "" && p.turnCame(m)
@@ -106,15 +106,46 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		} else {
 			m.move(isDenied)
 		}
-		return g.settle(now)
+		g.settle(now)
 	})
 	return e, serving, proceed
 }
 
+// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
+// one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
+// is led by one that has not declined yet.
+func (c *Cycles) Decline(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
+	return c.onMember(uid, func(m *member) {
+		g := m.group
+		if kind, _ := m.turn(); kind != Lead {
+			return
+		}
+		m.move(isDenied)
+		g.attempts.declined++
+		if another := g.decline(m); !another || g.attempts.declined == maxDeclined {
+			g.block(why, nil, g.leader == m, backoff, now)
+		} else {
+			g.invite(now)
+		}
+	})
+}
+
+// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
+// classes with members that found no node. The group holds nothing afterwards.
+func (c *Cycles) Block(id ID, reason obstacle.Reason, short []string, backoff Backoff, now time.Time) Effects {
+	return c.on(id, func(g *group) {
+		planner := g.attempts.planner
+		if planner != nil {
+			planner.move(isDenied)
+		}
+		g.block(reason, short, planner != nil && planner == g.leader, backoff, now)
+	})
+}
+
 // Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
 // plan, or whether it needs none. If not, Unreserve has to follow.
-func (c *Cycles) Reserve(uid UID, node string, now time.Time) bool {
-	return ofMember(c.book, uid, func(m *member) bool {
+func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
+	c.onMember(uid, func(m *member) {
 		switch p := m.group.plan; {
 		case p.node(m) == node && node != "":
 			if p.assignments[m].First {
@@ -122,32 +153,31 @@ func (c *Cycles) Reserve(uid UID, node string, now time.Time) bool {
 			} else {
 				m.move(reserves)
 			}
-			p.refusals.inARow = 0
+			p.setbacks = 0
 		case p.node(m) == "" && m.stage == alone:
 			m.move(reserves)
 		default:
 			m.move(isDenied)
-			return false
+			return
 		}
-		m.node = node
+		m.node, ok = node, true
 		m.group.eviction.bindingStarted(now)
-		c.lists.changed(m.group.id)
-		return true
+		c.change(m.group.id)
 	})
+	return ok
 }
 
 // Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is
 // zero), has to wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on
 // comes first: it goes on, and waits after Prepared.
 func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
-	e = ofMember(c.book, uid, func(m *member) (e Effects) {
+	e = c.onMember(uid, func(m *member) {
 		if first = m.stage == preparing; first {
 			ok = m.group.plan.node(m) != ""
-			return e
+			return
 		}
 		m.move(isPermitted)
-		e, wait, ok = await(m, now)
-		return e
+		wait, ok = m.await(now)
 	})
 	return e, wait, first, ok
 }
@@ -155,20 +185,19 @@ func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, 
 // Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes
 // on.
 func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
-	e = ofMember(c.book, uid, func(m *member) (e Effects) {
+	e = c.onMember(uid, func(m *member) {
 		m.move(isPrepared)
-		e, wait, ok = await(m, now)
-		return e
+		wait, ok = m.await(now)
 	})
 	return e, wait, ok
 }
 
 // await settles the group and says how a member that holds an assignment goes on.
-func await(m *member, now time.Time) (e Effects, wait time.Duration, ok bool) {
-	g := m.group
+func (m *member) await(now time.Time) (wait time.Duration, ok bool) {
+	g, e := m.group, &m.group.book.effects
 	itself := func(r Ref) bool { return r.UID == m.UID }
 	if m.stage.waits() && g.plan.node(m) != "" {
-		e = g.settle(now)
+		g.settle(now)
 		e.Allow = slices.DeleteFunc(e.Allow, itself)
 		if p := g.plan; p != nil && m.stage == released {
 			p.flow.toAllow = slices.DeleteFunc(p.flow.toAllow, itself)
@@ -177,11 +206,52 @@ func await(m *member, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	}
 	switch {
 	case m.stage == released:
-		return e, 0, true
+		return 0, true
 	case m.stage.waits() && g.plan.node(m) != "":
-		return e, max(g.plan.deadline.Sub(now), time.Millisecond), true
+		return max(g.plan.deadline.Sub(now), time.Millisecond), true
 	}
-	return e, 0, false
+	return 0, false
+}
+
+// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has
+// turned the member away after all; or, if the member had been let go, it could not be bound. It has to be called, too,
+// if the member could not reserve, and activates one that may go on differently.
+func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
+	return c.onMember(uid, func(m *member) {
+		g, before := m.group, m.stage
+		p, node := g.plan, g.plan.node(m)
+		m.move(givesBack)
+		switch {
+		case before == released:
+			g.comeBack(m, backoff, now)
+		case before.waits() && node != "" && !now.Before(p.deadline):
+			// The timer of Permit may end a moment before the ledger is asked for plans whose time is over.
+			all, ready := len(p.assignments), p.ready.total
+			if before.ready() {
+				ready++
+			}
+			p.drop(m)
+			g.giveUp(all, ready, backoff, now)
+		case node != "":
+			m.move(isDenied)
+			why := obstacle.Obstacle{Cause: obstacle.ReserveRefused, Group: g.id, Pod: m.Name, Node: node}
+			g.refuse(m, why, backoff, now)
+		case before != alone && before != done:
+			// What it was to take was lost in the meantime.
+			m.move(isDenied)
+			g.settle(now)
+		}
+	})
+}
+
+// Broken records that the node that the plan gives to the member does not take it.
+func (c *Cycles) Broken(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
+	return c.onMember(uid, func(m *member) {
+		if m.group.plan.node(m) != "" && !m.stage.holds() {
+			m.move(isDenied)
+			m.group.refuse(m, why, backoff, now)
+		}
+	})
 }
 
 // Standing is where a member is on its way to a node.
@@ -201,17 +271,17 @@ type Standing struct {
 }
 
 // Standing returns where the member is; the zero value for one that is not known.
-func (c *Cycles) Standing(uid UID) Standing {
-	return ofMember(c.book, uid, func(m *member) Standing {
+func (c *Cycles) Standing(uid UID) (s Standing) {
+	c.onMember(uid, func(m *member) {
 		a, p := &m.group.attempts, m.group.plan
-		s := Standing{Alone: m.stage == alone, Reserved: m.stage == reserved, Holds: m.stage.holds(),
+		s = Standing{Alone: m.stage == alone, Reserved: m.stage == reserved, Holds: m.stage.holds(),
 			Settled: m.stage.holds() || m.State != Pending, Allowed: m.stage == released,
 			Blocked: a.block != nil && !a.invited}
 		if p != nil {
 			s.Deadline = p.deadline
 		}
-		return s
 	})
+	return s
 }
 
 // Patience is how much longer the member may wait.

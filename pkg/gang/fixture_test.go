@@ -98,7 +98,8 @@ func reserve(t *testing.T, l *Ledger, members ...int) Effects {
 		if !ok {
 			t.Fatalf("member %d has lost its assignment", i)
 		}
-		all = merge(all, e)
+		all.Activate, all.Allow = append(all.Activate, e.Activate...), append(all.Allow, e.Allow...)
+		all.Reject = append(all.Reject, e.Reject...)
 	}
 	return all
 }

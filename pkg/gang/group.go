@@ -4,21 +4,24 @@ import (
 	"cmp"
 	"time"
 
+	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/obstacle"
 )
 
 // group is what is known of a gang. Its parts own their state; what follows from several of them is decided here and in
 // settle.
 type group struct {
-	id ID
-	specs
+	id   ID
+	book *book
+	// by is what the group asks for, by source, note why it is not complete, if the number of members does not tell.
+	by   [sources]*Spec
+	note string
 	roster
 	// run is where the group is in its run, attempts what is known of plans for it.
 	run      run
 	attempts attempts
 	eviction groupEviction
 	plan     *plan
-	lists    *lists
 	// said is what a plugin said last that turned a member away, at saidAt.
 	said   string
 	saidAt time.Time
@@ -38,15 +41,8 @@ const (
 	sources
 )
 
-// specs are what a group asks for, by source.
-type specs struct {
-	by [sources]*Spec
-	// note says why the group is not complete, if the number of members does not tell.
-	note string
-}
-
 // spec is the specification that counts, or nil.
-func (s *specs) spec() *Spec { return cmp.Or(s.by[:]...) }
+func (g *group) spec() *Spec { return cmp.Or(g.by[:]...) }
 
 // age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
 func age(g *group, now time.Time) time.Time {
@@ -97,7 +93,7 @@ func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.spec
 // running reports whether a run of the group goes on: a member has a node, or enough have succeeded that the minimum
 // needs no more. What else has ended is left over from a run that is over: a controller that is suspended and resumed,
 // or all of whose pods have failed, starts whole again.
-func running(g *group) bool { return g.census.states[Bound] > 0 || g.met() }
+func running(g *group) bool { return g.census.Count[Bound] > 0 || g.met() }
 
 // started reports whether the group is past the start of the run that goes on. From then on members are placed one by
 // one, because to wait for a minimum again would lock out the replacement of one member forever where another is never
@@ -110,34 +106,104 @@ func (g *group) degraded() bool {
 	return g.started() && !g.met() && !g.census.met(g.run.needed(g.spec()))
 }
 
-// mayPlan reports whether the group's leader may plan now.
-func mayPlan(g *group) bool { return g.attempts.invited || reopened(g) }
+// mayPlan reports whether the group's leader may plan now: it was invited, or there is a plan that has lost an
+// assignment, for which others are to be found.
+func mayPlan(g *group) bool { return g.attempts.invited || g.plan != nil && g.plan.open }
 
-// reopened reports whether there is a plan that has lost an assignment, for which others are to be found.
-func reopened(g *group) bool { return g.plan != nil && g.plan.open }
+// file puts the group among those that are busy, if it is about to take capacity, has fewer members than its minimum,
+// or is being evicted as a whole.
+func (g *group) file() {
+	busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting()
+	keep(g.book.busy, g.id, g, busy)
+}
 
-// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place, or
-// nothing says what it needs.
-func loss(m *member) []Loss {
-	g := m.group
+func keep[K comparable, V any](list map[K]V, key K, value V, belongs bool) {
+	if belongs {
+		list[key] = value
+	} else {
+		delete(list, key)
+	}
+}
+
+// count adds the member to the numbers of the group and its plan, by one, or takes it out, by minus one.
+func (g *group) count(m *member, by int) {
+	g.census.count(&m.Member, by)
+	if g.plan.node(m) != "" {
+		g.plan.count(m, by)
+	}
+}
+
+// lose tells that a member has lost its node, unless the group does not need another in its place, or nothing says what
+// it needs.
+func (g *group) lose(m *member) {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
-		return nil
+		return
 	}
-	lost := Loss{Group: g.id, Member: m.Ref, Node: m.Node}
+	loss := Loss{Group: g.id, Member: m.Ref, Node: m.Node}
 	if g.asks(g.run.needed(g.spec()).Groups(), m.Role) {
-		lost.Role = m.Role
+		loss.Role = m.Role
 	}
-	return []Loss{lost}
+	g.book.effects.Lost = append(g.book.effects.Lost, loss)
 }
 
 // leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going
 // away. If it waits for its siblings it need not do that any longer.
-func (m *member) leavePlan() (e Effects) {
+func (m *member) leavePlan() {
 	if m.stage.waits() {
-		why := obstacle.Obstacle{Cause: obstacle.NoMember, Group: m.group.id, Pod: m.Name}
-		e.Reject = []Rejection{{Ref: m.Ref, Reason: why}}
+		m.group.reject(m, obstacle.Obstacle{Cause: obstacle.NoMember, Group: m.group.id, Pod: m.Name})
 	}
 	m.move(isPlaced)
 	m.group.plan.drop(m)
-	return e
+}
+
+// lacking returns the part of the group for which the member has to wait: the group, or one within it that the member
+// is in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for
+// those that are missing, or the gang would run with more of one role and without another. It is nil if the member need
+// not wait.
+func (g *group) lacking(m *member) *tree.Group {
+	need := g.run.needed(g.spec())
+	if left := need.Without(g.census.Settled(), g.census.SettledIn); left.Total > left.Groups().Members() {
+		return nil // any member is missing
+	}
+	of := need.Groups()
+	for of.Met(g.census.SettledIn) {
+		if of = within(of, m.Role); of == nil || !g.begunIn(of) {
+			return nil
+		}
+	}
+	if g.asks(of, m.Role) {
+		return nil
+	}
+	return of
+}
+
+// asks reports whether another member with the role brings the part of the group nearer to what it needs.
+func (g *group) asks(of *tree.Group, role string) bool {
+	for of != nil && !of.Met(g.census.SettledIn) {
+		if g.census.SettledIn(role) < of.Roles[role] {
+			return true
+		}
+		of = within(of, role)
+	}
+	return false
+}
+
+// begunIn reports whether members of the part of the group have a node.
+func (g *group) begunIn(of *tree.Group) bool {
+	for role := range g.census.Roles {
+		if g.census.SettledIn(role) > 0 && of.Has(role) {
+			return true
+		}
+	}
+	return false
+}
+
+// within returns the part of the group that members with the role are in, nil if none is.
+func within(of *tree.Group, role string) *tree.Group {
+	for i := range of.Groups {
+		if of.Groups[i].Has(role) {
+			return &of.Groups[i]
+		}
+	}
+	return nil
 }

@@ -63,6 +63,10 @@ func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(sin
 func (e *Evictions) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.evict(impacts, until, now)
+}
+
+func (e *Evictions) evict(impacts []EvictionImpact, until, now time.Time) bool {
 	for i := range impacts {
 		if g := e.groups[impacts[i].Group]; g != nil && !toleratesEviction(g, &impacts[i], now) {
 			return false
@@ -73,7 +77,7 @@ func (e *Evictions) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 		case g == nil:
 		case impacts[i].Whole:
 			g.eviction.until, g.attempts.invited = until, false
-			e.lists.file(g)
+			g.file()
 		default:
 			g.eviction.spare(impacts[i].Pods, until)
 		}
@@ -88,15 +92,8 @@ func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[uid]
-	if m == nil || m.State != Bound {
-		return true
-	}
-	pods := []UID{uid}
-	if !toleratesEviction(m.group, &EvictionImpact{Pods: pods}, now) {
-		return false
-	}
-	m.group.eviction.spare(pods, until)
-	return true
+	return m == nil || m.State != Bound ||
+		e.evict([]EvictionImpact{{Group: m.group.id, Pods: []UID{uid}}}, until, now)
 }
 
 // Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
@@ -149,7 +146,7 @@ func (e *Evictions) Beginning(below int32) bool {
 // toleratesEviction reports whether what the impact leaves of the group is of use, or nothing.
 func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	if t.Whole {
-		return !inFlight(g.eviction.inFlightSince, now) && g.census.states[Bound] <= t.Bound
+		return !inFlight(g.eviction.inFlightSince, now) && g.census.Count[Bound] <= t.Bound
 	}
 	if g.spec() == nil {
 		return true

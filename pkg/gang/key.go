@@ -52,3 +52,24 @@ func (a Key) Less(b Key) bool {
 }
 
 func (a Key) due() time.Time { return a.Time.Add(a.Wait) }
+
+// freeze gives the member its place in the queue.
+func (m *member) freeze() {
+	g := m.group
+	m.key = placeOf(g, m)
+	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
+	m.keyed = true
+}
+
+// placeOf is the group's place in the queue, for which m stands.
+func placeOf(g *group, m *member) Key {
+	if g.started() && !g.degraded() && g.plan == nil {
+		// As of an ordinary pod, the member's own priority and age count.
+		return Key{Priority: m.Priority, Precedence: m.Precedence, Time: m.Created, Tie: string(m.UID)}
+	}
+	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
+	if s := g.spec(); s != nil {
+		k.Time, k.Tie = s.Created, string(s.UID)
+	}
+	return k
+}

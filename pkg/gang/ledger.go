@@ -1,6 +1,9 @@
 package gang
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Ledger holds what is known about every group. It is told what informers report, and answers what a group looks like;
 // what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called
@@ -12,15 +15,105 @@ type Ledger struct {
 	Evictions Evictions
 }
 
-// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be
-// nil, is called with every group that may look different afterwards; it is called under the ledger's lock and must
-// return at once.
-func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
-	if changed == nil {
-		changed = func(ID) {}
-	}
-	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, lists: newLists(changed), timeout: timeout}
+// book is what all parts of a ledger share: the groups, their members, and the lock.
+type book struct {
+	mu      sync.Mutex
+	groups  map[ID]*group
+	members map[UID]*member
+	// busy groups are those to which something may happen by time alone, or by what comes free.
+	busy map[ID]*group
+	// changed groups may look different since they were asked for last, of which wake tells.
+	changed map[ID]bool
+	wake    chan<- struct{}
+	// effects are what follows from the call that holds the lock.
+	effects Effects
+	// timeout is that of groups without an object of their own.
+	timeout time.Duration
+}
+
+// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. wake, which may be nil,
+// is given an element, if it has room for one, whenever a group may look different; Agenda.Changed says which.
+func NewLedger(timeout time.Duration, wake chan<- struct{}) *Ledger {
+	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, busy: map[ID]*group{}, changed: map[ID]bool{},
+		wake: wake, timeout: timeout}
 	return &Ledger{b, Cycles{b}, Agenda{b}, Evictions{b}}
+}
+
+// on does something with a group, or nothing if it is not known, and returns what follows.
+func (b *book) on(id ID, do func(g *group)) Effects {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.groups[id]; g != nil {
+		do(g)
+	}
+	return b.follows()
+}
+
+// onMember does so with a member.
+func (b *book) onMember(uid UID, do func(m *member)) Effects {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.members[uid]; m != nil {
+		do(m)
+	}
+	return b.follows()
+}
+
+// follows returns what follows from the call that holds the lock.
+func (b *book) follows() Effects {
+	e := b.effects
+	b.effects = Effects{}
+	return e
+}
+
+// open returns the group, a new one if it is not known.
+func (b *book) open(id ID) *group {
+	g := b.groups[id]
+	if g == nil {
+		g = &group{id: id, roster: newRoster(), book: b}
+		b.groups[id] = g
+	}
+	return g
+}
+
+// change notes that the group may look different.
+func (b *book) change(id ID) {
+	b.changed[id] = true
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forget takes a member out of its group.
+func (b *book) forget(m *member, now time.Time) {
+	g := m.group
+	wasBound := m.State == Bound
+	m.leavePlan()
+	g.count(m, -1)
+	delete(g.members, m.UID)
+	delete(b.members, m.UID)
+	if g.leader == m {
+		g.leader = nil
+	}
+	if g.attempts.planner == m {
+		g.attempts.planner = nil
+	}
+	if m.Minimum > 0 {
+		relabel(m, b.timeout, now)
+	}
+	g.settle(now)
+	if wasBound {
+		g.lose(m)
+	}
+	b.drop(g)
+}
+
+// drop forgets a group that has neither members nor a specification. Nothing happens to it any more.
+func (b *book) drop(g *group) {
+	if isEmpty(g) {
+		delete(b.groups, g.id)
+	}
 }
 
 // Define records the specification of a group by a source. Without a time of creation it is as old as its oldest
@@ -32,65 +125,65 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	if spec.Created.IsZero() {
 		spec.Created = age(g, now)
 	}
-	if g.by[by] != nil && g.by[by].Equal(&spec) {
-		return Effects{}
+	if g.by[by] == nil || !g.by[by].Equal(&spec) {
+		g.by[by] = &spec
+		g.attempts.unblock(now)
+		g.settle(now)
 	}
-	g.by[by] = &spec
-	g.attempts.unblock(now)
-	return g.settle(now)
+	return l.follows()
 }
 
 // Undefine forgets the specification by a source. Without any, members that have no node wait for a new one.
 func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
-	return ofGroup(l.book, id, func(g *group) (e Effects) {
+	return l.on(id, func(g *group) {
 		if g.by[by] != nil {
 			g.by[by] = nil
 			g.attempts.unblock(now)
-			e = g.settle(now)
+			g.settle(now)
 		}
 		l.drop(g)
-		return e
 	})
 }
 
 // Note records why the group is not complete, if the number of members does not tell; the empty text takes it back.
 func (l *Ledger) Note(id ID, why string) {
-	ofGroup(l.book, id, func(g *group) Effects {
+	l.on(id, func(g *group) {
 		if g.note != why {
 			g.note = why
-			l.lists.changed(id)
+			l.change(id)
 		}
-		return Effects{}
 	})
 }
 
 // Unspecified reports whether nothing says what the group needs, or why it cannot start.
-func (l *Ledger) Unspecified(id ID) bool {
-	return ofGroup(l.book, id, func(g *group) bool { return g.spec() == nil && g.note == "" })
+func (l *Ledger) Unspecified(id ID) (unspecified bool) {
+	l.on(id, func(g *group) { unspecified = g.spec() == nil && g.note == "" })
+	return unspecified
 }
 
 // Hear takes note of what a plugin says that has turned a member away, and reports whether that is news. Of what is
 // said at one instant, by bindings that run at the same time, the first by the alphabet counts.
-func (l *Ledger) Hear(id ID, said string, now time.Time) bool {
-	return ofGroup(l.book, id, func(g *group) bool {
-		if g.said == said || g.saidAt.Equal(now) && g.said != "" && g.said < said {
-			return false
+func (l *Ledger) Hear(id ID, said string, now time.Time) (news bool) {
+	l.on(id, func(g *group) {
+		before := g.saidAt.Equal(now) && g.said != "" && g.said < said
+		if news = g.said != said && !before; news {
+			g.said, g.saidAt = said, now
 		}
-		g.said, g.saidAt = said, now
-		return true
 	})
+	return news
 }
 
 // Said returns what a plugin said last that has turned a member away, or nothing.
-func (l *Ledger) Said(id ID) string {
-	return ofGroup(l.book, id, func(g *group) string { return g.said })
+func (l *Ledger) Said(id ID) (said string) {
+	l.on(id, func(g *group) { said = g.said })
+	return said
 }
 
 // Reconsider has the group tried again after a change of something that it does not specify itself.
 func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
-	return ofGroup(l.book, id, func(g *group) Effects {
+	return l.on(id, func(g *group) {
 		g.attempts.unblock(now)
-		return g.settle(now)
+		g.settle(now)
 	})
 }
 
@@ -114,7 +207,8 @@ func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	if past == HadGrown {
 		g.run.reached = &Minimum{}
 	}
-	return g.settle(now)
+	g.settle(now)
+	return l.follows()
 }
 
 // Observe records what is known of a member. A member that moves to another group leaves its old one. What is older
@@ -122,19 +216,18 @@ func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var e Effects
 	known := l.members[m.UID]
 	if known != nil && known.State.rank() > m.State.rank() {
-		return e
+		return Effects{}
 	}
 	if known != nil && known.group.id != id {
-		e = l.forget(known, now)
+		l.forget(known, now)
 		// What it leaves behind is its place in the group, not its node.
-		e.Lost = nil
+		l.effects.Lost = nil
 		known = nil
 	}
 	if known != nil && known.Member == m {
-		return e
+		return Effects{}
 	}
 	g := l.open(id)
 	if g.attempts.block != nil && g.attempts.block.helped(known, &m) {
@@ -145,20 +238,17 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		known = &member{Member: m, group: g, stage: done}
 		l.members[m.UID], g.members[m.UID] = known, known
 	} else {
-		g.census.count(&known.Member, -1)
-		if known.Role != m.Role {
-			g.plan.recount()
-		}
+		g.count(known, -1)
 		if lost {
 			m.Node = known.Node
 		}
 		known.Member = m
 	}
-	g.census.count(&known.Member, 1)
+	g.count(known, 1)
 	if m.State == Pending {
 		known.move(isPending)
 	} else {
-		e = merge(e, known.leavePlan())
+		known.leavePlan()
 	}
 	if m.Minimum > 0 || g.by[Label] != nil {
 		relabel(known, l.timeout, now)
@@ -166,34 +256,21 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
 	}
-	e = merge(e, g.settle(now))
+	g.settle(now)
 	if lost {
-		e.Lost = append(e.Lost, loss(known)...)
+		g.lose(known)
 	}
-	return e
+	return l.follows()
 }
 
 // Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is
 // activated, to be scheduled like any pod if it still exists.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
-	return ofMember(l.book, uid, func(m *member) Effects {
+	return l.onMember(uid, func(m *member) {
 		free := m.Ours && (m.stage == held || m.stage.waits())
-		e := l.forget(m, now)
+		l.forget(m, now)
 		if free {
-			e.Activate = append(e.Activate, m.Ref)
+			l.effects.Activate = append(l.effects.Activate, m.Ref)
 		}
-		return e
 	})
-}
-
-func merge(a, b Effects) Effects {
-	a.Activate = append(a.Activate, b.Activate...)
-	a.Allow = append(a.Allow, b.Allow...)
-	a.Reject = append(a.Reject, b.Reject...)
-	a.Lost = append(a.Lost, b.Lost...)
-	a.Landed = a.Landed || b.Landed
-	if b.Started {
-		a.Started, a.Waited = true, b.Waited
-	}
-	return a
 }

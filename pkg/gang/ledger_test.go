@@ -191,13 +191,13 @@ func TestView(t *testing.T) {
 	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Membership: Membership{Running: 1, Foreign: 1, Priority: -5, Priorities: []int32{-5, 0},
-			Roles: map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}}},
-		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"), ByCycle: true,
-		Leader: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
+		Census:   Census{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
+		Priority: -5, Priorities: []int32{-5, 0},
+		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"),
+		Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
 	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
-	if diff := cmp.Diff(want, v); diff != "" {
+	if diff := cmp.Diff(want, v, exactly); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)
 	}
 	if !v.Quorum() || v.Met() || v.Underway() {

@@ -18,37 +18,54 @@ type Proposal struct {
 	Ordered bool
 }
 
+// Refusal is a node that did not take a member of a class although it was planned.
+type Refusal struct{ Class, Node string }
+
 // plan is the assignments that a group has been given and whose members are not bound yet.
 type plan struct {
 	// order holds the members in the order of the proposal. assignments is what each was given, without those whose
 	// members have been bound, have gone, or turned out not to fit.
 	order       []*member
 	assignments map[*member]Assignment
-	// ordered is set if the members reserve one after the other; next is then the index in order of the first that has
-	// not.
+	// ordered is set if the members reserve one after the other.
 	ordered  bool
-	next     int
 	deadline time.Time
-	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
-	enoughAt time.Time
 	// committed is set once the members that hold an assignment were let go.
 	committed bool
 	// open is set while the plan has lost an assignment and a leader has to plan for the members that remain.
-	open     bool
-	refusals refusals
+	open bool
+	// refused holds the nodes that turned out not to take members of a class, setbacks counts such refusals since a
+	// member last reserved.
+	refused  map[Refusal]bool
+	setbacks int
 	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came
 	// back.
 	failure *block
-	// tally counts the assignments, flow says who of the plan is in the queue.
-	tally planTally
-	flow  planFlow
+	// all counts the assignments, ready those of members that can be bound as soon as all can.
+	all, ready numbers
+	flow       flow
+}
+
+// numbers counts members, and those of each role.
+type numbers struct {
+	total int
+	roles map[string]int
+}
+
+func (n *numbers) add(role string, by int) {
+	n.total += by
+	if role != "" {
+		n.roles[role] += by
+	}
 }
 
 // newPlan returns a plan without assignments, or with those of a plan that was open.
 func newPlan(open *plan, size int, ordered bool, deadline time.Time) *plan {
-	p := &plan{assignments: make(map[*member]Assignment, size), ordered: ordered, deadline: deadline}
+	p := &plan{assignments: make(map[*member]Assignment, size), ordered: ordered, deadline: deadline,
+		all: numbers{roles: map[string]int{}}, ready: numbers{roles: map[string]int{}}}
 	if open != nil {
-		p.deadline, p.refusals, p.ordered = open.deadline, open.refusals, ordered || open.ordered
+		p.deadline, p.ordered = open.deadline, ordered || open.ordered
+		p.refused, p.setbacks = open.refused, open.setbacks
 		for _, m := range open.order {
 			if a, kept := open.assignments[m]; kept {
 				p.add(m, a)
@@ -58,7 +75,18 @@ func newPlan(open *plan, size int, ordered bool, deadline time.Time) *plan {
 	return p
 }
 
-func (p *plan) add(m *member, a Assignment) { p.order, p.assignments[m] = append(p.order, m), a }
+func (p *plan) add(m *member, a Assignment) {
+	p.order, p.assignments[m] = append(p.order, m), a
+	p.count(m, 1)
+}
+
+// count adds an assigned member to the numbers, by one, or takes it out, by minus one.
+func (p *plan) count(m *member, by int) {
+	p.all.add(m.Role, by)
+	if m.stage.ready() {
+		p.ready.add(m.Role, by)
+	}
+}
 
 func (p *plan) node(m *member) string {
 	if p == nil {
@@ -68,86 +96,165 @@ func (p *plan) node(m *member) string {
 }
 
 func (p *plan) drop(m *member) {
-	if p != nil {
+	if p.node(m) != "" {
+		p.count(m, -1)
 		delete(p.assignments, m)
-		p.recount()
 	}
+}
+
+// serves reports whether the minimum is met when all members of the plan are bound.
+func serves(g *group, p *plan) bool { return g.census.metWith(g.spec().Minimum, p.all) }
+
+// servesReady reports whether that is so when those members of the plan are bound that are ready.
+func servesReady(g *group, p *plan) bool { return g.census.metWith(g.spec().Minimum, p.ready) }
+
+const (
+	// window is how many members of a plan are let into the queue at a time. They come before all others there, who
+	// would wait for all of a large group otherwise.
+	window = 64
+	// Breath is the pause after which the next members are let in. Others are scheduled meanwhile.
+	Breath = 50 * time.Millisecond
+	// flowPatience is how long members of a plan are waited for before more are let in: another plugin may keep them back.
+	flowPatience = time.Second
+	// bindWindow is how many members of a plan of more than a window are being bound at a time.
+	bindWindow = 16
+	// allowAllBefore is how long before the end of their time all members are let go.
+	allowAllBefore = 5 * time.Second
+	// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are
+	// ready.
+	stragglersGrace = time.Second
+)
+
+// flow says who of a plan was let into the queue, and let go.
+type flow struct {
+	// next is the index in the plan's order of the first member that has not reserved, let of the first that was not let
+	// in yet.
+	next, let int
+	// letAt is when members were let in last, emptyAt when all that were let in had reserved.
+	letAt, emptyAt time.Time
+	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
+	enoughAt time.Time
+	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were
+	// told last.
+	toAllow   []Ref
+	allowedAt time.Time
 }
 
 // passed reports whether others may reserve after this member, because it has reserved or is not in the plan any more.
 func (p *plan) passed(m *member) bool { return p.node(m) == "" || m.stage.ready() }
+
+// first returns the first member that has not reserved, nil if all have.
+func (p *plan) first() *member {
+	f := &p.flow
+	for f.next < len(p.order) && p.passed(p.order[f.next]) {
+		f.next++
+	}
+	if f.next == len(p.order) {
+		return nil
+	}
+	return p.order[f.next]
+}
 
 // turnCame reports whether all members that have to reserve before this one have done so.
 func (p *plan) turnCame(m *member) bool {
 	if !p.ordered {
 		return true
 	}
-	p.passOn()
-	return p.next == len(p.order) || p.order[p.next] == m
+	first := p.first()
+	return first == nil || first == m
 }
 
-// passOn brings next of an ordered plan up to date.
-func (p *plan) passOn() {
-	for p.next < len(p.order) && p.passed(p.order[p.next]) {
-		p.next++
-	}
-}
+// allLetIn reports whether all members of the plan have been let in.
+func (p *plan) allLetIn() bool { return p.flow.let == len(p.order) }
 
-// planTally counts the assignments of a plan, as it is asked for them with every member that reserves.
-type planTally struct {
-	// counted is set while the numbers are right.
-	counted bool
-	// ready counts the members that can be bound as soon as all can, roles and readyRoles those that have a role.
-	ready             int
-	roles, readyRoles map[string]int
-}
-
-// countReady takes note of a member that is ready now, or not any more.
-func (t *planTally) countReady(m *member, ready bool) {
-	by := 1
-	if !ready {
-		by = -1
-	}
-	t.ready += by
-	if m.Role != "" {
-		t.readyRoles[m.Role] += by
-	}
-}
-
-// recount has the assignments counted again before they are asked for.
-func (p *plan) recount() {
-	if p != nil {
-		p.tally.counted = false
-	}
-}
-
-// counts reports whether the member is among those that were counted.
-func (p *plan) counts(m *member) bool { return p != nil && p.tally.counted && p.node(m) != "" }
-
-// tallied returns the counts of the plan.
-func (p *plan) tallied() *planTally {
-	t := &p.tally
-	if t.counted {
-		return t
-	}
-	*t = planTally{counted: true, roles: map[string]int{}, readyRoles: map[string]int{}}
-	for m := range p.assignments {
-		if m.Role != "" {
-			t.roles[m.Role]++
-		}
-		if m.stage.ready() {
-			t.countReady(m, true)
+// letIn returns the members that the plan lets into the queue when it is made or one of them has reserved.
+func (p *plan) letIn() []*member {
+	switch {
+	case p.open || p.committed:
+	case p.flow.let == 0:
+		return p.letNext()
+	case p.ordered:
+		if first := p.first(); p.flow.next < p.flow.let {
+			return []*member{first}
 		}
 	}
-	return t
+	return nil
 }
 
-// serves reports whether the minimum is met when all members of the plan are bound.
-func serves(g *group, p *plan) bool {
-	return g.census.metWith(g.spec().Minimum, len(p.assignments), p.tallied().roles)
+// letMore returns the next members to be let in, a moment after the last of those before them has reserved.
+func (p *plan) letMore(now time.Time) []*member {
+	f := &p.flow
+	if p.open || p.committed {
+		return nil
+	}
+	if f.letAt.IsZero() {
+		f.letAt = now
+	}
+	p.first()
+	switch {
+	case !p.ordered && now.Sub(f.letAt) >= flowPatience:
+		f.next, f.emptyAt = f.let, time.Time{}
+		if p.allLetIn() {
+			// A member that was let in and is held all the same.
+			f.next, f.let = 0, 0
+		}
+	case f.next < f.let, p.ordered && p.allLetIn():
+		f.emptyAt = time.Time{}
+		return nil
+	case !f.rested(now):
+		return nil
+	}
+	f.letAt = now
+	return p.letNext()
 }
 
-// servesReady reports whether that is so when those members of the plan are bound that are ready.
-func servesReady(g *group, p *plan) bool {
-	return g.census.metWith(g.spec().Minimum, p.tallied().ready, p.tallied().readyRoles)
+// rested reports whether all that were let in had reserved a breath ago, and begins to count again if so.
+func (f *flow) rested(now time.Time) bool {
+	switch {
+	case f.emptyAt.IsZero():
+		f.emptyAt = now
+		return false
+	case now.Sub(f.emptyAt) < Breath:
+		return false
+	}
+	f.emptyAt = time.Time{}
+	return true
+}
+
+// letNext lets in the next members of a window. Where they reserve in order, those after the first follow one by one.
+func (p *plan) letNext() (in []*member) {
+	for f := &p.flow; f.let < len(p.order) && len(in) < window; f.let++ {
+		if m := p.order[f.let]; !p.passed(m) {
+			in = append(in, m)
+		}
+	}
+	if p.ordered && len(in) > 0 {
+		return in[:1]
+	}
+	return in
+}
+
+// allowMore returns the members to be told to go, of a large plan a few at a time: all at once would keep the API
+// server from binding the pods of others.
+func (p *plan) allowMore(now time.Time) []Ref {
+	f := &p.flow
+	width := window
+	if len(p.order) > window {
+		width = bindWindow
+	}
+	room := width - (len(p.assignments) - len(f.toAllow))
+	switch {
+	case now.Add(allowAllBefore).After(p.deadline):
+		// The framework does not let them wait for longer.
+		room = len(f.toAllow)
+	case now.Sub(f.allowedAt) >= flowPatience:
+		room = width
+	}
+	if len(f.toAllow) == 0 || room < min(width/2, len(f.toAllow)) {
+		return nil
+	}
+	n := min(room, len(f.toAllow))
+	allow := f.toAllow[:n:n]
+	f.toAllow, f.allowedAt = f.toAllow[n:], now
+	return allow
 }

@@ -191,8 +191,7 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 		now := t0
 		for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
 			l.Agenda.Invite(g1, now)
-			v, _ := l.View(g1)
-			if _, serves, _ := l.Cycles.Propose(v.Leader.UID, proposalFor(0, 1), now); !serves {
+			if _, serves, _ := l.Cycles.Propose(l.groups[g1].lead().UID, proposalFor(0, 1), now); !serves {
 				t.Fatal("the plan does not serve")
 			}
 			reserve(t, l, 0, 1)
@@ -205,7 +204,7 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 			if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
 				t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
 			}
-			if v, _ = l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
+			if v, _ := l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
 				t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
 			}
 			now = w.RetryAt

@@ -21,7 +21,7 @@ type member struct {
 // roster is the members of a group.
 type roster struct {
 	members map[UID]*member
-	census  census
+	census  Census
 	// holding counts members that hold an assignment in memory.
 	holding int
 	// leader stands for the group in the queue.
@@ -100,37 +100,33 @@ func (r *roster) example() (oldest *member) {
 func (r *roster) waiting() []WaitingClass {
 	type kind struct{ class, role string }
 	type tally struct {
-		kind
 		count  int
 		oldest *member
 	}
-	var all []tally
-	index := map[kind]int{}
-	at := 0
+	var all []*tally
+	tallies := map[kind]*tally{}
+	var t *tally
 	for _, m := range r.members {
 		if !m.mayLead() {
 			continue
 		}
 		// Members of one class are the rule, so that the last one found is tried first.
-		if len(all) == 0 || all[at].class != m.Class || all[at].role != m.Role {
+		if t == nil || t.oldest.Class != m.Class || t.oldest.Role != m.Role {
 			k := kind{m.Class, m.Role}
-			i, known := index[k]
-			if !known {
-				i = len(all)
-				index[k] = i
-				all = append(all, tally{kind: k, oldest: m})
+			if t = tallies[k]; t == nil {
+				t = &tally{oldest: m}
+				tallies[k], all = t, append(all, t)
 			}
-			at = i
 		}
-		all[at].count++
-		if m.before(all[at].oldest) {
-			all[at].oldest = m
+		t.count++
+		if m.before(t.oldest) {
+			t.oldest = m
 		}
 	}
-	slices.SortFunc(all, func(a, b tally) int { return byAge(a.oldest, b.oldest) })
+	slices.SortFunc(all, func(a, b *tally) int { return byAge(a.oldest, b.oldest) })
 	classes := make([]WaitingClass, len(all))
 	for i, t := range all {
-		classes[i] = WaitingClass{Class: t.class, Role: t.role, Count: t.count, Example: t.oldest.Ref}
+		classes[i] = WaitingClass{Class: t.oldest.Class, Role: t.oldest.Role, Count: t.count, Example: t.oldest.Ref}
 	}
 	return classes
 }
@@ -155,3 +151,120 @@ func (m *Member) compare(o *Member) int {
 func (m *member) before(o *member) bool { return m.compare(&o.Member) < 0 }
 
 func byAge(a, b *member) int { return a.compare(&b.Member) }
+
+// Census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
+type Census struct {
+	// Count holds the number of members by state, Roles that of members with a role.
+	Count ByState
+	Roles map[string]ByState
+	// Running is the number of bound members that run, Foreign of pending ones that another scheduler places.
+	Running, Foreign int
+
+	// priorities and precedences count the members by what they have, labelled those that carry a minimum themselves.
+	priorities  map[int32]int
+	precedences map[Precedence]int
+	labelled    map[int]int
+}
+
+func newCensus() Census {
+	return Census{Roles: map[string]ByState{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
+		labelled: map[int]int{}}
+}
+
+// ByState holds a number of members for each state.
+type ByState [states]int
+
+// Settled is the number of members that need no node any more: they have one or have finished well.
+func (n ByState) Settled() int { return n[Bound] + n[Succeeded] }
+
+// Existing is the number of members that are settled or can be placed.
+func (n ByState) Existing() int { return n.Settled() + n[Pending] }
+
+// Settled is the number of members that count as placed.
+func (c *Census) Settled() int { return c.Count.Settled() }
+
+// SettledIn is the number of those with the role.
+func (c *Census) SettledIn(role string) int { return c.Roles[role].Settled() }
+
+// Existing is the number of members that count towards the quorum.
+func (c *Census) Existing() int { return c.Count.Existing() }
+
+func (c *Census) existingIn(role string) int { return c.Roles[role].Existing() }
+
+// met reports whether the minimum has been placed.
+func (c *Census) met(m Minimum) bool { return m.MetBy(c.Settled(), c.SettledIn) }
+
+// metWith reports whether the minimum is met with more members.
+func (c *Census) metWith(m Minimum, more numbers) bool {
+	return m.MetBy(c.Settled()+more.total, func(role string) int { return c.SettledIn(role) + more.roles[role] })
+}
+
+// spares reports whether what is left is of use when members are lost, which are counted by role.
+func (c *Census) spares(m Minimum, lost map[string]int) bool {
+	bound := map[string]int{}
+	for role, states := range c.Roles {
+		bound[role] = states[Bound]
+	}
+	return m.Spares(c.Settled(), lost, bound, c.SettledIn)
+}
+
+// quorum reports whether enough members exist to start.
+func (c *Census) quorum(m Minimum) bool { return m.MetBy(c.Existing(), c.existingIn) }
+
+// count adds the member as it is observed, by one, or takes it out, by minus one.
+func (c *Census) count(m *Member, by int) {
+	c.Count[m.State] += by
+	if m.Role != "" {
+		of := c.Roles[m.Role]
+		of[m.State] += by
+		if c.Roles[m.Role] = of; of == (ByState{}) {
+			delete(c.Roles, m.Role)
+		}
+	}
+	if m.Running {
+		c.Running += by
+	}
+	if !m.Ours && m.State == Pending {
+		c.Foreign += by
+	}
+	tally(c.priorities, m.Priority, by)
+	tally(c.precedences, m.Precedence, by)
+	if m.Minimum > 0 {
+		tally(c.labelled, m.Minimum, by)
+	}
+}
+
+func tally[K comparable](counts map[K]int, key K, by int) {
+	if counts[key] += by; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// priority is the lowest of any member: a group is as important as its least member.
+func (c *Census) priority() int32 {
+	lowest, first := int32(0), true
+	for p := range c.priorities {
+		if first || p < lowest {
+			lowest, first = p, false
+		}
+	}
+	return lowest
+}
+
+// precedence is that of the member that may wait longest: a group is as urgent as its least member.
+func (c *Census) precedence() Precedence {
+	var last Precedence
+	for p := range c.precedences {
+		last.Ages = last.Ages || p.Ages
+		last.Wait = max(last.Wait, p.Wait)
+	}
+	return last
+}
+
+// largestLabel is the largest minimum that members carry themselves; 0 if none does.
+func (c *Census) largestLabel() (largest int) {
+	for n := range c.labelled {
+		largest = max(largest, n)
+	}
+	return largest
+}

@@ -8,18 +8,18 @@ import (
 	"berth.dev/berth/pkg/obstacle"
 )
 
-// settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
+// settle brings a group in line with its members, with all that follows from that. It is the only place that ends a
 // plan or activates members that were held.
-func (g *group) settle(now time.Time) Effects {
-	if g.census.states[Bound] == 0 {
+func (g *group) settle(now time.Time) {
+	if g.census.Count[Bound] == 0 {
 		g.eviction.until = time.Time{}
 	}
-	e := g.recount(now)
+	g.recount(now)
 	if g.plan != nil && !g.plan.committed {
-		e = merge(e, g.advance(now))
+		g.advance(now)
 	}
-	if p := g.plan; p != nil && p.committed {
-		e.Allow = append(e.Allow, p.allowMore(now)...)
+	if g.plan != nil && g.plan.committed {
+		g.allowMore(now)
 	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
@@ -30,20 +30,20 @@ func (g *group) settle(now time.Time) Effects {
 		}
 	}
 	if g.plan == nil && g.holding == 0 {
-		e.Landed = !g.eviction.inFlightSince.IsZero()
+		e := &g.book.effects
+		e.Landed = e.Landed || !g.eviction.inFlightSince.IsZero()
 		g.eviction.inFlightSince = time.Time{}
 	}
 	if g.started() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
-	e.Activate = append(e.Activate, g.wake()...)
-	g.lists.file(g)
-	g.lists.changed(g.id)
-	return e
+	g.wake()
+	g.file()
+	g.book.change(g.id)
 }
 
 // recount draws from the census whether the group has started.
-func (g *group) recount(now time.Time) (e Effects) {
+func (g *group) recount(now time.Time) {
 	switch {
 	case running(g):
 		g.run.reach(runs)
@@ -57,102 +57,100 @@ func (g *group) recount(now time.Time) (e Effects) {
 	}
 	if g.met() {
 		if g.run.reach(isMet) && g.plan != nil {
-			e.Started, e.Waited = true, now.Sub(g.run.quorumAt)
+			g.book.effects.Started, g.book.effects.Waited = true, now.Sub(g.run.quorumAt)
 		}
 		g.run.reached = &g.spec().Minimum
 	}
-	return e
 }
 
 // advance commits a plan that is ready, closes one that has become enough without another attempt, and gives up one
 // that cannot serve any more.
-func (g *group) advance(now time.Time) Effects {
+func (g *group) advance(now time.Time) {
 	p := g.plan
 	switch {
 	case g.spec() == nil:
-		return g.release(obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
+		g.release(obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
 	case g.started():
-		return g.commit(now)
+		g.commit()
 	case serves(g, p):
 		p.open = false
+		switch {
+		case p.ready.total == len(p.assignments):
+			g.commit()
+		case p.flow.enoughAt.IsZero() && servesReady(g, p):
+			p.flow.enoughAt = now
+		}
 	case !p.open:
-		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
-		return g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
-	default:
-		return Effects{}
+		g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	}
-	switch ready := p.tallied().ready; {
-	case ready == len(p.assignments):
-		return g.commit(now)
-	case p.enoughAt.IsZero() && servesReady(g, p):
-		p.enoughAt = now
-	}
-	return Effects{}
 }
 
 // commit lets the members of the plan go that hold their assignments, and takes the others out of it.
-func (g *group) commit(now time.Time) (e Effects) {
+func (g *group) commit() {
 	p := g.plan
 	p.committed, p.open = true, false
 	for _, m := range p.order {
-		if !m.stage.holds() {
+		switch {
+		case !m.stage.holds():
 			p.drop(m)
+		case p.node(m) != "":
+			if m.stage == assigned {
+				p.flow.toAllow = append(p.flow.toAllow, m.Ref)
+			}
+			m.move(isReleased)
 		}
 	}
-	for _, m := range p.order {
-		if p.node(m) == "" {
-			continue
-		}
-		if m.stage == assigned {
-			p.flow.toAllow = append(p.flow.toAllow, m.Ref)
-		}
-		m.move(isReleased)
-	}
-	e.Allow = p.allowMore(now)
-	return e
+}
+
+// allowMore lets the next members of the plan go.
+func (g *group) allowMore(now time.Time) {
+	g.book.effects.Allow = append(g.book.effects.Allow, g.plan.allowMore(now)...)
 }
 
 // release drops the plan and asks back every assignment that was not let go.
-func (g *group) release(reason obstacle.Reason) (e Effects) {
+func (g *group) release(reason obstacle.Reason) {
 	p := g.plan
 	g.plan, g.attempts.invited = nil, false
 	if p == nil || p.committed {
-		return e
+		return
 	}
 	for _, m := range p.order {
 		if p.node(m) != "" && m.stage.holds() {
-			e.Reject = append(e.Reject, Rejection{Ref: m.Ref, Reason: reason})
+			g.reject(m, reason)
 		}
 	}
-	return e
 }
 
-// wake returns the members that were held and need not be any more. The leader of a group that has no plan is among
+// reject asks the member's assignment back.
+func (g *group) reject(m *member, reason obstacle.Reason) {
+	g.book.effects.Reject = append(g.book.effects.Reject, Rejection{Ref: m.Ref, Reason: reason})
+}
+
+// wake lets the members in that were held and need not be any more. The leader of a group that has no plan is among
 // them only if the group was invited to plan.
-func (g *group) wake() []Ref {
+func (g *group) wake() {
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
-		return g.let(p.letIn()...)
+		g.let(p.letIn()...)
 	case g.started():
-		return g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
+		g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
 	case p != nil && p.committed:
 	case g.quorum():
-		return g.let(g.lead())
+		g.let(g.lead())
 	}
-	return nil
 }
 
 // let lets members into the queue that were held and need not be any more.
-func (g *group) let(members ...*member) (refs []Ref) {
+func (g *group) let(members ...*member) {
 	for _, m := range members {
 		if m == nil || m.stage != held || !m.Ours {
 			continue
 		}
 		if kind, _ := m.turn(); kind != Hold && (kind != Lead || mayPlan(g)) {
 			m.move(isLet)
-			refs = append(refs, m.Ref)
+			g.book.effects.Activate = append(g.book.effects.Activate, m.Ref)
 		}
 	}
-	return refs
 }

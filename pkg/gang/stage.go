@@ -85,9 +85,14 @@ func (m *member) move(o occurrence) {
 	case before && !after:
 		m.group.holding--
 	}
-	if m.group.plan.counts(m) && m.stage.ready() != to.ready() {
-		m.group.plan.tally.countReady(m, to.ready())
+	p := m.group.plan
+	counted := m.stage.ready() != to.ready() && p.node(m) != ""
+	if counted {
+		p.count(m, -1)
 	}
 	m.stage = to
+	if counted {
+		p.count(m, 1)
+	}
 	keep(m.group.atRest, m, true, to == held)
 }

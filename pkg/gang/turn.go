@@ -38,21 +38,17 @@ type Turn struct {
 
 // lead fills in what the leader of the group has to plan for.
 func (t *Turn) lead(g *group) {
-	roles := map[string]int{}
-	t.Of, t.Held = g.spec().Minimum, g.census.settled()
+	held := numbers{roles: map[string]int{}}
 	for _, m := range g.members {
 		switch {
 		case m.mayLead():
 			t.Members = append(t.Members, m.Member)
 		case m.State == Pending && m.stage.holds():
-			t.Held++
-			roles[m.Role]++
+			held.add(m.Role, 1)
 		}
 	}
-	for role := range g.census.roles {
-		roles[role] += g.census.settledIn(role)
-	}
-	t.Need = t.Of.Without(t.Held, func(role string) int { return roles[role] })
+	t.Of, t.Held = g.spec().Minimum, g.census.Settled()+held.total
+	t.Need = t.Of.Without(t.Held, func(role string) int { return g.census.SettledIn(role) + held.roles[role] })
 	slices.SortFunc(t.Members, func(a, b Member) int { return a.compare(&b) })
 }
 
@@ -76,7 +72,7 @@ func (m *member) turn() (TurnKind, obstacle.Reason) {
 		return Hold, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
 	case g.started():
 		if lacking := g.lacking(m); lacking != nil {
-			return Hold, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Says: lacking.Short(g.census.settledIn)}
+			return Hold, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Says: lacking.Short(g.census.SettledIn)}
 		}
 		return Free, nil
 	case g.plan != nil && g.plan.committed:
@@ -105,7 +101,7 @@ func incomplete(g *group) obstacle.Reason {
 		return obstacle.Told(g.note)
 	}
 	minimum := g.spec().Minimum
-	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total,
+	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.Existing(), Need: minimum.Total,
 		Says: minimum.Groups().Short(g.census.existingIn)}
 }
 
@@ -115,24 +111,4 @@ func uninvited(g *group) obstacle.Reason {
 		return g.attempts.block.reason
 	}
 	return obstacle.Obstacle{Cause: obstacle.Uninvited, Group: g.id}
-}
-
-func (m *member) freeze() {
-	g := m.group
-	m.key = placeOf(g, m)
-	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
-	m.keyed = true
-}
-
-// placeOf is the group's place in the queue, for which m stands.
-func placeOf(g *group, m *member) Key {
-	if g.started() && !g.degraded() && g.plan == nil {
-		// As of an ordinary pod, the member's own priority and age count.
-		return Key{Priority: m.Priority, Precedence: m.Precedence, Time: m.Created, Tie: string(m.UID)}
-	}
-	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
-	if s := g.spec(); s != nil {
-		k.Time, k.Tie = s.Created, string(s.UID)
-	}
-	return k
 }

@@ -12,11 +12,17 @@ import (
 
 // View is what a group looks like from outside.
 type View struct {
-	Membership
+	Census
+	// Holding is the number of members that hold an assignment in memory.
+	Holding int
+	// Priority is the lowest of the members.
+	Priority int32
+	// Priorities holds those of the members, the lowest first, if they differ.
+	Priorities []int32
 	// Minimum is zero while the group has no specification.
 	Minimum Minimum
-	// InFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
-	InFlightSince time.Time
+	// inFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
+	inFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
 	// Degraded is set while a group that had started has lost members and has fewer than Reached, the part of its
@@ -25,58 +31,22 @@ type View struct {
 	Reached  Minimum
 	// Reason is why the group did not fit when it was last tried; nil if it was not or is being tried.
 	Reason obstacle.Reason
-	// ByCycle is set if a scheduling cycle of the leader found the reason and wrote it to the leader.
-	ByCycle bool
 	// Note says why the group is not complete, if the number of members does not tell.
 	Note string
-	// Leader stands for the group in the queue; its UID is empty if there is none.
-	Leader Ref
 	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
 	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
 	Undeclared int
 }
 
-// Membership is who the members of a group are, in numbers.
-type Membership struct {
-	// Count holds the number of members by state.
-	Count [states]int
-	// Running is the number of bound members that run.
-	Running int
-	// Roles holds the members of each role that has a minimum or members.
-	Roles map[string]RoleView
-	// Holding is the number of members that hold an assignment in memory.
-	Holding int
-	// Foreign is the number of members that another scheduler places.
-	Foreign int
-	// Priority is the lowest of the members.
-	Priority int32
-	// Priorities holds those of the members, the lowest first, if they differ.
-	Priorities []int32
-}
-
-// RoleView counts the members of one role.
-type RoleView struct{ Minimum, Existing, Settled int }
-
-// Settled is the number of members that count as placed.
-func (m *Membership) Settled() int { return m.Count[Bound] + m.Count[Succeeded] }
-
-// Existing is the number of members that count towards the quorum.
-func (m *Membership) Existing() int { return m.Settled() + m.Count[Pending] }
-
 // Quorum reports whether enough members exist to start.
-func (v *View) Quorum() bool {
-	return v.Minimum.Total > 0 &&
-		v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
-}
+func (v *View) Quorum() bool { return v.Minimum.Total > 0 && v.quorum(v.Minimum) }
 
 // Plans reports whether there are enough members for a plan that the group still needs.
 func (v *View) Plans() bool { return !v.Started && v.Quorum() }
 
 // Met reports whether the minimum is placed.
-func (v *View) Met() bool {
-	return v.Minimum.Total > 0 && v.Minimum.MetBy(v.Settled(), func(role string) int { return v.Roles[role].Settled })
-}
+func (v *View) Met() bool { return v.Minimum.Total > 0 && v.met(v.Minimum) }
 
 // Underway reports whether the group is expected to start in a moment: its members are being created, or it is being
 // planned and bound.
@@ -84,7 +54,7 @@ func (v *View) Underway() bool { return v.Reason == nil && !v.Started && !v.Met(
 
 // InFlight is how many members count as on their way to a node when the group is to be evicted as a whole.
 func (v *View) InFlight(now time.Time) int {
-	if !inFlight(v.InFlightSince, now) {
+	if !inFlight(v.inFlightSince, now) {
 		return 0
 	}
 	return max(v.Holding, 1)
@@ -98,8 +68,13 @@ func (l *Ledger) View(id ID) (View, bool) {
 	if g == nil || isEmpty(g) {
 		return View{}, false
 	}
-	v := View{Membership: membershipOf(g), InFlightSince: g.eviction.inFlightSince, Started: g.started(),
+	c := &g.census
+	v := View{Census: Census{Count: c.Count, Roles: maps.Clone(c.Roles), Running: c.Running, Foreign: c.Foreign},
+		Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince, Started: g.started(),
 		Degraded: g.degraded(), Note: g.note}
+	if len(c.priorities) > 1 {
+		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
+	}
 	if s := g.spec(); s != nil {
 		v.Minimum = s.Minimum
 		if v.Degraded {
@@ -107,10 +82,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 		}
 	}
 	if g.attempts.block != nil {
-		v.Reason, v.ByCycle = g.attempts.block.reason, g.attempts.block.cycle
-	}
-	if g.leader != nil {
-		v.Leader = g.leader.Ref
+		v.Reason = g.attempts.block.reason
 	}
 	if example := g.example(); example != nil {
 		v.Any = example.Ref
@@ -121,57 +93,39 @@ func (l *Ledger) View(id ID) (View, bool) {
 	return v, true
 }
 
-func membershipOf(g *group) Membership {
-	c := &g.census
-	m := Membership{Count: c.states, Running: c.running, Holding: g.holding, Foreign: c.foreign, Priority: c.priority()}
-	var minimum map[string]int
-	if s := g.spec(); s != nil {
-		minimum = s.Minimum.Roles
-	}
-	for _, role := range slices.Concat(slices.Collect(maps.Keys(minimum)), slices.Collect(maps.Keys(c.roles))) {
-		if m.Roles == nil {
-			m.Roles = map[string]RoleView{}
-		}
-		m.Roles[role] = RoleView{Minimum: minimum[role], Existing: c.existingIn(role), Settled: c.settledIn(role)}
-	}
-	if len(c.priorities) > 1 {
-		m.Priorities = slices.Sorted(maps.Keys(c.priorities))
-	}
-	return m
-}
-
 // Members returns all members of the group, the oldest first.
-func (l *Ledger) Members(id ID) []Ref {
-	return ofGroup(l.book, id, func(g *group) []Ref {
-		refs := make([]Ref, 0, len(g.members))
+func (l *Ledger) Members(id ID) (refs []Ref) {
+	l.on(id, func(g *group) {
+		refs = make([]Ref, 0, len(g.members))
 		for _, m := range slices.SortedFunc(maps.Values(g.members), byAge) {
 			refs = append(refs, m.Ref)
 		}
-		return refs
 	})
+	return refs
 }
 
 // Lacking returns what the group still needs, and the members that can be placed for it, the oldest first. Those that
 // have succeeded need no other in their place.
 func (l *Ledger) Lacking(id ID) (Minimum, []Member) {
-	t := ofGroup(l.book, id, func(g *group) (t Turn) {
+	var t Turn
+	l.on(id, func(g *group) {
 		if g.spec() != nil {
 			t.lead(g)
 		}
-		return t
 	})
 	return t.Need, t.Members
 }
 
 // Begun reports whether members of a part of the group have a node or have succeeded.
-func (l *Ledger) Begun(id ID, of *tree.Group) bool {
-	return ofGroup(l.book, id, func(g *group) bool { return g.begunIn(of) })
+func (l *Ledger) Begun(id ID, of *tree.Group) (begun bool) {
+	l.on(id, func(g *group) { begun = g.begunIn(of) })
+	return begun
 }
 
 // Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
 func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
-	return ofGroup(l.book, id, func(g *group) map[Ref]obstacle.Reason {
-		held := map[Ref]obstacle.Reason{}
+	held := map[Ref]obstacle.Reason{}
+	l.on(id, func(g *group) {
 		for _, m := range g.members {
 			if !m.mayLead() {
 				continue
@@ -183,14 +137,14 @@ func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 				held[m.Ref] = g.attempts.block.reason
 			}
 		}
-		return held
 	})
+	return held
 }
 
 // Where returns the node of each member that is bound or holds an assignment.
 func (l *Ledger) Where(id ID) map[Ref]string {
-	return ofGroup(l.book, id, func(g *group) map[Ref]string {
-		nodes := map[Ref]string{}
+	nodes := map[Ref]string{}
+	l.on(id, func(g *group) {
 		for _, m := range g.members {
 			switch {
 			case m.State == Bound:
@@ -199,8 +153,8 @@ func (l *Ledger) Where(id ID) map[Ref]string {
 				nodes[m.Ref] = m.node
 			}
 		}
-		return nodes
 	})
+	return nodes
 }
 
 // Nodes returns the nodes on which members are bound or hold an assignment, with how many.
@@ -214,13 +168,13 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 
 // Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a
 // class.
-func (l *Ledger) Refused(id ID) map[Refusal]bool {
-	return ofGroup(l.book, id, func(g *group) map[Refusal]bool {
-		if g.plan == nil {
-			return nil
+func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
+	l.on(id, func(g *group) {
+		if g.plan != nil {
+			refused = maps.Clone(g.plan.refused)
 		}
-		return maps.Clone(g.plan.refusals.of)
 	})
+	return refused
 }
 
 // Tally counts the groups by what they do, in words that serve as the values of a metric's label.

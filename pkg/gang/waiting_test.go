@@ -163,15 +163,17 @@ func TestRuleOut(t *testing.T) {
 	})
 	t.Run("tells of a change once", func(t *testing.T) {
 		t.Parallel()
-		told := 0
-		l := NewLedger(time.Minute, func(ID) { told++ })
+		wake := make(chan struct{}, 1)
+		l := NewLedger(time.Minute, wake)
 		l.Observe(g1, labelled(0, 1), t0)
-		before := told
-		for range 3 {
+		for _, news := range []bool{true, true, false, false} {
+			if changed := l.Agenda.Changed()[g1]; changed != news || len(wake) > 0 != news {
+				t.Fatalf("changed %t, woken %t; want %t", changed, len(wake) > 0, news)
+			}
+			for range len(wake) {
+				<-wake
+			}
 			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
-		}
-		if told != before+1 {
-			t.Errorf("told %d times, want once", told-before)
 		}
 	})
 	for _, tc := range []struct {

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,8 +29,8 @@ func (w *world) check() {
 		if holding != g.holding {
 			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
 		}
-		if g.eviction.evicting() != (l.lists.evicted[id] == g) {
-			w.t.Fatalf("%s is not found by Expire while it is being evicted", id)
+		if busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting(); busy != (l.busy[id] == g) {
+			w.t.Fatalf("%s is busy: %t, and Expire, Coming and Stragglers take it for the opposite", id, busy)
 		}
 		if flies := holding > 0 || g.plan != nil; flies == g.eviction.inFlightSince.IsZero() {
 			w.t.Fatalf("members of %s are in flight: %t, since %s", id, flies, g.eviction.inFlightSince)
@@ -52,6 +53,7 @@ func (w *world) check() {
 			}
 		}
 	}
+	w.checkChanged()
 	for uid, m := range l.members {
 		if w.stages[uid] != m.stage {
 			w.t.Logf("stage of %s: %d to %d", uid, w.stages[uid], m.stage)
@@ -63,15 +65,22 @@ func (w *world) check() {
 	}
 }
 
+// checkChanged checks that groups which look different since the last call are among those that changed.
+func (w *world) checkChanged() {
+	changed, looks := w.l.Agenda.Changed(), map[ID]View{}
+	for _, id := range []ID{g1, g2} {
+		looks[id], _ = w.l.View(id)
+		if !changed[id] && !reflect.DeepEqual(w.looks[id], looks[id]) {
+			w.t.Fatalf("%s looks different, and is not among those that changed (-before +after):\n%s", id,
+				cmp.Diff(w.looks[id], looks[id], exactly))
+		}
+	}
+	w.looks = looks
+}
+
 // checkPlan checks what must be true of a plan between two calls.
 func (w *world) checkPlan(g *group) {
 	p := g.plan
-	if (p != nil && !p.committed) != (w.l.lists.planned[g.id] == g) {
-		w.t.Fatalf("%s is not found by Expire", g.id)
-	}
-	if coming := p != nil || g.attempts.invited; coming != (w.l.lists.coming[g.id] == g) {
-		w.t.Fatalf("%s is about to take capacity: %t, and Coming does not say so", g.id, coming)
-	}
 	if g.attempts.block != nil && (g.started() || !g.quorum()) {
 		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.attempts.block.reason)
 	}
@@ -86,12 +95,23 @@ func (w *world) checkPlan(g *group) {
 	if !p.committed && (g.spec() == nil || g.started() || !g.quorum()) {
 		w.t.Fatalf("a plan of %s is carried out: started %t, quorum %t", g.id, g.started(), g.quorum())
 	}
+	all, ready := numbers{roles: map[string]int{}}, numbers{roles: map[string]int{}}
 	for m := range p.assignments {
+		all.add(m.Role, 1)
+		if m.stage.ready() {
+			ready.add(m.Role, 1)
+		}
 		switch {
 		case g.members[m.UID] != m || m.State != Pending:
 			w.t.Fatalf("%s has an assignment and needs none", m.UID)
 		case p.committed && m.stage != released, p.open && !m.stage.holds():
 			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", m.UID, m.stage, p.committed, p.open)
+		}
+	}
+	for _, counts := range []struct{ kept, again numbers }{{p.all, all}, {p.ready, ready}} {
+		maps.DeleteFunc(counts.kept.roles, func(_ string, n int) bool { return n == 0 })
+		if !reflect.DeepEqual(counts.kept, counts.again) {
+			w.t.Fatalf("the plan of %s counts %+v, its members are %+v", g.id, counts.kept, counts.again)
 		}
 	}
 	if !p.committed && p.open == serves(g, p) {

@@ -59,6 +59,8 @@ type world struct {
 	next int
 	// stages are those of the members after the last call.
 	stages map[UID]stage
+	// looks are what the groups looked like then.
+	looks map[ID]View
 	// calm switches off everything that goes wrong.
 	calm bool
 	// changes counts what happened at the API server, calls what the ledger was told or asked.

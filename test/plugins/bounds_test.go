@@ -88,7 +88,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/waiting": {
 		"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
 		"Backlog.shapes": "16,384 shapes (mostShapes)", "List.ByID": byGang, "List.ByShape": byGang,
-		"News.Changed": byGang, "News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
+		"News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
@@ -102,14 +102,10 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang,
-		"lists.coming":   byGang,
-		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
-		"Membership.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod,
-		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod,
-		"roster.atRest":    byPod,
-		"roster.members":   byPod,
-		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
+		"book.busy": byGang, "book.changed": byGang, "book.groups": byGang, "book.members": byPod,
+		"groupEviction.spared": byPod, "block.short": byGang, "Census.Roles": byPod, "Census.labelled": byPod,
+		"Census.precedences": byPod, "Census.priorities": byPod, "roster.atRest": byPod, "roster.members": byPod,
+		"plan.assignments": byGang, "numbers.roles": byGang, "plan.refused": byGang,
 	},
 	"pkg/gang/starts": {
 		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
@@ -172,7 +168,7 @@ var bounds = map[string]map[string]string{
 		"division.nodes": byNode,
 	},
 	"pkg/gang/loop": {
-		"HeldPods.pods": byPod, "gates.gate": byPod,
+		"HeldPods.pods": byPod, "Loop.resting": byGang, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
 		"feed.ends": byAdmin, "hardware.failing": byNode,

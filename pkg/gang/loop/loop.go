@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -36,7 +37,9 @@ type Loop struct {
 	Opened opening
 	queue  *waiting.Queue
 	coming coming
-	due    dueTimes
+	// resting are gangs that changed during a pause, to be looked at again.
+	resting map[gang.ID]bool
+	due     dueTimes
 	// described is the state of the account for which all reasons are.
 	described uint64
 }
@@ -58,7 +61,7 @@ type Rooms struct {
 // New returns a loop over the rooms.
 func New(r Rooms, inbox *waiting.Inbox, list *waiting.List, reservations *hold.Reservations) *Loop {
 	return &Loop{Rooms: r, Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening),
-		queue: waiting.NewQueue()}
+		queue: waiting.NewQueue(), resting: map[gang.ID]bool{}}
 }
 
 // opening is closed at the end of the first turn.
@@ -104,9 +107,12 @@ func (l *Loop) Run(ctx context.Context) {
 
 // turn does what is due and returns after what time to look again.
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
-	news := l.Inbox.Take()
+	news, changed := l.Inbox.Take(), l.Ledger.Agenda.Changed()
+	for id := range changed {
+		l.Reservations.Status.Enqueue(id)
+	}
 	l.foresee(now)
-	l.refresh(news.Changed, now)
+	l.refresh(changed, now)
 	l.tidy(now)
 	gained := l.spread(ctx, &news, now)
 	pause := waiting.NextLook(now).Sub(now)
@@ -137,6 +143,8 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 // refresh brings the list in line with the ledger.
 func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) {
 	l.due.look = time.Time{}
+	maps.Copy(changed, l.resting)
+	clear(l.resting)
 	for id := range changed {
 		known := l.List.ByID[id]
 		if known != nil && now.Before(known.RestUntil) {
@@ -186,7 +194,7 @@ func (l *Loop) see(id gang.ID, known *waiting.Gang, now time.Time) {
 
 // lookLater has the gang looked at again at that time.
 func (l *Loop) lookLater(id gang.ID, at time.Time) {
-	l.Inbox.Note(id)
+	l.resting[id] = true
 	if l.due.look.IsZero() || at.Before(l.due.look) {
 		l.due.look = at
 	}

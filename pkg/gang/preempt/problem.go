@@ -318,7 +318,7 @@ func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
 	// A member that is being bound would be all that is left of a gang that is evicted as a whole.
 	g.Bound = max(g.Bound, v.Count[gang.Bound]) + v.InFlight(b.now)
 	g.Minimum, g.Settled, g.SettledByRole = v.Minimum, v.Settled(), map[string]int{}
-	for role, counts := range v.Roles {
-		g.SettledByRole[role] = counts.Settled
+	for role := range v.Roles {
+		g.SettledByRole[role] = v.SettledIn(role)
 	}
 }

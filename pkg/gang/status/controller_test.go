@@ -95,7 +95,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	source.Members.Groups = c.api.groups
 	c.Controller = New(&informers.Leader{}, source)
 	c.leader.Schedules()
-	c.ledger = gang.NewLedger(time.Minute, c.Enqueue)
+	c.ledger = gang.NewLedger(time.Minute, nil)
 	c.source.Ledger = c.ledger
 	c.Start(ctx, newClient(t, c.api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
@@ -121,6 +121,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 				Created: now.Time, State: gang.Pending,
 				Class: "c", Ours: true}, now.Time)
 		}
+		c.Enqueue(id)
 	}
 	return c
 }
@@ -149,6 +150,7 @@ func pass(d time.Duration) {
 func (c *crowd) say(words string) {
 	for _, id := range c.ids {
 		c.ledger.Agenda.RuleOut(id, obstacle.Told(words), time.Now())
+		c.Enqueue(id)
 	}
 }
 

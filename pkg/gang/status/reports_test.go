@@ -37,7 +37,7 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 		{"none of one member", of(1, 0), pg, "TooFewMembers: 0 of 1 member exists"},
 		{"enough members without a role", of(3, 3, func(v *gang.View) {
 			v.Minimum.Roles = map[string]int{"leader": 1}
-			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}, "worker": {Existing: 3}}
+			v.Roles = map[string]gang.ByState{"worker": {gang.Pending: 3}}
 		}), pg, "TooFewMembers: 0 of 1 member with role leader exists"},
 		{"an owner that can never make enough", of(0, 1, func(v *gang.View) { v.Note = "Job x asks for 2 pods" }), nil,
 			"MissingPodGroup: Job x asks for 2 pods"},

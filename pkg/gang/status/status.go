@@ -65,7 +65,7 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 		}
 		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had),
 			plural.Choose(v.Settled(), "is", "are"))
-		if short := had.Groups().Short(func(role string) int { return v.Roles[role].Settled }); short != "" &&
+		if short := had.Groups().Short(v.SettledIn); short != "" &&
 			v.Settled() >= had.Total {
 			message = "the gang has " + short
 		}
@@ -101,7 +101,7 @@ func existing(v *gang.View, minimum gang.Minimum) string {
 		return v.Note
 	}
 	for _, name := range slices.Sorted(maps.Keys(minimum.Roles)) {
-		if need, have := minimum.Roles[name], v.Roles[name].Existing; have < need {
+		if need, have := minimum.Roles[name], v.Roles[name].Existing(); have < need {
 			return fmt.Sprintf("%d of %s with role %s %s", have, plural.Of(need, "member"), name,
 				plural.Choose(need, "exists", "exist"))
 		}
@@ -132,14 +132,17 @@ const maxStatusRoles = 64
 // roleStatus counts the members by role, by name. Of many roles it has those that lack members or nodes first.
 func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
-	names := slices.Sorted(maps.Keys(v.Roles))
+	needed := v.Minimum.Roles
+	names := slices.Concat(slices.Collect(maps.Keys(needed)), slices.Collect(maps.Keys(v.Roles)))
+	slices.Sort(names)
+	names = slices.Compact(names)
 	if len(names) > maxStatusRoles {
 		lacking := func(name string) int {
 			r := v.Roles[name]
-			switch need := max(r.Minimum, r.Existing); {
-			case r.Existing < r.Minimum:
+			switch {
+			case r.Existing() < needed[name]:
 				return 0
-			case r.Settled < need:
+			case r.Settled() < r.Existing():
 				return 1
 			}
 			return 2
@@ -149,8 +152,8 @@ func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	}
 	for _, name := range names {
 		r := v.Roles[name]
-		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum),
-			Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
+		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(needed[name]),
+			Existing: int32(r.Existing()), Scheduled: int32(r.Settled())})
 	}
 	return roles
 }

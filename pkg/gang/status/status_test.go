@@ -69,7 +69,6 @@ func TestPodGroupStatus(t *testing.T) {
 				"Degraded": "False NoMembersLost"}},
 		{"a role is short", view(func(v *gang.View) {
 			v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4
-			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}}
 		}), schedulingv1alpha1.PodGroupScheduling,
 			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
 				"Degraded": "False NoMembersLost"}},
@@ -156,12 +155,13 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
 	t.Parallel()
 	v := &gang.View{}
-	v.Roles = map[string]gang.RoleView{}
+	v.Roles, v.Minimum.Roles = map[string]gang.ByState{}, map[string]int{}
 	for i := range 100 {
-		v.Roles[fmt.Sprintf("r%02d", i)] = gang.RoleView{Minimum: 1, Existing: 1, Settled: 1}
+		role := fmt.Sprintf("r%02d", i)
+		v.Roles[role], v.Minimum.Roles[role] = gang.ByState{gang.Bound: 1}, 1
 	}
-	v.Roles["r70"] = gang.RoleView{Minimum: 2, Existing: 1}
-	v.Roles["r98"] = gang.RoleView{Existing: 2, Settled: 1}
+	v.Roles["r70"], v.Minimum.Roles["r70"] = gang.ByState{gang.Pending: 1}, 2
+	v.Roles["r98"], v.Minimum.Roles["r98"] = gang.ByState{gang.Pending: 1, gang.Bound: 1}, 0
 	roles := roleStatus(v)
 	var names []string
 	for _, r := range roles {

@@ -10,8 +10,6 @@ import (
 
 // News is what has happened since the loop last looked.
 type News struct {
-	// Changed are the gangs that may look different, as the ledger has said.
-	Changed    map[gang.ID]bool
 	Happenings map[Happening]bool
 	// Arrived are the pods that came to a node, if a gang waits to which such pods matter.
 	Arrived []*v1.Pod
@@ -41,7 +39,7 @@ func NewInbox() *Inbox {
 }
 
 func (*Inbox) empty() News {
-	return News{Changed: map[gang.ID]bool{}, Happenings: map[Happening]bool{}}
+	return News{Happenings: map[Happening]bool{}}
 }
 
 // Look has the loop look at what has changed elsewhere.
@@ -66,16 +64,6 @@ func (i *Inbox) Take() News {
 	n := i.news
 	i.news = i.empty()
 	return n
-}
-
-// Change notes that the gang may look different. It is called under the ledger's lock.
-func (i *Inbox) Change(id gang.ID) { i.add(func(n *News) { n.Changed[id] = true }) }
-
-// Note notes the same, and leaves it to the next turn.
-func (i *Inbox) Note(id gang.ID) {
-	i.mu.Lock()
-	i.news.Changed[id] = true
-	i.mu.Unlock()
 }
 
 // Happened notes that something happened that may help gangs.

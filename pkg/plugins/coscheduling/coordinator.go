@@ -75,10 +75,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &process.Profiles{}}
 	inbox := waiting.NewInbox()
-	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
-		c.told.status.Enqueue(id)
-		inbox.Change(id)
-	})
+	c.ledger = gang.NewLedger(s.timeout, inbox.Wake)
 	c.members.Ledger = c.ledger
 	c.told.status = status.New(&c.told.leader, status.Source{Ledger: c.ledger, Members: c.members,
 		Profiles: c.profiles, Classes: s.classes.order,

@@ -48,9 +48,9 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending,
 				Class: "c", Ours: true, Minimum: 1}, time.Now())
-			c.loop.Inbox.Take()
+			c.ledger.Agenda.Changed()
 			tc.happens(newFeed(t.Context(), c, nil))
-			if got := c.loop.Inbox.Take().Changed[id]; got != tc.want {
+			if got := c.ledger.Agenda.Changed()[id]; got != tc.want {
 				t.Errorf("the gang is looked at again: %v, want %v", got, tc.want)
 			}
 		})
