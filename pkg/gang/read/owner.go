@@ -267,7 +267,7 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 		if !asked && !p.Kinds[k.Kind] {
 			continue
 		}
-		owner, err := k.owner(p, pod, controlledBy{group: group, OwnerReference: controller})
+		owner, err := k.ownerOf(p, pod, controlledBy{group: group, OwnerReference: controller})
 		if err != nil {
 			return Owner{}, err
 		}
@@ -294,6 +294,8 @@ type controlledBy struct {
 	group string
 	*metav1.OwnerReference
 }
+
+func (by controlledBy) isJob() bool { return by.Kind == "Job" && by.group == "batch" }
 
 // named returns the value of the label that names an object or a part of one. It becomes a part of the gang's name.
 func named(pod *v1.Pod, label, allowed string) (string, error) {
