@@ -93,6 +93,7 @@ var bounds = map[string]map[string]string{
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
 	},
+	"pkg/gang/members": {"Directory.declared": byGang},
 	"pkg/gang/work": {
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},

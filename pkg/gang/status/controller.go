@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -42,6 +43,8 @@ type Controller struct {
 	// records holds the *record of each gang that exists.
 	records    sync.Map
 	namespaces namespaces
+	// reserved is what is kept for the gang that has a reservation.
+	reserved atomic.Pointer[Reservation]
 	// messages limits the writes that change only messages.
 	messages *rate.Limiter
 }

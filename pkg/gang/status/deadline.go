@@ -59,7 +59,7 @@ func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (l
 		return false, canEndInTime, ""
 	case now.After(due.Start):
 		return true, cannotEndInTime, lateWords("the gang", &due)
-	case s.EstimatedStart != nil && s.EstimatedStart.Time.After(due.Start):
+	case s.Reserved.Start != nil && s.Reserved.Start.Time.After(due.Start):
 		return true, expectedTooLate, lateWords("the gang", &due) + ", and is expected to start later"
 	}
 	return false, canEndInTime, ""

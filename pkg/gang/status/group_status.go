@@ -104,12 +104,12 @@ func (p *progress) has() bool { return p.step >= scheduled }
 // returns after what time that may be written.
 func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *record,
 	now time.Time) (time.Duration, error) {
-	owners := c.api.Owners
-	if owners == nil || !s.Known || s.Minimum.Total == 0 || owners.Group(id) == nil || planned(&s.View) {
+	owners, group := c.api.Owners, c.source.Members.Declared(id)
+	if owners == nil || !s.Known || s.Minimum.Total == 0 || group == nil || planned(&s.View) {
 		return 0, nil
 	}
 	p := progressOf(s)
-	p.now, p.settled = now, settledIn(owners.Group(id), s.Members)
+	p.now, p.settled = now, settledIn(group, s.Members)
 	parts := slices.DeleteFunc(owners.parts(id, &p), func(of part) bool { return r.foreign[of.key] == of.text })
 	if len(parts) > 0 && r.foreignKind == p.kind() {
 		if pause := r.reword(c.messages, s, now); pause > 0 {

@@ -142,7 +142,7 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 			"True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
 		{"", "False NotReserved "},
 	} {
-		pg.Status = wantedStatus(pg, &State{Reserved: step.said}, now)
+		pg.Status = wantedStatus(pg, &State{Reserved: Reservation{Message: step.said}}, now)
 		got := ""
 		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
 			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
