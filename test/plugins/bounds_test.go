@@ -160,9 +160,9 @@ var bounds = map[string]map[string]string{
 		"heldNodes.byGang": byGang, "heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
 	"pkg/gang/status": {
-		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
+		"Owners.gangs": byGang, "record.foreign": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
-		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang,
+		"namespaces.lines": byGang, "ownerKind.gangs": byGang,
 		"ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},

@@ -35,7 +35,9 @@ type Owners struct {
 	queue     workqueue.TypedInterface[gang.ID]
 	running   sync.WaitGroup
 
-	trees trees
+	// trees are those of native groups, and refile hears of changes.
+	trees  *grouptree.Forest
+	refile Refile
 
 	// Scheduling cycles ask for limits.
 	mu    sync.RWMutex
@@ -67,7 +69,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 	}
 	o := &Owners{client: client, name: name, directory: directory, recorder: recorder{to},
 		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{},
-		trees: trees{Forest: grouptree.New()}}
+		trees: grouptree.New()}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() {
 		work(ctx, o.queue, func(ctx context.Context, id gang.ID) { o.sync(ctx, id, changed) })
@@ -173,7 +175,7 @@ func (o *Owners) sync(ctx context.Context, id gang.ID,
 		o.mu.Unlock()
 		return
 	}
-	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	state, read := g.kind.state(g.owner, g.reported), g.kind.unread() == ""
 	state = o.inTree(g.owner, state)
 	news := !g.told || !reflect.DeepEqual(state, g.reported)
 	notKept := state.NotKept(&g.owner)

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -221,7 +222,7 @@ func TestPhasesOfVolcano(t *testing.T) {
 			status["phase"] = tc.before
 		}
 		p := progressOf(&State{View: v})
-		fillVolcano(status, &p)
+		p.fill(status, read.VolcanoGroup)
 		if status["phase"] != tc.want {
 			t.Errorf("%s: phase %v, want %s", tc.name, status["phase"], tc.want)
 		}
