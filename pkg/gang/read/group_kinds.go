@@ -39,10 +39,6 @@ func groupKind(kind, object, group string, nameKeys []string, versions ...string
 	return k
 }
 
-// nativeKinds are those of Kubernetes itself that pods name, foreignKinds those of others. Which CompositePodGroup a pod
-// is in, OwnerPolicy.Trees says.
-var nativeKinds, foreignKinds = groupKinds[:1], groupKinds[2:]
-
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
@@ -96,36 +92,31 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 	return nil, false
 }
 
-// groupOf returns the group of one of the kinds that the pod names, or an owner without a kind.
-func (p *OwnerPolicy) groupOf(pod *v1.Pod, kinds []OwnerKind) (Owner, error) {
-	for i := range kinds {
-		owner, err := kinds[i].ownerOf(p, pod, controlledBy{})
-		if err != nil || owner.Kind != "" {
-			owner.Namespace, owner.Class = pod.Namespace, pod.Spec.PriorityClassName
-			owner.Priority = corev1helpers.PodPriority(pod)
-			return owner, err
+// foreignGroup returns the group of another scheduler that the pod names, or an owner without a kind.
+func foreignGroup(pod *v1.Pod) (Owner, error) {
+	for i := range groupKinds {
+		k, of, kind := &groupKinds[i], pod.Annotations, "annotation"
+		if k.EndedLabel != "" {
+			of, kind = pod.Labels, "label"
+		}
+		for _, key := range k.nameKeys {
+			switch name := of[key]; {
+			case name == "":
+			case !isSubdomain(name):
+				return Owner{}, &wellknown.BadValue{Object: "pod", Kind: kind, Key: key, Value: name,
+					Allowed: "the name of a " + k.Kind + " group"}
+			default:
+				return groupOwner(pod, k.Kind, name), nil
+			}
 		}
 	}
 	return Owner{}, nil
 }
 
-// namedBy reads the first of the keys that the pod has as the name of a group.
-func (k *OwnerKind) namedBy(pod *v1.Pod) (Owner, error) {
-	of, kind := pod.Annotations, "annotation"
-	if k.EndedLabel != "" {
-		of, kind = pod.Labels, "label"
-	}
-	for _, key := range k.nameKeys {
-		switch name := of[key]; {
-		case name == "":
-		case !isSubdomain(name):
-			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: kind, Key: key, Value: name,
-				Allowed: "the name of a " + k.Kind + " group"}
-		default:
-			return Owner{Kind: k.Kind, Name: name}, nil
-		}
-	}
-	return Owner{}, nil
+// groupOwner is a group as the owner of a pod.
+func groupOwner(pod *v1.Pod, kind, name string) Owner {
+	return Owner{Kind: kind, Namespace: pod.Namespace, Name: name, Class: pod.Spec.PriorityClassName,
+		Priority: corev1helpers.PodPriority(pod)}
 }
 
 // groupState is what every group of Kubernetes or another scheduler says. It stands for a PodGroup, if an empty one.

@@ -19,18 +19,14 @@ const (
 	CompositeGroup = "Composite"
 )
 
-// nativeOf is the group that the pod names, or the tree that it is in.
-func nativeOf(p *OwnerPolicy, pod *v1.Pod) Owner {
-	name := NativeName(pod)
-	if name == "" {
-		return Owner{}
-	}
+// nativeOf is the PodGroup that the pod names as its owner, or the tree that this is in.
+func (p *OwnerPolicy) nativeOf(pod *v1.Pod, name string) Owner {
 	if p != nil && p.Trees != nil {
 		if root := p.Trees.RootOf(pod.Namespace, name); root != "" {
-			return Owner{Kind: CompositeGroup, Name: root}
+			return groupOwner(pod, CompositeGroup, root)
 		}
 	}
-	return Owner{Kind: NativeGroup, Name: name}
+	return groupOwner(pod, NativeGroup, name)
 }
 
 func readNativeGroup(r *objectReader, minimum string) OwnerState {

@@ -209,7 +209,8 @@ func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructu
 	return kept
 }
 
-// ownerOf returns the object of the kind that the pod belongs to, or one without a kind if it belongs to none.
+// ownerOf returns the object of the kind that the pod belongs to, or one without a kind if it belongs to none. Kinds of
+// groups have no such objects.
 func (k *OwnerKind) ownerOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
 	switch k.Kind {
 	case leaderWorkerSet:
@@ -220,11 +221,6 @@ func (k *OwnerKind) ownerOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner
 		if by.isJob() {
 			return mpiJobOf(pod)
 		}
-	case NativeGroup:
-		return nativeOf(p, pod), nil
-	}
-	if k.Object != "" {
-		return k.namedBy(pod)
 	}
 	if by.Kind != k.Kind || by.group != k.Group {
 		return Owner{}, nil

@@ -167,8 +167,7 @@ func jobLimit(r *objectReader) time.Duration {
 }
 
 func readStatefulSet(r *objectReader) OwnerState {
-	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
-	s.lower(r, s.Minimum)
+	s := readReplicas(r)
 	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
 		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
