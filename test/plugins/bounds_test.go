@@ -46,7 +46,7 @@ var bounds = map[string]map[string]string{
 		"OwnerState.Says":        byGang,
 		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
-		"objectReader.kept":      oneCycle,
+		"objectReader.reads":     oneCycle,
 		"ordinalKeys":            inSource,
 	},
 	"pkg/gang/read/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,

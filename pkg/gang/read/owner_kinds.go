@@ -188,10 +188,10 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 // Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
 // reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error),
-		kept: map[string]any{}}
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error), reads: map[string]bool{}}
 	k.read(r)
-	kept := &unstructured.Unstructured{Object: r.kept}
+	fields, _ := readPart(obj.Object, "", r.reads)
+	kept := &unstructured.Unstructured{Object: fields.(map[string]any)}
 	kept.SetAPIVersion(obj.GetAPIVersion())
 	kept.SetKind(obj.GetKind())
 	kept.SetNamespace(obj.GetNamespace())
