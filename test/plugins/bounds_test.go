@@ -46,7 +46,7 @@ var bounds = map[string]map[string]string{
 		"OwnerState.Says":        byGang,
 		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
-		"objectReader.kept":      oneCycle,
+		"objectReader.reads":     oneCycle,
 		"ordinalKeys":            inSource,
 	},
 	"pkg/gang/read/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,
@@ -93,6 +93,7 @@ var bounds = map[string]map[string]string{
 	"pkg/process": {
 		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
 	},
+	"pkg/gang/members": {"Directory.declared": byGang},
 	"pkg/gang/work": {
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},
@@ -155,9 +156,9 @@ var bounds = map[string]map[string]string{
 		"heldNodes.byGang": byGang, "heldNodes.byNode": byNode, "Search.backfills": byPod,
 	},
 	"pkg/gang/status": {
-		"groupStatuses": inSource, "Owners.gangs": byGang, "record.foreign": byGang,
+		"Owners.gangs": byGang, "record.foreign": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
-		"namespaces.inside": byAdmin, "namespaces.waiting": byGang, "ownerKind.gangs": byGang,
+		"namespaces.lines": byGang, "ownerKind.gangs": byGang,
 		"ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "Controller.records": byGang,
 	},

@@ -7,83 +7,54 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/starts"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
 
-// said is what is kept for the gang that has a reservation, and when it starts.
-type said struct {
-	of      gang.ID
-	message string
-	nodes   []string
-	start   *schedulingv1alpha1.PodGroupEstimatedStart
-}
-
 // tell has the status of the gang's PodGroup say what is kept for it.
-func (r *Reservations) tell(id gang.ID, next said) {
-	if r.note(id, next) {
-		r.Status.Enqueue(id)
-	}
-}
-
-// note notes what is said of the gang, and reports whether that is news.
-func (r *Reservations) note(id gang.ID, next said) bool {
-	message, nodes, start := r.Said(id)
-	if message == next.message && slices.Equal(nodes, next.nodes) && equality.Semantic.DeepEqual(start, next.start) {
-		return false
-	}
-	next.of = id
-	r.said.Store(&next)
-	return true
-}
-
-// Said returns what is said of the gang: what is kept for it, on which nodes, and when it starts.
-func (r *Reservations) Said(id gang.ID) (message string, on []string,
-	start *schedulingv1alpha1.PodGroupEstimatedStart) {
-	if s := r.said.Load(); s != nil && s.of == id {
-		return s.message, s.nodes, s.start
-	}
-	return "", nil, nil
+func (r *Reservations) tell(id gang.ID, next status.Reservation) {
+	next.Of = id
+	r.Status.Reserve(next)
 }
 
 // word says what is kept, what it lacks, and when the gang starts if that is known. last is the pod that has to end
 // last for that, if one has, and outlived a pod that the gang waited for and that did not end by its word.
-func word(kept *starts.Choice, last, outlived *v1.Pod, end, now time.Time) said {
+func word(kept *starts.Choice, last, outlived *v1.Pod, end, now time.Time) status.Reservation {
 	on := map[string]bool{}
 	for _, place := range kept.Places {
 		on[place.Node] = true
 	}
-	next := said{message: plural.Of(len(on), "node") + " reserved", nodes: slices.Sorted(maps.Keys(on))}
+	next := status.Reservation{Message: plural.Of(len(on), "node") + " reserved", Nodes: slices.Sorted(maps.Keys(on))}
 	switch {
 	case kept.Ready:
-		next.message += ", on which the gang fits"
+		next.Message += ", on which the gang fits"
 	case kept.Start.IsZero():
-		next.message += fmt.Sprintf(", on which at least %s %s to end first", plural.Of(kept.Pods, "pod"),
+		next.Message += fmt.Sprintf(", on which at least %s %s to end first", plural.Of(kept.Pods, "pod"),
 			plural.Choose(kept.Pods, "has", "have"))
 	case !kept.Start.After(now):
-		next.message += ", on which pods are about to end"
+		next.Message += ", on which pods are about to end"
 	default:
 		// A second later rather than earlier than it can be.
 		at := kept.Start.UTC().Truncate(time.Second)
 		if at.Before(kept.Start) {
 			at = at.Add(time.Second)
 		}
-		next.start = &schedulingv1alpha1.PodGroupEstimatedStart{Time: metav1.NewTime(at)}
-		next.message += "; starts at " + clock(at, now)
+		next.Start = &schedulingv1alpha1.PodGroupEstimatedStart{Time: metav1.NewTime(at)}
+		next.Message += "; starts at " + clock(at, now)
 		if last != nil {
-			next.start.WaitsFor = fmt.Sprintf("for %s on %s, which ends at %s", workloadOf(last), last.Spec.NodeName,
+			next.Start.WaitsFor = fmt.Sprintf("for %s on %s, which ends at %s", workloadOf(last), last.Spec.NodeName,
 				clock(at, now))
-			next.message += "; waits " + next.start.WaitsFor
+			next.Message += "; waits " + next.Start.WaitsFor
 		}
 	}
 	if outlived != nil {
-		next.message += fmt.Sprintf("; %s on %s was to end at %s and still runs", workloadOf(outlived),
+		next.Message += fmt.Sprintf("; %s on %s was to end at %s and still runs", workloadOf(outlived),
 			outlived.Spec.NodeName, clock(end, now))
 	}
 	return next

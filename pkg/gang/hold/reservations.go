@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,8 +31,6 @@ type Reservations struct {
 	Leader *informers.Leader
 	// Status writes what is said of gangs.
 	Status *status.Controller
-	// said is read by the writer of statuses.
-	said atomic.Pointer[said]
 
 	// lookAt is when to look next at what to keep.
 	lookAt  time.Time
@@ -192,7 +189,7 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 		c.waitsFor = last
 	}
 	next := word(&c.kept, last, outlived, end, now)
-	if c.told.IsZero() && next.start != nil {
+	if c.told.IsZero() && next.Start != nil {
 		c.told = c.kept.Start
 	}
 	r.tell(id, next)
@@ -201,7 +198,7 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 // unreserve ends what is kept to the gang for its turn.
 func (r *Reservations) unreserve(id gang.ID) {
 	r.current = current{}
-	r.tell(id, said{})
+	r.tell(id, status.Reservation{})
 	r.Search.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
 }
 

@@ -2,7 +2,6 @@ package hold
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,34 +87,6 @@ func BenchmarkReservation(b *testing.B) {
 	}
 }
 
-func TestAMessageIsNewsOnce(t *testing.T) {
-	t.Parallel()
-	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r Reservations
-	saidOf := func(id gang.ID) string {
-		words, nodes, _ := r.Said(id)
-		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
-	}
-	for _, step := range []struct {
-		id           gang.ID
-		words        string
-		nodes        []string
-		news         bool
-		saysA, saysB string
-	}{
-		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""},
-		{a, "one", []string{"x"}, false, "one x", ""}, {a, "one", []string{"y"}, true, "one y", ""},
-		{a, "", nil, true, "", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"}, {b, "", nil, true, "", ""},
-		{b, "", nil, false, "", ""},
-	} {
-		if news := r.note(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
-			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
-				saidOf(b))
-		}
-	}
-}
-
 func TestWhatIsSaidOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -141,8 +112,8 @@ func TestWhatIsSaidOfWhatIsKept(t *testing.T) {
 	} {
 		test.kept.Places = places
 		got := word(&test.kept, test.last, test.outlived, at(-2), now)
-		if got.message != test.want || (got.start != nil) != test.start {
-			t.Errorf("%s: %q, start %v", name, got.message, got.start)
+		if got.Message != test.want || (got.Start != nil) != test.start {
+			t.Errorf("%s: %q, start %v", name, got.Message, got.Start)
 		}
 	}
 }

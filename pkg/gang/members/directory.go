@@ -20,27 +20,26 @@ import (
 type Directory struct {
 	// Policy says which pods are members.
 	Policy *read.OwnerPolicy
-	// Groups has the PodGroups. Declared returns what a group of another scheduler says, as a PodGroup; it is nil where
-	// none is followed.
-	Groups   cache.Store
-	Declared func(gang.ID) *schedulingv1alpha1.PodGroup
-	Lister   corelisters.PodLister
+	// Groups has the PodGroups.
+	Groups cache.Store
+	Lister corelisters.PodLister
 	// Ledger knows the members of gangs.
 	Ledger *gang.Ledger
 
 	mu sync.RWMutex
 	// finished hold the members that have ended, by namespace/name.
 	finished []cache.Store
+	// declared is what groups of Kubernetes and of other schedulers say about gangs, as PodGroups.
+	declared map[gang.ID]*schedulingv1alpha1.PodGroup
 }
 
 // Group returns the PodGroup of the gang, or nil. That of a group of another scheduler says what the group says, and
 // what users have written on the PodGroup that was generated for it.
 func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
-	stored := d.Stored(id)
-	if d.Declared == nil || stored != nil && !read.Generated(stored) {
+	stored, declared := d.Stored(id), d.Declared(id)
+	if stored != nil && !read.Generated(stored) {
 		return stored
 	}
-	declared := d.Declared(id)
 	if declared == nil || stored == nil {
 		return cmp.Or(declared, stored)
 	}
@@ -57,6 +56,28 @@ func (d *Directory) Stored(id gang.ID) *schedulingv1alpha1.PodGroup {
 		return nil
 	}
 	return obj.(*schedulingv1alpha1.PodGroup)
+}
+
+// Declared returns what a group of Kubernetes or another scheduler says about the gang, as a PodGroup that must not be
+// changed, or nil.
+func (d *Directory) Declared(id gang.ID) *schedulingv1alpha1.PodGroup {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.declared[id]
+}
+
+// Declare notes what such a group says, nil if there is none any more.
+func (d *Directory) Declare(id gang.ID, pg *schedulingv1alpha1.PodGroup) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if pg == nil {
+		delete(d.declared, id)
+		return
+	}
+	if d.declared == nil {
+		d.declared = map[gang.ID]*schedulingv1alpha1.PodGroup{}
+	}
+	d.declared[id] = pg
 }
 
 // AddFinished adds a store of pods that have ended.

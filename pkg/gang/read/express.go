@@ -13,12 +13,10 @@ import (
 // byOwner set, also without its controller, which may make it one.
 func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 	out := pod.DeepCopy()
-	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, MinAvailableLabel, grovePodGang,
-		kueueGroup} {
+	for _, key := range append(Labels(), MinAvailableLabel, grovePodGang, kueueGroup) {
 		delete(out.Labels, key)
 	}
-	for _, key := range []string{wellknown.GangKey, volcanoName, volcanoOtherName, kaiName, kueueGroup, volcanoMinMember,
-		kaiMinMember} {
+	for _, key := range append(GroupAnnotations(), wellknown.GangKey, kueueGroup, volcanoMinMember, kaiMinMember) {
 		delete(out.Annotations, key)
 	}
 	out.Spec.SchedulingGroup = nil

@@ -2,19 +2,15 @@ package read
 
 import (
 	"cmp"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -179,76 +175,38 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 	return m
 }
 
-// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
-// left out; a pod for which they matter after all finds that out when it reserves its node.
-func placementClass(pod *v1.Pod) string {
-	c := class{make([]byte, 0, 512)} // most are shorter
-	c.text(pod.Spec.SchedulerName)
-	c.number(int64(corev1helpers.PodPriority(pod)))
-	requests := podview.Requests(pod)
-	c.number(int64(len(requests)))
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		c.text(string(name))
-		c.number(podview.Amount(name, requests[name]))
+// backfillAllowed is the one value of BackfillKey.
+const backfillAllowed = "allow"
+
+// Backfill reads whether a pod, or a PodGroup for its pods, says that they may run in capacity that is kept for a gang.
+func Backfill(of metav1.Object) (bool, *wellknown.BadValue) {
+	value, ok := of.GetAnnotations()[wellknown.BackfillKey]
+	if ok && value != backfillAllowed {
+		return false, podview.BadAnnotation(of, wellknown.BackfillKey, `"`+backfillAllowed+`"`)
 	}
-	c.labels(pod.Spec.NodeSelector)
-	c.labels(withoutOrdinals(pod.Labels))
-	c.labels(withoutOrdinals(pod.Annotations))
-	c.number(int64(len(pod.Spec.Tolerations)))
-	for _, t := range pod.Spec.Tolerations {
-		c.text(t.Key)
-		c.text(string(t.Operator))
-		c.text(t.Value)
-		c.text(string(t.Effect))
-		c.number(ptr.Deref(t.TolerationSeconds, -1))
-	}
-	rare := struct {
-		Affinity *v1.Affinity
-		Spread   []v1.TopologySpreadConstraint
-		Volumes  []v1.Volume
-		Ports    []v1.ContainerPort
-		Claims   []v1.PodResourceClaim
-		OS       *v1.PodOS
-	}{Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints, Claims: pod.Spec.ResourceClaims,
-		OS: pod.Spec.OS}
-	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
-			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {
-			rare.Volumes = append(rare.Volumes, v)
-		}
-	}
-	for i := range pod.Spec.Containers {
-		for _, p := range pod.Spec.Containers[i].Ports {
-			if p.HostPort != 0 {
-				rare.Ports = append(rare.Ports, p)
-			}
-		}
-	}
-	if rare.Affinity != nil || len(rare.Spread)+len(rare.Volumes)+len(rare.Ports)+len(rare.Claims) > 0 || rare.OS != nil {
-		// Marshalling these types cannot fail; maps are written in the order of their keys.
-		data, _ := json.Marshal(rare)
-		c.text(string(data))
-	}
-	h := fnv.New128a()
-	_, _ = h.Write(c.written)
-	return string(h.Sum(nil))
+	return ok, nil
 }
 
-// class is written field by field, each with its length, so that no two classes are written alike. Every pod that comes
-// or changes is written, which is why only what is rare goes through a general encoder.
-type class struct{ written []byte }
-
-func (c *class) number(n int64) { c.written = binary.AppendVarint(c.written, n) }
-
-func (c *class) text(s string) {
-	c.number(int64(len(s)))
-	c.written = append(c.written, s...)
+// MayBackfill reports whether the pod may run in capacity that is kept for a gang: by its own word or by that of its
+// PodGroup, which may be nil. A bad value allows nothing.
+func MayBackfill(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) bool {
+	may, _ := Backfill(pod)
+	if !may && pg != nil {
+		may, _ = Backfill(pg)
+	}
+	return may
 }
 
-func (c *class) labels(m map[string]string) {
-	c.number(int64(len(m)))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		c.text(key)
-		c.text(m[key])
+// Late says which deadline the gang cannot keep any more, empty if it keeps it.
+func Late(pg *schedulingv1alpha1.PodGroup) string {
+	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDeadlineMissed)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
 	}
+	return c.Message
+}
+
+// RefOf names the pod as the ledger of gangs does.
+func RefOf(pod *v1.Pod) gang.Ref {
+	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
 }

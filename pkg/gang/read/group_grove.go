@@ -3,8 +3,6 @@ package read
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
@@ -17,15 +15,7 @@ const (
 	grovePodClique = "grove.io/podclique"
 )
 
-var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
-	GroupResource: groupResource("scheduler.grove.io", "podgangs"), Versions: []string{"v1alpha1"},
-	EndedLabel: grovePodGang,
-	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
-		return namedGroup(GroveGang, "label", pod.Labels, grovePodGang)
-	},
-	read: readGroveGang}
-
-func readGroveGang(r *objectReader) map[string]OwnerState {
+func readGroveGang(r *objectReader) OwnerState {
 	s, roles := groupState(r, 0), map[string]int{}
 	s.within(groveLevels(r, "spec.topologyConstraint"))
 	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
@@ -45,7 +35,7 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 	} else {
 		s.needRoles(r, grovePodClique, roles)
 	}
-	return whole(s)
+	return s
 }
 
 // groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.

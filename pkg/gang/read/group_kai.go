@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/plural"
 )
@@ -21,14 +19,7 @@ const (
 	kaiLasting = 100
 )
 
-var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
-	GroupResource: groupResource("scheduling.run.ai", "podgroups"), Versions: []string{"v2alpha2"},
-	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
-		return namedGroup(KAIGroup, "annotation", pod.Annotations, kaiName)
-	},
-	read: readKAIGroup}
-
-func readKAIGroup(r *objectReader) map[string]OwnerState {
+func readKAIGroup(r *objectReader) OwnerState {
 	s := groupState(r, r.number("spec.minMember", 1))
 	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
 	subGroups := r.items("spec.subGroups")
@@ -82,7 +73,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	if grace := r.text("spec.stalenessGracePeriod"); grace != "" {
 		s.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
 	}
-	return whole(s)
+	return s
 }
 
 // kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if

@@ -22,10 +22,22 @@ import (
 
 // groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them, so
 // that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
-var groupKinds = []OwnerKind{nativeGroup, compositeGroup, volcanoGroup, kaiGroup, groveGang}
+var groupKinds = []OwnerKind{
+	groupKind(NativeGroup, "PodGroup", "scheduling.k8s.io", nil, "v1beta1", "v1alpha3"),
+	groupKind(CompositeGroup, "CompositePodGroup", "scheduling.k8s.io", nil, "v1alpha3"),
+	groupKind(VolcanoGroup, "PodGroup", "scheduling.volcano.sh", []string{volcanoName, volcanoOtherName}, "v1beta1"),
+	groupKind(KAIGroup, "PodGroup", "scheduling.run.ai", []string{kaiName}, "v2alpha2"),
+	groupKind(GroveGang, "PodGang", "scheduler.grove.io", []string{grovePodGang}, "v1alpha1"),
+}
 
-// nativeKinds are those of Kubernetes itself, foreignKinds the others.
-var nativeKinds, foreignKinds = groupKinds[:2], groupKinds[2:]
+func groupKind(kind, object, group string, nameKeys []string, versions ...string) OwnerKind {
+	k := ownerKind(object, group, "", versions...)
+	k.Kind, k.Object, k.nameKeys = kind, object, nameKeys
+	if kind == GroveGang {
+		k.EndedLabel = grovePodGang
+	}
+	return k
+}
 
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
@@ -80,33 +92,31 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 	return nil, false
 }
 
-// groupOf returns the group of one of the kinds that the pod names, or an owner without a kind.
-func (p *OwnerPolicy) groupOf(pod *v1.Pod, kinds []OwnerKind) (Owner, error) {
-	for i := range kinds {
-		owner, err := kinds[i].owner(p, pod, controlledBy{})
-		if err != nil || owner.Kind != "" {
-			owner.Namespace, owner.Class = pod.Namespace, pod.Spec.PriorityClassName
-			owner.Priority = corev1helpers.PodPriority(pod)
-			return owner, err
+// foreignGroup returns the group of another scheduler that the pod names, or an owner without a kind.
+func foreignGroup(pod *v1.Pod) (Owner, error) {
+	for i := range groupKinds {
+		k, of, kind := &groupKinds[i], pod.Annotations, "annotation"
+		if k.EndedLabel != "" {
+			of, kind = pod.Labels, "label"
+		}
+		for _, key := range k.nameKeys {
+			switch name := of[key]; {
+			case name == "":
+			case !isSubdomain(name):
+				return Owner{}, &wellknown.BadValue{Object: "pod", Kind: kind, Key: key, Value: name,
+					Allowed: "the name of a " + k.Kind + " group"}
+			default:
+				return groupOwner(pod, k.Kind, name), nil
+			}
 		}
 	}
 	return Owner{}, nil
 }
 
-// namedGroup reads the first of the keys that the pod has as the name of a group.
-func namedGroup(k, kind string, of map[string]string, keys ...string) (Owner, error) {
-	for _, key := range keys {
-		name := of[key]
-		switch {
-		case name == "":
-		case !isSubdomain(name):
-			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: kind, Key: key, Value: name,
-				Allowed: "the name of a " + k + " group"}
-		default:
-			return Owner{Kind: k, Name: name}, nil
-		}
-	}
-	return Owner{}, nil
+// groupOwner is a group as the owner of a pod.
+func groupOwner(pod *v1.Pod, kind, name string) Owner {
+	return Owner{Kind: kind, Namespace: pod.Namespace, Name: name, Class: pod.Spec.PriorityClassName,
+		Priority: corev1helpers.PodPriority(pod)}
 }
 
 // groupState is what every group of Kubernetes or another scheduler says. It stands for a PodGroup, if an empty one.

@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
@@ -16,34 +19,17 @@ const (
 	CompositeGroup = "Composite"
 )
 
-var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
-	GroupResource: groupResource("scheduling.k8s.io", "podgroups"), Versions: []string{"v1beta1", "v1alpha3"},
-	owner: func(p *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
-		name := NativeName(pod)
-		if name == "" {
-			return Owner{}, nil
+// nativeOf is the PodGroup that the pod names as its owner, or the tree that this is in.
+func (p *OwnerPolicy) nativeOf(pod *v1.Pod, name string) Owner {
+	if p != nil && p.Trees != nil {
+		if root := p.Trees.RootOf(pod.Namespace, name); root != "" {
+			return groupOwner(pod, CompositeGroup, root)
 		}
-		if p != nil && p.Trees != nil {
-			if root := p.Trees.RootOf(pod.Namespace, name); root != "" {
-				return Owner{Kind: CompositeGroup, Name: root}, nil
-			}
-		}
-		return Owner{Kind: NativeGroup, Name: name}, nil
-	},
-	read: func(r *objectReader) map[string]OwnerState {
-		// Without a minimum the policy is basic: pods start one by one unless they are a gang by themselves.
-		return nativeStates(r, "spec.schedulingPolicy.gang.minCount")
-	}}
+	}
+	return groupOwner(pod, NativeGroup, name)
+}
 
-// compositeGroup is named by no pod: which tree a pod is in, OwnerPolicy.Trees says.
-var compositeGroup = OwnerKind{Kind: CompositeGroup, Object: "CompositePodGroup",
-	GroupResource: groupResource("scheduling.k8s.io", "compositepodgroups"), Versions: []string{"v1alpha3"},
-	owner: func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error) { return Owner{}, nil },
-	read: func(r *objectReader) map[string]OwnerState {
-		return nativeStates(r, "spec.schedulingPolicy.gang.minGroupCount")
-	}}
-
-func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
+func readNativeGroup(r *objectReader, minimum string) OwnerState {
 	n := grouptree.Node{Parent: r.text("spec.parentCompositePodGroupName"), Least: max(r.number(minimum, 1), 1),
 		All: r.has("spec.disruptionMode.all"), Basic: !r.has(minimum)}
 	var levels []string
@@ -60,7 +46,7 @@ func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
 	if r.text("spec.preemptionPolicy") == "Never" {
 		s.notKept("preemptionPolicy Never: that of the pods counts")
 	}
-	return whole(s)
+	return s
 }
 
 // NativeName is the name of the PodGroup of Kubernetes that the pod names, empty for none.
@@ -69,4 +55,71 @@ func NativeName(pod *v1.Pod) string {
 		return *g.PodGroupName
 	}
 	return ""
+}
+
+// Trees are those of Kubernetes' own groups; each tree is one gang. They may be used by several goroutines. The
+// operator's tool asks them wherever it counts gangs; the scheduler follows the same objects in pkg/gang/status.
+type Trees struct {
+	forest *grouptree.Forest
+	policy *OwnerPolicy
+}
+
+// TreesOf reads the trees among objects.
+func TreesOf(objects []runtime.Object) *Trees {
+	t := &Trees{forest: grouptree.New()}
+	t.policy = &OwnerPolicy{Trees: t.forest}
+	for _, obj := range objects {
+		t.Set(obj)
+	}
+	return t
+}
+
+// Set takes an object as it is now, and returns the PodGroups, by name, whose pods may be in another gang from now on.
+// An object of another kind changes nothing.
+func (t *Trees) Set(obj runtime.Object) []string {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	kind := kindOf(gvk)
+	if kind == nil {
+		return nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	group := &unstructured.Unstructured{Object: fields}
+	node := kind.States(group)[""].Node
+	return t.set(kind, group, &node)
+}
+
+// Delete takes an object that is gone, and returns what Set does.
+func (t *Trees) Delete(group *unstructured.Unstructured) []string {
+	if kind := kindOf(group.GroupVersionKind()); kind != nil {
+		return t.set(kind, group, nil)
+	}
+	return nil
+}
+
+func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *grouptree.Node) (moved []string) {
+	changes, _ := t.forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
+		Composite: kind.Kind == CompositeGroup}, node)
+	for _, c := range changes {
+		if c.From != c.To || c.Told {
+			moved = append(moved, c.PodGroup)
+		}
+	}
+	return moved
+}
+
+// kindOf is one of the kinds of Kubernetes' own groups, or nil.
+func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
+	kind, known := GroupKindOf(gvk)
+	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
+		return nil
+	}
+	return kind
+}
+
+// GangOf returns the gang of the pod, which is that of its whole tree.
+func (t *Trees) GangOf(pod *v1.Pod) (Membership, error) {
+	return t.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"berth.dev/berth/pkg/wellknown"
@@ -24,14 +23,7 @@ const (
 	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
-var volcanoGroup = OwnerKind{Kind: VolcanoGroup, Object: "PodGroup",
-	GroupResource: groupResource("scheduling.volcano.sh", "podgroups"), Versions: []string{"v1beta1"},
-	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
-		return namedGroup(VolcanoGroup, "annotation", pod.Annotations, volcanoName, volcanoOtherName)
-	},
-	read: readVolcanoGroup}
-
-func readVolcanoGroup(r *objectReader) map[string]OwnerState {
+func readVolcanoGroup(r *objectReader) OwnerState {
 	s := groupState(r, r.number("spec.minMember", 1))
 	tasks, inTasks := r.numbers("spec.minTaskMember"), 0
 	for _, n := range tasks {
@@ -55,7 +47,7 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	if preemptable == "false" {
 		s.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
 	}
-	return whole(s)
+	return s
 }
 
 // volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what

@@ -3,6 +3,7 @@ package read
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +78,8 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 	}
 	r := groupsReader{object: "PodGroup " + pg.Name, names: map[string]bool{}}
 	if len(text) > maxGroupsText {
-		return nil, r.bad("", text, fmt.Sprintf("a list of groups of at most %d characters", maxGroupsText))
+		r.fail("", text, fmt.Sprintf("a list of groups of at most %d characters", maxGroupsText))
+		return nil, r.err
 	}
 	var groups []grouptree.Group
 	if err := yaml.UnmarshalStrict([]byte(text), &groups); err != nil || len(groups) == 0 {
@@ -87,94 +89,94 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 			why = ": " + strings.NewReplacer("Go struct field Group.", "field ", "grouptree.Group", "a group",
 				"error unmarshaling JSON: while decoding JSON: ", "", "error converting YAML to JSON: ", "").Replace(err.Error())
 		}
-		return nil, r.bad("", text, "a list of groups in YAML or JSON, such as "+exampleGroups+why)
+		r.fail("", text, "a list of groups in YAML or JSON, such as "+exampleGroups+why)
+		return nil, r.err
 	}
-	root := &tree.Group{Least: len(groups)}
 	levels, err := TopologyOf(pg, &v1.Pod{})
 	if err != nil {
 		return nil, err
 	}
 	if levels.Segment.Size > 0 {
-		return nil, r.bad("", text, "allowed together with "+wellknown.SegmentSizeKey)
+		r.fail("", text, "allowed together with "+wellknown.SegmentSizeKey)
 	}
-	root.Groups, err = r.read(groups, "", "", len(levels.Required), 1)
-	if err != nil {
-		return nil, err
+	root := &tree.Group{Least: len(groups), Groups: r.read(groups, "", "", len(levels.Required), 1)}
+	if r.err != nil {
+		return nil, r.err
 	}
 	return root, nil
 }
 
-// groupsReader reads groups, and keeps their names, which have to differ.
+// groupsReader reads groups, and keeps their names, which have to differ, and the first thing that is wrong.
 type groupsReader struct {
 	object string
 	names  map[string]bool
+	err    error
 }
 
-func (r *groupsReader) bad(field, value, allowed string) error {
-	return &wellknown.BadValue{Object: r.object, Kind: "annotation", Key: wellknown.GroupsKey + field, Value: value,
-		Allowed: allowed}
+func (r *groupsReader) fail(field, value, allowed string) {
+	if r.err == nil {
+		r.err = &wellknown.BadValue{Object: r.object, Kind: "annotation", Key: wellknown.GroupsKey + field, Value: value,
+			Allowed: allowed}
+	}
+}
+
+// number reads a number of pods or of groups, absent if there is none; of says what the bounds are.
+func (r *groupsReader) number(field string, n *int, absent, least, most int, of string) int {
+	switch {
+	case n == nil:
+		return absent
+	case *n < least || *n > most:
+		r.fail(field, strconv.Itoa(*n), fmt.Sprintf("a whole number from %d to %d%s", least, most, of))
+		return absent
+	}
+	return *n
 }
 
 // read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
 // holds them, levels counts the levels that are required around them.
-func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels, depth int) ([]tree.Group, error) {
+func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels, depth int) []tree.Group {
 	if depth > maxGroupsDepth && len(groups) > 0 {
-		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
-			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
+		r.fail(at, fmt.Sprint(len(groups), " groups"), fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
 	}
 	out := make([]tree.Group, 0, len(groups))
 	for i := range groups {
 		g, field := &groups[i], fmt.Sprintf("%s[%d]", at, i)
-		if g.Name == "" || strings.Contains(g.Name, ".") { // dots separate the names of groups within copies
-			return nil, r.bad(field+".name", g.Name, "the value of a label without dots")
-		}
-		if g.Copies == nil {
-			if g.MinCopies != nil {
-				return nil, r.bad(field+".minCopies", strconv.Itoa(*g.MinCopies), "allowed without copies")
+		switch {
+		case r.err != nil:
+			return nil
+		case g.Name == "" || strings.Contains(g.Name, "."): // dots separate the names of groups within copies
+			r.fail(field+".name", g.Name, "the value of a label without dots")
+		case g.Copies == nil && g.MinCopies != nil:
+			r.fail(field+".minCopies", strconv.Itoa(*g.MinCopies), "allowed without copies")
+		case g.Copies == nil:
+			out = append(out, r.one(g, prefix+g.Name, prefix, field, levels, depth))
+		default:
+			copies := r.number(field+".copies", g.Copies, 0, 1, maxGroups, "")
+			all := tree.Group{Name: prefix + g.Name, Copies: true,
+				Least: r.number(field+".minCopies", g.MinCopies, copies, 0, copies, ", the copies")}
+			for n := 0; n < copies && r.err == nil; n++ {
+				name := fmt.Sprint(all.Name, "-", n)
+				all.Groups = append(all.Groups, r.one(g, name, name+".", field, levels, depth))
 			}
-			one, err := r.one(g, prefix+g.Name, prefix, field, levels, depth)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, one)
-			continue
+			out = append(out, all)
 		}
-		if *g.Copies < 1 || *g.Copies > maxGroups {
-			return nil, r.bad(field+".copies", strconv.Itoa(*g.Copies), fmt.Sprintf("a whole number from 1 to %d", maxGroups))
-		}
-		all := tree.Group{Name: prefix + g.Name, Copies: true, Least: *g.Copies}
-		if g.MinCopies != nil {
-			if all.Least = *g.MinCopies; all.Least < 0 || all.Least > *g.Copies {
-				return nil, r.bad(field+".minCopies", strconv.Itoa(all.Least),
-					fmt.Sprintf("a whole number from 0 to %d, the copies", *g.Copies))
-			}
-		}
-		for n := range *g.Copies {
-			name := prefix + g.Name + "-" + strconv.Itoa(n)
-			one, err := r.one(g, name, name+".", field, levels, depth)
-			if err != nil {
-				return nil, err
-			}
-			all.Groups = append(all.Groups, one)
-		}
-		out = append(out, all)
 	}
-	return out, nil
+	return out
 }
 
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
-func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, levels, depth int) (tree.Group, error) {
-	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone}
+func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, levels, depth int) tree.Group {
 	switch {
 	case len(validation.IsValidLabelValue(name)) > 0:
-		return out, r.bad(field+".name", name, "the value of a label, which has at most 63 characters")
+		r.fail(field+".name", name, "the value of a label, which has at most 63 characters")
 	case r.names[name]:
-		return out, r.bad(field+".name", name, "a name that no other group has")
+		r.fail(field+".name", name, "a name that no other group has")
 	case len(r.names) == maxGroups:
-		return out, r.bad(field, g.Name, fmt.Sprintf("allowed: a gang has at most %d groups, with all copies", maxGroups))
+		r.fail(field, g.Name, fmt.Sprintf("allowed: a gang has at most %d groups, with all copies", maxGroups))
 	}
 	r.names[name] = true
+	out := tree.Group{Name: name, Roles: map[string]int{}, Alone: g.Alone}
 	for _, at := range []struct {
 		field, text string
 		levels      *[]string
@@ -187,40 +189,28 @@ func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, level
 			allowed = fmt.Sprintf("allowed: a group and those around it have at most %d levels", maxTopologyLevels)
 		}
 		if allowed != "" {
-			return out, r.bad(field+at.field, at.text, allowed)
+			r.fail(field+at.field, at.text, allowed)
 		}
 		*at.levels = keys
 	}
 	if g.Pods != nil {
-		if *g.Pods < 0 || *g.Pods > maxMinMember {
-			return out, r.bad(field+".pods", strconv.Itoa(*g.Pods), fmt.Sprintf("a whole number from 0 to %d", maxMinMember))
-		}
-		out.Roles[roleInGroup(name, "")] = *g.Pods
+		out.Roles[roleInGroup(name, "")] = r.number(field+".pods", g.Pods, 0, 0, maxMinMember, "")
 	}
 	if len(g.Roles) > maxRoles {
-		return out, r.bad(field+".roles", fmt.Sprint(len(g.Roles), " roles"), fmt.Sprintf("at most %d roles", maxRoles))
+		r.fail(field+".roles", fmt.Sprint(len(g.Roles), " roles"), fmt.Sprintf("at most %d roles", maxRoles))
 	}
 	for role, n := range g.Roles {
 		if role == "" || len(validation.IsValidLabelValue(role)) > 0 {
-			return out, r.bad(field+".roles", role, "the value of a label")
+			r.fail(field+".roles", role, "the value of a label")
 		}
-		if n < 0 || n > maxMinMember {
-			return out, r.bad(field+".roles."+role, strconv.Itoa(n), fmt.Sprintf("a whole number from 0 to %d", maxMinMember))
-		}
-		out.Roles[roleInGroup(name, role)] = n
+		out.Roles[roleInGroup(name, role)] = r.number(field+".roles."+role, &n, 0, 0, maxMinMember, "")
 	}
-	if g.MinGroups != nil {
-		if out.Least = *g.MinGroups; out.Least < 0 || out.Least > len(g.Groups) {
-			return out, r.bad(field+".minGroups", strconv.Itoa(out.Least),
-				fmt.Sprintf("a whole number from 0 to %d, the groups within", len(g.Groups)))
-		}
-	}
+	out.Least = r.number(field+".minGroups", g.MinGroups, len(g.Groups), 0, len(g.Groups), ", the groups within")
 	if len(out.Roles) == 0 && len(g.Groups) == 0 {
-		return out, r.bad(field, g.Name, "a group with pods, roles or groups")
+		r.fail(field, g.Name, "a group with pods, roles or groups")
 	}
-	var err error
-	out.Groups, err = r.read(g.Groups, prefix, field+".groups", levels, depth+1)
-	return out, err
+	out.Groups = r.read(g.Groups, prefix, field+".groups", levels, depth+1)
+	return out
 }
 
 // UnknownGroup says that a pod names a group that the gang does not have.
@@ -228,4 +218,67 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 	return &wellknown.BadValue{Object: "pod " + pod.Name, Kind: "label",
 		Key:   cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey),
 		Value: GroupOf(pod, pg), Allowed: "a group of PodGroup " + pg.Name}
+}
+
+// maxRoles bounds how many roles a group may have.
+const maxRoles = 32
+
+// Role returns the member's role in its gang, empty if it has none. The PodGroup, which may be nil, can name another
+// label for it than the usual one. Where the gang has groups within, a role is one of the member's group.
+func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
+	if pg != nil && pg.Annotations[wellknown.GroupsKey] != "" {
+		if group := GroupOf(pod, pg); group != "" {
+			return roleInGroup(group, roleOf(pod, pg))
+		}
+	}
+	return roleOf(pod, pg)
+}
+
+func roleOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
+	if pg != nil {
+		if named := pg.Annotations[wellknown.RoleLabelKey]; named != "" {
+			// Volcano writes a task into both, and reads either.
+			return cmp.Or(pod.Labels[named], pod.Annotations[named])
+		}
+	}
+	return pod.Labels[wellknown.RoleKey]
+}
+
+// minMembersByRole reads how many members of each role a group needs; nil if it does not say.
+func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
+	if label, named := pg.Annotations[wellknown.RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
+		return nil, podview.BadAnnotation(pg, wellknown.RoleLabelKey, "the key of a pod label, such as "+wellknown.RoleKey)
+	}
+	text, given := pg.Annotations[wellknown.MinMembersByRoleKey]
+	if !given {
+		return nil, nil
+	}
+	roles, allowed := parseRoles(text)
+	if allowed != "" {
+		return nil, podview.BadAnnotation(pg, wellknown.MinMembersByRoleKey, allowed)
+	}
+	maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 })
+	return roles, nil
+}
+
+// parseRoles reads the least number of members by role. If it cannot be read, allowed says what it should be.
+func parseRoles(text string) (roles map[string]int, allowed string) {
+	const form = "roles with their least number of members, such as leader=1,worker=7"
+	roles = map[string]int{}
+	for part := range strings.SplitSeq(text, ",") {
+		role, number, found := strings.Cut(part, "=")
+		role = strings.TrimSpace(role)
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		_, twice := roles[role]
+		switch {
+		case !found || err != nil || role == "" || twice || len(validation.IsValidLabelValue(role)) > 0:
+			return nil, form
+		case n < 0 || n > maxMinMember:
+			return nil, fmt.Sprintf("%s, each from 0 to %d", form, maxMinMember)
+		case len(roles) == maxRoles:
+			return nil, fmt.Sprintf("at most %d roles", maxRoles)
+		}
+		roles[role] = n
+	}
+	return roles, ""
 }

@@ -1,10 +1,14 @@
 package read
 
 import (
+	"encoding/json"
+	"hash/fnv"
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -75,3 +79,43 @@ func withoutOrdinals(m map[string]string) map[string]string {
 
 // OrdinalLabel reports whether the label is one by which a controller numbers the pods of one set.
 func OrdinalLabel(key string) bool { return ordinalKeys[key] }
+
+// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
+// left out; a pod for which they matter after all finds that out when it reserves its node.
+func placementClass(pod *v1.Pod) string {
+	class := struct {
+		Scheduler                         string
+		Priority                          int32
+		Requests                          map[v1.ResourceName]int64
+		NodeSelector, Labels, Annotations map[string]string             `json:",omitempty"`
+		Tolerations                       []v1.Toleration               `json:",omitempty"`
+		Affinity                          *v1.Affinity                  `json:",omitempty"`
+		Spread                            []v1.TopologySpreadConstraint `json:",omitempty"`
+		Volumes                           []v1.Volume                   `json:",omitempty"`
+		Ports                             []v1.ContainerPort            `json:",omitempty"`
+		Claims                            []v1.PodResourceClaim         `json:",omitempty"`
+		OS                                *v1.PodOS                     `json:",omitempty"`
+	}{Scheduler: pod.Spec.SchedulerName, Priority: corev1helpers.PodPriority(pod),
+		Requests: podview.Amounts(podview.Requests(pod)), NodeSelector: pod.Spec.NodeSelector,
+		Labels: withoutOrdinals(pod.Labels), Annotations: withoutOrdinals(pod.Annotations),
+		Tolerations: pod.Spec.Tolerations, Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints,
+		Claims: pod.Spec.ResourceClaims, OS: pod.Spec.OS}
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
+			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {
+			class.Volumes = append(class.Volumes, v)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort != 0 {
+				class.Ports = append(class.Ports, p)
+			}
+		}
+	}
+	// Marshalling these types cannot fail; maps are written in the order of their keys.
+	data, _ := json.Marshal(class)
+	h := fnv.New128a()
+	_, _ = h.Write(data)
+	return string(h.Sum(nil))
+}

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeinformers "k8s.io/client-go/informers"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -152,17 +155,13 @@ func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if p.LeftToCore(pod) {
 		return Membership{}, nil
 	}
-	basic, _ := p.basic(pod)
-	if NativeName(pod) == "" || basic {
-		if m, err := p.declaredGang(pod); err != nil || m.ID != (gang.ID{}) {
+	native := NativeName(pod)
+	if basic, _ := p.basic(pod); native == "" || basic {
+		if m, err := p.declaredGang(pod); err != nil || m.ID != (gang.ID{}) || native == "" {
 			return m, err
 		}
 	}
-	group, err := p.groupOf(pod, nativeKinds)
-	if err != nil {
-		return Membership{}, err
-	}
-	return ownedGang(pod, group), nil
+	return ownedGang(pod, p.nativeOf(pod, native)), nil
 }
 
 // declaredGang is the gang of a pod in no native group that has a minimum.
@@ -171,7 +170,7 @@ func (p *OwnerPolicy) declaredGang(pod *v1.Pod) (Membership, error) {
 		return m, err
 	}
 	if _, asked := pod.Annotations[wellknown.GangKey]; !asked {
-		group, err := p.groupOf(pod, foreignKinds)
+		group, err := foreignGroup(pod)
 		if err != nil || group.Kind != "" {
 			return ownedGang(pod, group), err
 		}
@@ -267,7 +266,7 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 		if !asked && !p.Kinds[k.Kind] {
 			continue
 		}
-		owner, err := k.owner(p, pod, controlledBy{group: group, OwnerReference: controller})
+		owner, err := k.ownerOf(p, pod, controlledBy{group: group, OwnerReference: controller})
 		if err != nil {
 			return Owner{}, err
 		}
@@ -295,6 +294,8 @@ type controlledBy struct {
 	*metav1.OwnerReference
 }
 
+func (by controlledBy) isJob() bool { return by.Kind == "Job" && by.group == "batch" }
+
 // named returns the value of the label that names an object or a part of one. It becomes a part of the gang's name.
 func named(pod *v1.Pod, label, allowed string) (string, error) {
 	value := pod.Labels[label]
@@ -320,4 +321,34 @@ func isSubdomain(s string) bool {
 		}
 	}
 	return true
+}
+
+// Gangs tells the plugins of all profiles of one scheduler which gang a pod is a member of. The zero value knows what
+// pods say themselves; with a policy it also knows the gangs of controllers whose pods say nothing.
+type Gangs struct {
+	policy atomic.Pointer[OwnerPolicy]
+}
+
+// GangsOf returns the value that the scheduler's profiles share.
+func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
+	g, _ := informers.Shared(factory, func() (*Gangs, error) { return &Gangs{}, nil })
+	return g
+}
+
+// Follow makes the policy count. It has to be called while the profiles are made, before any informer runs: what has
+// been told of a pod must not change while the pod is the same. So trees of native groups do not count.
+func (g *Gangs) Follow(policy *OwnerPolicy) {
+	stable := *policy
+	stable.Trees = nil
+	g.policy.Store(&stable)
+}
+
+// Of returns the gang of the pod, or in a tree of native groups the PodGroup; none if the pod says wrongly which:
+// Coscheduling rejects such pods.
+func (g *Gangs) Of(pod *v1.Pod) gang.ID {
+	m, err := g.policy.Load().GangOf(pod)
+	if err != nil {
+		return gang.ID{}
+	}
+	return m.ID
 }

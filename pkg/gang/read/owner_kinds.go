@@ -52,46 +52,79 @@ type OwnerKind struct {
 	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler
 	// does not see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
 	EndedLabel string
-	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
-	owner func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error)
-	// read reads the object. The state under the empty name is that of all its pods, the others are those of its parts.
-	read func(*objectReader) map[string]OwnerState
+	// nameKeys are the annotations, or the label of Grove, by which pods name their group.
+	nameKeys []string
+	// replicas is the field of a training job that lists its replicas.
+	replicas string
 }
 
 // ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var ownerKinds = []OwnerKind{
-	{leaderWorkerSet, groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), "", []string{"v1"}, "",
-		leaderWorkerSetOf, readLeaderWorkerSet},
-	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), "", []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
-	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), "", []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
-		readMPIJob},
-	{"RayCluster", groupResource("ray.io", "rayclusters"), "", []string{"v1", "v1alpha1"}, rayClusterLabel,
-		controllerOf("RayCluster", "ray.io"), readRayCluster},
+	ownerKind(leaderWorkerSet, "leaderworkerset.x-k8s.io", "", "v1"),
+	ownerKind("JobSet", "jobset.x-k8s.io", jobNameLabel, "v1alpha2"),
+	ownerKind("MPIJob", "kubeflow.org", trainingJobLabel, "v2beta1", "v1"),
+	ownerKind("RayCluster", "ray.io", rayClusterLabel, "v1", "v1alpha1"),
 	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
 	trainingKind("TFJob", "tfReplicaSpecs"),
 	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
 	trainingKind("PaddleJob", "paddleReplicaSpecs"),
 	trainingKind("MXJob", "mxReplicaSpecs"),
 	trainingKind("JAXJob", "jaxReplicaSpecs"),
-	{"Job", groupResource("batch", "jobs"), "", []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
-	{"StatefulSet", groupResource("apps", "statefulsets"), "", []string{"v1"}, "", controllerOf("StatefulSet", "apps"),
-		readStatefulSet},
-	{"ReplicaSet", groupResource("apps", "replicasets"), "", []string{"v1"}, "", controllerOf("ReplicaSet", "apps"),
-		readReplicas},
-	{"ReplicationController", groupResource("", "replicationcontrollers"), "", []string{"v1"}, "",
-		controllerOf("ReplicationController", ""), readReplicas},
+	ownerKind("Job", "batch", jobNameLabel, "v1"),
+	ownerKind("StatefulSet", "apps", "", "v1"),
+	ownerKind("ReplicaSet", "apps", "", "v1"),
+	ownerKind("ReplicationController", "", "", "v1"),
 }
 
-func groupResource(group, plural string) schema.GroupResource {
-	return schema.GroupResource{Group: group, Resource: plural}
+func ownerKind(kind, group, endedLabel string, versions ...string) OwnerKind {
+	return OwnerKind{Kind: kind, GroupResource: schema.GroupResource{Group: group, Resource: strings.ToLower(kind) + "s"},
+		Versions: versions, EndedLabel: endedLabel}
 }
 
 // trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
 func trainingKind(kind, replicas string) OwnerKind {
-	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), "", []string{"v1"}, trainingJobLabel,
-		controllerOf(kind, "kubeflow.org"),
-		func(r *objectReader) map[string]OwnerState { return readTrainingJob(r, replicas) }}
+	k := ownerKind(kind, "kubeflow.org", trainingJobLabel, "v1")
+	k.replicas = replicas
+	return k
+}
+
+// read reads an object of the kind. The state under the empty name is that of all its pods, the others are those of its
+// parts, which only a JobSet has.
+func (k *OwnerKind) read(r *objectReader) map[string]OwnerState {
+	if k.Kind == "JobSet" {
+		return readJobSet(r)
+	}
+	return map[string]OwnerState{"": k.readWhole(r)}
+}
+
+func (k *OwnerKind) readWhole(r *objectReader) OwnerState {
+	switch k.Kind {
+	case leaderWorkerSet:
+		return readLeaderWorkerSet(r)
+	case "MPIJob":
+		return readMPIJob(r)
+	case "RayCluster":
+		return readRayCluster(r)
+	case "Job":
+		return readJob(r)
+	case "StatefulSet":
+		return readStatefulSet(r)
+	case "ReplicaSet", "ReplicationController":
+		return readReplicas(r)
+	case NativeGroup:
+		// Without a minimum the policy is basic: pods start one by one unless they are a gang by themselves.
+		return readNativeGroup(r, "spec.schedulingPolicy.gang.minCount")
+	case CompositeGroup:
+		return readNativeGroup(r, "spec.schedulingPolicy.gang.minGroupCount")
+	case VolcanoGroup:
+		return readVolcanoGroup(r)
+	case KAIGroup:
+		return readKAIGroup(r)
+	case GroveGang:
+		return readGroveGang(r)
+	}
+	return readTrainingJob(r, k.replicas)
 }
 
 // OwnerKinds returns all of them.
@@ -155,10 +188,10 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 // Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
 // reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error),
-		kept: map[string]any{}}
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error), reads: map[string]bool{}}
 	k.read(r)
-	kept := &unstructured.Unstructured{Object: r.kept}
+	fields, _ := readPart(obj.Object, "", r.reads)
+	kept := &unstructured.Unstructured{Object: fields.(map[string]any)}
 	kept.SetAPIVersion(obj.GetAPIVersion())
 	kept.SetKind(obj.GetKind())
 	kept.SetNamespace(obj.GetNamespace())
@@ -176,27 +209,39 @@ func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructu
 	return kept
 }
 
-// controllerOf reads the owner of pods whose controller is the object itself.
-func controllerOf(kind, group string) func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error) {
-	return func(_ *OwnerPolicy, _ *v1.Pod, by controlledBy) (Owner, error) {
-		if by.Kind != kind || by.group != group {
-			return Owner{}, nil
+// ownerOf returns the object of the kind that the pod belongs to, or one without a kind if it belongs to none. Kinds of
+// groups have no such objects.
+func (k *OwnerKind) ownerOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
+	switch k.Kind {
+	case leaderWorkerSet:
+		return leaderWorkerSetOf(pod)
+	case "JobSet":
+		return jobSetOf(p, pod, by)
+	case "MPIJob":
+		if by.isJob() {
+			return mpiJobOf(pod)
 		}
-		if !isSubdomain(by.Name) {
-			return Owner{}, fmt.Errorf("pod owner reference: %.120q is not the name of a %s", by.Name, kind)
-		}
-		return Owner{Kind: kind, Name: by.Name}, nil
 	}
+	if by.Kind != k.Kind || by.group != k.Group {
+		return Owner{}, nil
+	}
+	return controllerOf(by)
 }
 
-var jobOf = controllerOf("Job", "batch")
+// controllerOf is the controller as the owner of its pods.
+func controllerOf(by controlledBy) (Owner, error) {
+	if !isSubdomain(by.Name) {
+		return Owner{}, fmt.Errorf("pod owner reference: %.120q is not the name of a %s", by.Name, by.Kind)
+	}
+	return Owner{Kind: by.Kind, Name: by.Name}, nil
+}
 
 func jobSetOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
-	if pod.Labels[jobSetNameLabel] == "" || by.Kind != "Job" || by.group != "batch" {
+	if pod.Labels[jobSetNameLabel] == "" || !by.isJob() {
 		return Owner{}, nil
 	}
 	if p != nil && p.JobSetPer == PerReplica {
-		return jobOf(p, pod, by)
+		return controllerOf(by)
 	}
 	name, err := named(pod, jobSetNameLabel, "the name of a JobSet")
 	if err != nil {
@@ -211,7 +256,7 @@ func jobSetOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
 	return o, nil
 }
 
-func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+func leaderWorkerSetOf(pod *v1.Pod) (Owner, error) {
 	key := pod.Labels[leaderWorkerSetGroupLabel]
 	if key == "" || pod.Labels[leaderWorkerSetNameLabel] == "" {
 		return Owner{}, nil
@@ -235,13 +280,12 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 	return Owner{Kind: leaderWorkerSet, Name: name, Part: group, Minimum: minimum}, nil
 }
 
-// mpiJobOf knows the pods of both operators: the training operator's belong to the MPIJob, and so do the MPI operator's
-// workers, but its launcher belongs to a Job.
-func mpiJobOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
-	if by.Kind == "Job" && by.group == "batch" && pod.Labels[TrainingOperatorLabel] == mpiOperator &&
-		pod.Labels[trainingJobLabel] != "" {
-		name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
-		return Owner{Kind: "MPIJob", Name: name}, err
+// mpiJobOf is the owner of a pod of a Job: the MPI operator's launcher is one, while its workers, and all pods of the
+// training operator, belong to the MPIJob itself.
+func mpiJobOf(pod *v1.Pod) (Owner, error) {
+	if pod.Labels[TrainingOperatorLabel] != mpiOperator || pod.Labels[trainingJobLabel] == "" {
+		return Owner{}, nil
 	}
-	return controllerOf("MPIJob", "kubeflow.org")(p, pod, by)
+	name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
+	return Owner{Kind: "MPIJob", Name: name}, err
 }

@@ -16,10 +16,10 @@ type objectReader struct {
 	fields     map[string]any
 	// path leads to fields.
 	path string
-	// err is shared by the readers of one object.
-	err *error
-	// kept, unless nil, gets a copy of every value that is read.
-	kept map[string]any
+	// err is shared by the readers of one object, and so is reads: the paths that were read, with whether an object there
+	// counts even without a field that is read. It is nil unless a copy is to be made.
+	err   *error
+	reads map[string]bool
 }
 
 // field returns what is at the path of names joined by dots, or nil.
@@ -35,34 +35,39 @@ func (r *objectReader) field(path string) any {
 		}
 		value = fields[name]
 	}
-	switch v := value.(type) {
-	case nil, []any:
-		// What is in objects and lists is kept when it is read itself.
-	case map[string]any:
-		if len(v) == 0 {
-			r.keep(strings.Split(path, "."), map[string]any{})
-		}
-	default:
-		r.keep(strings.Split(path, "."), value)
-	}
+	r.note(path, false)
 	return value
 }
 
-// keep records a value that was read.
-func (r *objectReader) keep(path []string, value any) {
-	if r.kept == nil {
-		return
+// note records that the path was read; counts is set if an object there does even without a field that is read.
+func (r *objectReader) note(path string, counts bool) {
+	if r.reads != nil {
+		r.reads[r.path+path] = r.reads[r.path+path] || counts
 	}
-	at := r.kept
-	for _, name := range path[:len(path)-1] {
-		inner, ok := at[name].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			at[name] = inner
+}
+
+// readPart returns the part of a value at a path that was read, false if nothing of it was.
+func readPart(value any, path string, reads map[string]bool) (any, bool) {
+	counts, read := reads[path]
+	switch v := value.(type) {
+	case map[string]any:
+		part := map[string]any{}
+		for name, field := range v {
+			if kept, has := readPart(field, strings.TrimPrefix(path+"."+name, "."), reads); has {
+				part[name] = kept
+			}
 		}
-		at = inner
+		return part, len(part) > 0 || counts || read && len(v) == 0
+	case []any:
+		part := make([]any, 0, len(v))
+		for i, item := range v {
+			if kept, has := readPart(item, fmt.Sprintf("%s[%d]", path, i), reads); has {
+				part = append(part, kept)
+			}
+		}
+		return part, read // that there is one may be all that is asked
 	}
-	at[path[len(path)-1]] = value
+	return value, read
 }
 
 // fieldOf returns what is at the path if it is a T; want names one.
@@ -104,25 +109,17 @@ func (r *objectReader) number(path string, absent int) int {
 
 // numbers returns the numbers of pods in a map.
 func (r *objectReader) numbers(path string) map[string]int {
-	counts, kept := map[string]int{}, map[string]any{}
+	counts := map[string]int{}
 	for key, value := range fieldOf[map[string]any](r, path, "an object") {
 		// Keys may have dots, which lead further in a path.
 		one := r.child(path, map[string]any{"n": value})
-		counts[key], kept[key] = one.number("n", 0), value
-	}
-	if len(kept) > 0 {
-		r.keep(strings.Split(path, "."), kept)
+		counts[key] = one.number("n", 0)
+		r.note(path+"."+key, false)
 	}
 	return counts
 }
 
-func (r *objectReader) has(path string) bool {
-	value := r.field(path)
-	if _, ok := value.([]any); ok {
-		r.keep(strings.Split(path, "."), []any{}) // that there is one is all that is asked
-	}
-	return value != nil
-}
+func (r *objectReader) has(path string) bool { return r.field(path) != nil }
 
 func (r *objectReader) text(path string) string { return fieldOf[string](r, path, "text") }
 
@@ -136,9 +133,7 @@ func (r *objectReader) texts(path string) []string {
 			r.fail(fmt.Sprintf("%s[%d]", path, i), item, "text")
 		}
 		texts = append(texts, text)
-	}
-	if len(list) > 0 {
-		r.keep(strings.Split(path, "."), list)
+		r.note(fmt.Sprintf("%s[%d]", path, i), true)
 	}
 	return texts
 }
@@ -161,9 +156,7 @@ func (r *objectReader) annotated(metadata, key string) bool {
 func (r *objectReader) key(path, key string) (text string, found bool) {
 	values, _ := r.field(path).(map[string]any)
 	value, found := values[key]
-	if found {
-		r.keep(append(strings.Split(path, "."), key), value)
-	}
+	r.note(path+"."+key, false)
 	text, _ = value.(string)
 	return text, found
 }
@@ -172,24 +165,19 @@ func (r *objectReader) key(path, key string) (text string, found bool) {
 func (r *objectReader) items(path string) []*objectReader {
 	list := fieldOf[[]any](r, path, "a list")
 	items := make([]*objectReader, 0, len(list))
-	kept := make([]any, 0, len(list))
 	for i, item := range list {
 		items = append(items, r.child(fmt.Sprintf("%s[%d]", path, i), item))
-		kept = append(kept, items[i].kept)
 	}
-	r.keep(strings.Split(path, "."), kept)
 	return items
 }
 
 // values returns readers of the objects in a map.
 func (r *objectReader) values(path string) map[string]*objectReader {
 	fields := fieldOf[map[string]any](r, path, "an object")
-	values, kept := map[string]*objectReader{}, map[string]any{}
+	values := map[string]*objectReader{}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		values[key] = r.child(path+"."+key, fields[key])
-		kept[key] = values[key].kept
 	}
-	r.keep(strings.Split(path, "."), kept)
 	return values
 }
 
@@ -198,11 +186,8 @@ func (r *objectReader) child(path string, value any) *objectReader {
 	if !ok && value != nil {
 		r.fail(path, value, "an object")
 	}
-	c := &objectReader{kind: r.kind, name: r.name, fields: fields, path: r.path + path + ".", err: r.err}
-	if r.kept != nil {
-		c.kept = map[string]any{}
-	}
-	return c
+	r.note(path, true)
+	return &objectReader{kind: r.kind, name: r.name, fields: fields, path: r.path + path + ".", err: r.err, reads: r.reads}
 }
 
 // sum adds numbers of pods that fit 32 bits each, without wrapping around.

@@ -122,9 +122,6 @@ const (
 	waitForWorkersReady = "WaitForWorkersReady"
 )
 
-// whole is the state of a kind whose objects have no parts.
-func whole(s OwnerState) map[string]OwnerState { return map[string]OwnerState{"": s} }
-
 // never says why a gang can never be complete: how its controller creates the pods, and what to change.
 func never(r *objectReader, how string, minimum int, remedy string) string {
 	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.kind, r.name, how, minimum, remedy)
@@ -150,13 +147,13 @@ func exclusiveLevel(r *objectReader, metadata string) string {
 	return ""
 }
 
-func readJob(r *objectReader) map[string]OwnerState {
+func readJob(r *objectReader) OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	s.lower(r, jobPods(r, "spec", ""))
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
 		s.startsWith(r, jobNameLabel, []grouptree.Group{exclusiveGroup(r.name, level)})
 	}
-	return whole(s)
+	return s
 }
 
 // jobLimit is the Job's activeDeadlineSeconds. One that is longer than a pod may declare to run limits nothing.
@@ -169,25 +166,24 @@ func jobLimit(r *objectReader) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-func readStatefulSet(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
-	s.lower(r, s.Minimum)
+func readStatefulSet(r *objectReader) OwnerState {
+	s := readReplicas(r)
 	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
 		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
 	}
-	return whole(s)
+	return s
 }
 
-func readReplicas(r *objectReader) map[string]OwnerState {
+func readReplicas(r *objectReader) OwnerState {
 	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
 	s.lower(r, s.Minimum)
-	return whole(s)
+	return s
 }
 
 // readLeaderWorkerSet reads what holds for every group. The minimum of each is on its pods, since groups of different
 // sizes exist while the set is updated.
-func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
+func readLeaderWorkerSet(r *objectReader) OwnerState {
 	s := OwnerState{Minimum: r.number("spec.leaderWorkerTemplate.size", 1)}
 	switch {
 	case s.Minimum < 2:
@@ -202,7 +198,7 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 		s.startsWith(r, leaderWorkerSetNameLabel+","+leaderWorkerSetSubGroupLabel, leaderWorkerSubGroups(r, minimum))
 		s.Minimum = minimum
 	}
-	return whole(s)
+	return s
 }
 
 // leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
@@ -287,7 +283,7 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 }
 
 // readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
-func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
+func readTrainingJob(r *objectReader, replicas string) OwnerState {
 	total, needed, types := 0, map[string]int{}, r.values("spec."+replicas)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		n, role := types[name].number("replicas", 1), strings.ToLower(name)
@@ -295,7 +291,7 @@ func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
 			needed[role] = n
 		}
 	}
-	return whole(trainingState(r, total, ReplicaTypeLabel, needed))
+	return trainingState(r, total, ReplicaTypeLabel, needed)
 }
 
 // trainingState is that of a job with a number of pods. It may want fewer to start with; then the pods that the others
@@ -317,7 +313,7 @@ func trainingState(r *objectReader, total int, roleKey string, needed map[string
 
 // readMPIJob counts the launcher unless it is created when the workers are ready: then they are the gang, and the
 // launcher is placed as it fits.
-func readMPIJob(r *objectReader) map[string]OwnerState {
+func readMPIJob(r *objectReader) OwnerState {
 	pods, needed, roleKey := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
 	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
 		pods, needed["launcher"] = sum(pods, 1), 1
@@ -325,7 +321,7 @@ func readMPIJob(r *objectReader) map[string]OwnerState {
 	if r.text("apiVersion") == "kubeflow.org/v1" {
 		roleKey = ReplicaTypeLabel // that of the training operator
 	}
-	return whole(trainingState(r, pods, roleKey, needed))
+	return trainingState(r, pods, roleKey, needed)
 }
 
 // RayHead is how pods of a RayCluster call the group of the head.
@@ -333,7 +329,7 @@ const RayHead = "headgroup"
 
 // readRayCluster counts the head and the workers of each group. A cluster that is scaled by Ray starts with the least
 // that its groups may have, as Ray adds and removes the others. Groups that cannot be told apart count together.
-func readRayCluster(r *objectReader) map[string]OwnerState {
+func readRayCluster(r *objectReader) OwnerState {
 	pods, roles, apart := 1, map[string]int{RayHead: 1}, true
 	scaled := r.flag("spec.enableInTreeAutoscaling")
 	for _, group := range r.items("spec.workerGroupSpecs") {
@@ -360,5 +356,5 @@ func readRayCluster(r *objectReader) map[string]OwnerState {
 	if maps.DeleteFunc(roles, func(_ string, n int) bool { return n == 0 }); apart && len(roles) <= maxRoles {
 		s.needRoles(r, rayGroupLabel, roles)
 	}
-	return whole(s)
+	return s
 }

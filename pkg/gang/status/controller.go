@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -42,6 +43,8 @@ type Controller struct {
 	// records holds the *record of each gang that exists.
 	records    sync.Map
 	namespaces namespaces
+	// reserved is what is kept for the gang that has a reservation.
+	reserved atomic.Pointer[Reservation]
 	// messages limits the writes that change only messages.
 	messages *rate.Limiter
 }
@@ -149,25 +152,34 @@ func (r recorder) warn(ctx context.Context, about runtime.Object, reason, messag
 // namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave
 // workers for others.
 type namespaces struct {
-	mu     sync.Mutex
-	inside map[string]int
-	// waiting are the gangs that have to wait for others of their namespace, the first to come first.
-	waiting map[string][]gang.ID
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+// line is how many gangs of a namespace are synced, and which have to wait for others, the first to come first.
+type line struct {
+	inside  int
+	waiting []gang.ID
 }
 
 // enter reports whether the gang may be synced now. If not, leave returns it when it may.
 func (n *namespaces) enter(id gang.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.inside == nil {
-		n.inside, n.waiting = map[string]int{}, map[string][]gang.ID{}
+	if n.lines == nil {
+		n.lines = map[string]*line{}
 	}
-	if n.inside[id.Namespace] < workersOfNamespace {
-		n.inside[id.Namespace]++
+	l := n.lines[id.Namespace]
+	if l == nil {
+		l = &line{}
+		n.lines[id.Namespace] = l
+	}
+	if l.inside < workersOfNamespace {
+		l.inside++
 		return true
 	}
-	if !slices.Contains(n.waiting[id.Namespace], id) {
-		n.waiting[id.Namespace] = append(n.waiting[id.Namespace], id)
+	if !slices.Contains(l.waiting, id) {
+		l.waiting = append(l.waiting, id)
 	}
 	return false
 }
@@ -176,17 +188,13 @@ func (n *namespaces) enter(id gang.ID) bool {
 func (n *namespaces) leave(id gang.ID) (next gang.ID, waits bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.inside[id.Namespace]--; n.inside[id.Namespace] == 0 {
-		delete(n.inside, id.Namespace)
+	l := n.lines[id.Namespace]
+	l.inside--
+	if waits = len(l.waiting) > 0; waits {
+		next, l.waiting = l.waiting[0], l.waiting[1:]
 	}
-	line := n.waiting[id.Namespace]
-	switch len(line) {
-	case 0:
-		return gang.ID{}, false
-	case 1:
-		delete(n.waiting, id.Namespace)
-	default:
-		n.waiting[id.Namespace] = line[1:]
+	if l.inside+len(l.waiting) == 0 {
+		delete(n.lines, id.Namespace)
 	}
-	return line[0], true
+	return next, waits
 }

@@ -261,7 +261,7 @@ func TestNamespacesHaveWorkersOfTheirOwn(t *testing.T) {
 			n.enter(id("busy", workersOfNamespace+i))
 		}
 	}
-	if _, waits := n.leave(id("other", 0)); waits || n.inside["other"]+len(n.waiting) > 0 {
-		t.Errorf("%v wait, %v are inside at the end", n.waiting, n.inside)
+	if _, waits := n.leave(id("other", 0)); waits || n.lines["other"] != nil || len(n.lines["busy"].waiting) > 0 {
+		t.Errorf("%v at the end", n.lines)
 	}
 }

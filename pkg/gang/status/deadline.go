@@ -59,7 +59,7 @@ func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (l
 		return false, canEndInTime, ""
 	case now.After(due.Start):
 		return true, cannotEndInTime, lateWords("the gang", &due)
-	case s.EstimatedStart != nil && s.EstimatedStart.Time.After(due.Start):
+	case s.Reserved.Start != nil && s.Reserved.Start.Time.After(due.Start):
 		return true, expectedTooLate, lateWords("the gang", &due) + ", and is expected to start later"
 	}
 	return false, canEndInTime, ""
@@ -68,7 +68,15 @@ func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (l
 // lookAtDeadline returns after what time the gang has to have started, 0 if it need not be looked at then.
 func (s *State) lookAtDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) time.Duration {
 	due, stated := s.dueOf(pg)
-	if !stated || s.Met() || now.After(due.Start) {
+	if !stated || s.Met() {
+		return 0
+	}
+	return untilLate(&due, now)
+}
+
+// untilLate is after what time to look whether what is due can still start in time, 0 if it cannot.
+func untilLate(due *runview.Due, now time.Time) time.Duration {
+	if now.After(due.Start) {
 		return 0
 	}
 	return min(due.Start.Sub(now)+time.Second, longestWait)
@@ -109,10 +117,10 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 	want := v1.PodCondition{Type: runview.DeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	again := time.Duration(0)
-	if stated && now.After(due.Start) {
-		want.Status, want.Reason, want.Message = v1.ConditionTrue, cannotEndInTime, lateWords("the pod", &due)
-	} else if stated {
-		again = min(due.Start.Sub(now)+time.Second, longestWait)
+	if stated {
+		if again = untilLate(&due, now); again == 0 {
+			want.Status, want.Reason, want.Message = v1.ConditionTrue, cannotEndInTime, lateWords("the pod", &due)
+		}
 	}
 	have := podIsLate(pod)
 	switch {
@@ -126,10 +134,8 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 		klog.FromContext(ctx).Error(err, "Writing that a pod misses its deadline failed, trying again", "pod", klog.KObj(pod))
 		return retryLast
 	}
-	if want.Status == v1.ConditionTrue {
-		if p.warnOnce(ctx, pod, deadlineMissed, want.Message) {
-			missedDeadlines.WithLabelValues(ofPod).Inc()
-		}
+	if want.Status == v1.ConditionTrue && p.warnOnce(ctx, pod, deadlineMissed, want.Message) {
+		missedDeadlines.WithLabelValues(ofPod).Inc()
 	}
 	return again
 }

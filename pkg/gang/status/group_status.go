@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +22,6 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
-
-// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind
-// look for it.
-var groupStatuses = map[string]func(status map[string]any, p *progress){
-	read.NativeGroup: fillNative, read.CompositeGroup: fillComposite, read.VolcanoGroup: fillVolcano,
-}
 
 // progress is how far a gang has come.
 type progress struct {
@@ -104,12 +99,12 @@ func (p *progress) has() bool { return p.step >= scheduled }
 // returns after what time that may be written.
 func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *record,
 	now time.Time) (time.Duration, error) {
-	owners := c.api.Owners
-	if owners == nil || !s.Known || s.Minimum.Total == 0 || owners.Group(id) == nil || planned(&s.View) {
+	owners, group := c.api.Owners, c.source.Members.Declared(id)
+	if owners == nil || !s.Known || s.Minimum.Total == 0 || group == nil || planned(&s.View) {
 		return 0, nil
 	}
 	p := progressOf(s)
-	p.now, p.settled = now, settledIn(owners.Group(id), s.Members)
+	p.now, p.settled = now, settledIn(group, s.Members)
 	parts := slices.DeleteFunc(owners.parts(id, &p), func(of part) bool { return r.foreign[of.key] == of.text })
 	if len(parts) > 0 && r.foreignKind == p.kind() {
 		if pause := r.reword(c.messages, s, now); pause > 0 {
@@ -156,12 +151,12 @@ func (o *Owners) parts(id gang.ID, p *progress) []part {
 // write writes the progress of a part. Other authors write its status as well, so that it is read first. Without the
 // right to write it is left as it is: the scheduler reports rights that it lacks.
 func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
-	about, p, fill := part.about, part.progress, groupStatuses[part.kind.Kind]
-	if fill == nil {
+	about, p, resource := part.about, part.progress, part.kind.StatusResource()
+	if resource == "" {
 		return nil
 	}
 	var subresources []string
-	if _, subresource, has := strings.Cut(part.kind.StatusResource(), "/"); has {
+	if _, subresource, has := strings.Cut(resource, "/"); has {
 		subresources = []string{subresource}
 	}
 	version, _ := schema.ParseGroupVersion(about.APIVersion)
@@ -176,7 +171,7 @@ func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
 			after = map[string]any{}
 		}
 		p.generation = object.GetGeneration()
-		fill(after, p)
+		p.fill(after, part.kind.Kind)
 		if equality.Semantic.DeepEqual(before, after) {
 			return nil
 		}
@@ -225,4 +220,92 @@ func hasCondition(status map[string]any, kind string) (has, holds bool) {
 		}
 	}
 	return false, false
+}
+
+// reasonScheduled is the reason in conditions of groups that have started; the projects name none.
+const reasonScheduled = "Scheduled"
+
+// scheduledCondition is a condition as Kubernetes' own types have it, for a gang that has started or not.
+func (p *progress) scheduledCondition(kind string) map[string]any {
+	c := map[string]any{"type": kind, "status": "False", "message": p.why, "observedGeneration": p.generation}
+	switch {
+	case p.has() && p.step != short:
+		c["status"], c["reason"] = "True", reasonScheduled
+	case p.step == short:
+		c["reason"] = "MembersLost"
+	case p.step == unschedulable:
+		c["reason"] = schedulingv1beta1.PodGroupReasonUnschedulable
+	case p.step == incomplete:
+		c["reason"] = "TooFewMembers"
+	default:
+		c["reason"] = "InProgress"
+	}
+	return c
+}
+
+// fill changes the status of a group of the kind to how far the gang has come, where the users of that kind look for
+// it.
+func (p *progress) fill(status map[string]any, kind string) {
+	switch kind {
+	case read.NativeGroup:
+		p.fillInitially(status, schedulingv1beta1.PodGroupInitiallyScheduled)
+	case read.CompositeGroup:
+		p.fillInitially(status, "Composite"+schedulingv1beta1.PodGroupInitiallyScheduled)
+	case read.VolcanoGroup:
+		p.fillVolcano(status)
+	}
+}
+
+// fillInitially writes the condition of the groups of Kubernetes, which stays once it holds.
+func (p *progress) fillInitially(status map[string]any, condition string) {
+	if _, scheduled := hasCondition(status, condition); !scheduled && p.step != starting {
+		setCondition(status, p.scheduledCondition(condition), p.now)
+	}
+}
+
+// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano:
+// a group runs when as many members as its minimum have a node or have ended, and is completed when all of these have
+// ended, well or badly.
+func (p *progress) fillVolcano(status map[string]any) {
+	switch {
+	case p.running > 0 && (p.step == short || p.step < starting):
+		status["phase"] = "Unknown"
+	case p.reached && p.bound:
+		status["phase"] = "Running"
+	case p.reached:
+		status["phase"] = "Completed"
+	case p.step != starting:
+		// Once the pods of a group may be created, Volcano does not take that back.
+		if status["phase"] != "Inqueue" {
+			status["phase"] = "Pending"
+		}
+	default:
+		status["phase"] = "Inqueue"
+	}
+	for key, n := range map[string]int{"running": p.running, "succeeded": p.succeeded, "failed": p.failed} {
+		if n == 0 {
+			// Volcano leaves zeros out. In a merge patch null takes a number away.
+			if status[key] != nil {
+				status[key] = nil
+			}
+			continue
+		}
+		status[key] = int64(n)
+	}
+	set := func(kind string, holds bool, reason string) {
+		if has, _ := hasCondition(status, kind); !has && !holds {
+			return
+		}
+		c := map[string]any{"type": kind, "status": "False"}
+		if holds {
+			c = map[string]any{"type": kind, "status": "True", "reason": reason, "message": p.why}
+		}
+		setCondition(status, c, p.now)
+	}
+	reason := "NotEnoughResources"
+	if p.step == incomplete {
+		reason = "NotEnoughTasks"
+	}
+	set("Unschedulable", p.step == unschedulable || p.step == incomplete, reason)
+	set("Scheduled", p.has() && p.step != short, "tasks in gang are ready to be scheduled")
 }

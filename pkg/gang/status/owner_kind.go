@@ -143,9 +143,6 @@ func (k *ownerKind) unread() string {
 	return k.unreadable
 }
 
-// read reports whether all objects are known. The lock is held.
-func (k *ownerKind) read() bool { return k.unread() == "" }
-
 // see has the gangs of an object looked at that came or changed, or is gone.
 func (k *ownerKind) see(ctx context.Context, object *ownerObject, gone bool) {
 	k.plant(ctx, object, gone)

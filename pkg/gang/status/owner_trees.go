@@ -24,19 +24,13 @@ type Refile func(from gang.ID, podGroup string)
 // FollowTrees has native PodGroups with a parent be parts of trees, which the policy then knows. It has to be called
 // before anything is followed.
 func (o *Owners) FollowTrees(policy *read.OwnerPolicy, refile Refile) {
-	o.trees.refile = refile
-	policy.Trees = o.trees.Forest
-}
-
-// trees are those of native groups.
-type trees struct {
-	*grouptree.Forest
-	refile Refile
+	o.refile = refile
+	policy.Trees = o.trees
 }
 
 // plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.
 func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
-	if k.Kind != read.NativeGroup && k.Kind != read.CompositeGroup || k.owners.trees.refile == nil {
+	if k.Kind != read.NativeGroup && k.Kind != read.CompositeGroup || k.owners.refile == nil {
 		return
 	}
 	o, node := k.owners, object.states[""].Node
@@ -63,7 +57,7 @@ func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
 			from.Name = ""
 		}
 		if c.From != c.To || c.Told {
-			o.trees.refile(from, c.PodGroup)
+			o.refile(from, c.PodGroup)
 		}
 	}
 }
@@ -80,14 +74,14 @@ func gangOf(namespace, root, podGroup string) gang.ID {
 // inTree adds what the tree says that the group is in to what it says itself. The lock is held.
 func (o *Owners) inTree(owner read.Owner, s read.OwnerState) read.OwnerState {
 	switch {
-	case s.Why != "" || o.trees.refile == nil:
+	case s.Why != "" || o.refile == nil:
 	case owner.Kind == read.NativeGroup && s.Node.Parent != "":
 		why, wrong := o.trees.Why(owner.Namespace, owner.Name)
 		k := o.kinds[read.CompositeGroup]
 		switch {
 		case wrong:
 			s.Why = why
-		case k != nil && !k.read():
+		case k != nil && k.unread() != "":
 			return waiting(s, k.unread())
 		case why != "":
 			return waiting(s, why)
@@ -96,7 +90,7 @@ func (o *Owners) inTree(owner read.Owner, s read.OwnerState) read.OwnerState {
 		}
 	case owner.Kind == read.CompositeGroup:
 		k := o.kinds[read.NativeGroup]
-		if k == nil || !k.read() {
+		if k == nil || k.unread() != "" {
 			return waiting(s, "waiting for podgroups.scheduling.k8s.io to be read")
 		}
 		t := o.trees.Tree(owner.Namespace, owner.Name)

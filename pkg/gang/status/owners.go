@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
@@ -29,15 +29,17 @@ type Owners struct {
 	client dynamic.Interface
 	// name is that of the informers in the metrics.
 	name *cache.InformerName
-	// changed is told what holds for a gang, by one goroutine and without a lock held.
-	changed  func(context.Context, read.Owner, read.OwnerState)
-	recorder recorder
-	queue    workqueue.TypedInterface[gang.ID]
-	running  sync.WaitGroup
+	// directory is told what groups declare.
+	directory *members.Directory
+	recorder  recorder
+	queue     workqueue.TypedInterface[gang.ID]
+	running   sync.WaitGroup
 
-	trees trees
+	// trees are those of native groups, and refile hears of changes.
+	trees  *grouptree.Forest
+	refile Refile
 
-	// Scheduling cycles read what is declared.
+	// Scheduling cycles ask for limits.
 	mu    sync.RWMutex
 	kinds map[string]*ownerKind
 	gangs map[gang.ID]*followedGang
@@ -50,14 +52,14 @@ type followedGang struct {
 	// reported is what changed was told last, if told is set.
 	reported read.OwnerState
 	told     bool
-	// declared is what it says as a PodGroup, nil if it is no group.
-	declared *schedulingv1alpha1.PodGroup
 	// read is set if all objects of the kind were known then.
 	read bool
 }
 
-// NewOwners returns one that reads objects with the rights of config until ctx is done.
-func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName, to events.EventRecorderLogger,
+// NewOwners returns one that reads objects with the rights of config until ctx is done. Changed is told what holds for a
+// gang, by one goroutine and without a lock held.
+func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName,
+	directory *members.Directory, to events.EventRecorderLogger,
 	changed func(context.Context, read.Owner, read.OwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Kind.Reader
@@ -65,11 +67,13 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
 	}
-	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to},
+	o := &Owners{client: client, name: name, directory: directory, recorder: recorder{to},
 		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{},
-		trees: trees{Forest: grouptree.New()}}
+		trees: grouptree.New()}
 	context.AfterFunc(ctx, o.queue.ShutDown)
-	o.running.Go(func() { work(ctx, o.queue, o.sync) })
+	o.running.Go(func() {
+		work(ctx, o.queue, func(ctx context.Context, id gang.ID) { o.sync(ctx, id, changed) })
+	})
 	return o, nil
 }
 
@@ -121,17 +125,8 @@ func (o *Owners) Drop(id gang.ID) {
 			delete(g.kind.gangs, key)
 		}
 		delete(o.gangs, id)
+		o.directory.Declare(id, nil)
 	}
-}
-
-// Group returns what a group of another scheduler says about the gang, as a PodGroup that must not be changed, or nil.
-func (o *Owners) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	if g := o.gangs[id]; g != nil {
-		return g.declared
-	}
-	return nil
 }
 
 // Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
@@ -172,14 +167,15 @@ func (o *Owners) statesOf(owner read.Owner) (*ownerKind, map[string]read.OwnerSt
 }
 
 // sync tells what holds for the gang if that is new.
-func (o *Owners) sync(ctx context.Context, id gang.ID) {
+func (o *Owners) sync(ctx context.Context, id gang.ID,
+	changed func(context.Context, read.Owner, read.OwnerState)) {
 	o.mu.Lock()
 	g := o.gangs[id]
 	if g == nil {
 		o.mu.Unlock()
 		return
 	}
-	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	state, read := g.kind.state(g.owner, g.reported), g.kind.unread() == ""
 	state = o.inTree(g.owner, state)
 	news := !g.told || !reflect.DeepEqual(state, g.reported)
 	notKept := state.NotKept(&g.owner)
@@ -187,11 +183,11 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		notKept = ""
 	}
 	if g.reported, g.told = state, true; news {
-		g.declared = state.PodGroup(id)
+		o.directory.Declare(id, state.PodGroup(id))
 	}
 	o.mu.Unlock()
 	if news {
-		o.changed(ctx, g.owner, state)
+		changed(ctx, g.owner, state)
 	}
 	if about := g.object(); about != nil {
 		if news && state.Why != "" {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
@@ -82,7 +83,7 @@ func hear(t *testing.T, test func(*testing.T, *hearing)) {
 		config := h.api.RESTConfig()
 		config.Transport = h.api
 		var err error
-		h.Owners, err = NewOwners(t.Context(), config, nil, events.NewFakeRecorder(100), h.note(t))
+		h.Owners, err = NewOwners(t.Context(), config, nil, &members.Directory{}, events.NewFakeRecorder(100), h.note(t))
 		if err != nil {
 			t.Fatal(err)
 		}

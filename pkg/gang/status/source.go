@@ -2,6 +2,7 @@ package status
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -19,8 +20,16 @@ type Source struct {
 	Profiles *process.Profiles
 	// Classes are those of the queue, nil if it has none.
 	Classes *sla.Order
-	// Reserved describes what is reserved for a gang, on which nodes, and when the gang is expected to start.
-	Reserved func(gang.ID) (message string, nodes []string, start *schedulingv1alpha1.PodGroupEstimatedStart)
+}
+
+// Reservation is what is kept for a gang that has waited long.
+type Reservation struct {
+	Of gang.ID
+	// Message describes it, empty if nothing is kept; Nodes are those on which something is.
+	Message string
+	Nodes   []string
+	// Start is when the gang is expected to start, nil if that is not known.
+	Start *schedulingv1alpha1.PodGroupEstimatedStart
 }
 
 // State is what is known of a gang.
@@ -32,11 +41,8 @@ type State struct {
 	Members []*v1.Pod
 	// Held says of members that wait for their gang why.
 	Held map[gang.Ref]obstacle.Reason
-	// Reserved describes the nodes that are reserved for the gang, if any.
-	Reserved      string
-	ReservedNodes []string
-	// EstimatedStart is when the gang is expected to start, nil if that is not known.
-	EstimatedStart *schedulingv1alpha1.PodGroupEstimatedStart
+	// Reserved is what is kept for the gang.
+	Reserved Reservation
 	// OwnerUnread is set while the object that may declare the minimum has not been read.
 	OwnerUnread bool
 	// OtherScheduler names the scheduler of the oldest member if it is not this one.
@@ -65,8 +71,26 @@ func (c *Controller) state(id gang.ID) State {
 			s.OtherScheduler = pod.Spec.SchedulerName
 		}
 	}
-	s.Reserved, s.ReservedNodes, s.EstimatedStart = of.Reserved(id)
+	s.Reserved = c.reservationOf(id)
 	return s
+}
+
+// Reserve has the status of the gang say what is kept for it, and reports whether that is news. One gang at a time has a
+// reservation: of any other it is said no more.
+func (c *Controller) Reserve(next Reservation) (news bool) {
+	if equality.Semantic.DeepEqual(c.reservationOf(next.Of), next) {
+		return false
+	}
+	c.reserved.Store(&next)
+	c.Enqueue(next.Of)
+	return true
+}
+
+func (c *Controller) reservationOf(id gang.ID) Reservation {
+	if r := c.reserved.Load(); r != nil && r.Of == id {
+		return *r
+	}
+	return Reservation{Of: id}
 }
 
 // inTwoGroups reports whether a pod that waits is in a gang and in a group of Kubernetes itself.

@@ -26,7 +26,7 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	s.Failed = int32(v.Count[gang.Failed])
 	s.Roles = roleStatus(v)
 	s.Phase = phaseOf(v, minimum)
-	s.ReservedNodes, s.EstimatedStart = state.ReservedNodes, state.EstimatedStart
+	s.ReservedNodes, s.EstimatedStart = state.Reserved.Nodes, state.Reserved.Start
 	if pod := state.liveExample(); s.OccupiedBy == "" && pod != nil {
 		if owner := podview.ControllerOf(pod); owner != nil {
 			s.OccupiedBy = pod.Namespace + "/" + owner.Name
@@ -75,8 +75,9 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", reason, message)
 	// Most groups never have a reservation, and say nothing of it.
-	if state.Reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
-		set(schedulingv1alpha1.PodGroupReserved, state.Reserved != "", "NodesReserved", "NotReserved", state.Reserved)
+	reserved := state.Reserved.Message
+	if reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
+		set(schedulingv1alpha1.PodGroupReserved, reserved != "", "NodesReserved", "NotReserved", reserved)
 	}
 	// Nor do most have a deadline.
 	late, reason, message := state.judgeDeadline(pg, now)

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -141,7 +142,7 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 			"True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
 		{"", "False NotReserved "},
 	} {
-		pg.Status = wantedStatus(pg, &State{Reserved: step.said}, now)
+		pg.Status = wantedStatus(pg, &State{Reserved: Reservation{Message: step.said}}, now)
 		got := ""
 		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
 			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
@@ -221,7 +222,7 @@ func TestPhasesOfVolcano(t *testing.T) {
 			status["phase"] = tc.before
 		}
 		p := progressOf(&State{View: v})
-		fillVolcano(status, &p)
+		p.fill(status, read.VolcanoGroup)
 		if status["phase"] != tc.want {
 			t.Errorf("%s: phase %v, want %s", tc.name, status["phase"], tc.want)
 		}

@@ -16,19 +16,15 @@ const (
 	longest  = 10 * 365 * 24 * time.Hour
 )
 
-// durations are the annotations that hold one.
+// durations are the annotations that hold one, in the order of Work.durations.
 var durations = []struct {
 	key     string
 	least   time.Duration
 	allowed string
-	of      func(*Work) *time.Duration
 }{
-	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h",
-		func(w *Work) *time.Duration { return &w.Every }},
-	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m",
-		func(w *Work) *time.Duration { return &w.Restart }},
-	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
-		func(w *Work) *time.Duration { return &w.Protected }},
+	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h"},
+	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m"},
+	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m"},
 }
 
 // Declared reads what a pod, or a PodGroup for its pods, declares of their work. A wrong value says nothing.
@@ -38,13 +34,13 @@ func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
 		wrong *wellknown.BadValue
 	)
 	annotations := of.GetAnnotations()
-	for _, d := range durations {
+	for i, d := range durations {
 		value, ok := annotations[d.key]
 		if !ok {
 			continue
 		}
 		if n, err := time.ParseDuration(value); err == nil && n >= d.least && n <= longest {
-			*d.of(&w) = n
+			*w.durations()[i] = n
 		} else if wrong == nil {
 			wrong = podview.BadAnnotation(of, d.key, d.allowed)
 		}

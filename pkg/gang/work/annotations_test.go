@@ -12,6 +12,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -74,13 +75,15 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return 8000 }, Gangs: &one{}}
+			l := &Loss{GPUs: &gpuview.ProfileKeys{}, Gangs: &one{}}
 			if test.group != nil {
 				l.Gangs = &one{gang.ID{Name: "g"}, &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}, nil}
 			}
 			if test.sibling != nil {
 				l.Gangs.(*one).pods = []*v1.Pod{test.sibling}
 			}
+			test.pod.Spec.Containers = []v1.Container{
+				{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}}}}
 			test.want.MilliGPUs = 8000
 			if diff := cmp.Diff(&test.want, l.At(t0.Add(2*time.Hour)).Work(test.pod)); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)
@@ -94,9 +97,10 @@ func TestCPUsCountWhereThereAreNoGPUs(t *testing.T) {
 	pod := runs(says())
 	pod.Spec.Containers = []v1.Container{
 		{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}}}}
-	for gpus, want := range map[int64]int64{0: 1500, 1000: 0} {
-		l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return gpus }, Gangs: &one{}}
-		if w := l.At(t0).Work(pod); w.MilliCPUs != want || w.MilliGPUs != gpus {
+	for gpus, want := range map[int64]int64{0: 1500, 1: 0} {
+		pod.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, "")
+		l := &Loss{GPUs: &gpuview.ProfileKeys{}, Gangs: &one{}}
+		if w := l.At(t0).Work(pod); w.MilliCPUs != want || w.MilliGPUs != gpus*1000 {
 			t.Errorf("with %d GPUs: %+v", gpus, w)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkVictimsOfLargeGangs(b *testing.B) {
 		pods[i].Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{
 			Requests: v1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("64Gi")}}}}
 	}
-	l := &Loss{Limits: Limits{Unsaved: 24 * time.Hour}, MilliGPUs: func(*v1.Pod) int64 { return 0 },
+	l := &Loss{Limits: Limits{Unsaved: 24 * time.Hour}, GPUs: &gpuview.ProfileKeys{},
 		Gangs: &one{gang.ID{Name: "g"}, nil, pods}}
 	for b.Loop() {
 		m := l.At(now)

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -8,15 +9,17 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 
 // Loss tells what evictions lose.
 type Loss struct {
 	Limits Limits
-	// MilliGPUs are the GPUs that a pod asks for.
-	MilliGPUs func(*v1.Pod) int64
-	Gangs     Gangs
+	// GPUs are the names by which the profiles know GPUs.
+	GPUs  *gpuview.ProfileKeys
+	Gangs Gangs
 }
 
 // Gangs finds the gangs of pods.
@@ -66,9 +69,9 @@ func (m *Moment) Work(pod *v1.Pod) *Work {
 func (m *Moment) read(pod *v1.Pod) *Work {
 	w, _ := Declared(pod)
 	if of := m.gang(pod); of != nil {
-		for _, d := range durations {
-			if own := d.of(&w); *own == 0 {
-				*own = *d.of(&of.work)
+		for i, own := range w.durations() {
+			if *own == 0 {
+				*own = *of.work.durations()[i]
 			}
 		}
 		w.Saved = of.saved
@@ -79,7 +82,7 @@ func (m *Moment) read(pod *v1.Pod) *Work {
 	if pod.Spec.NodeName != "" {
 		w.Started = Started(pod)
 	}
-	if w.MilliGPUs = m.MilliGPUs(pod); w.MilliGPUs == 0 {
+	if w.MilliGPUs = m.milliGPUs(pod); w.MilliGPUs == 0 {
 		requests := podview.RequestsNow(pod)
 		w.MilliCPUs = requests.Cpu().MilliValue()
 	}
@@ -125,6 +128,17 @@ func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) [
 		return nil
 	}
 	return []time.Time{last}
+}
+
+// milliGPUs is how much of GPUs the pod asks for, by the names that the first of the profiles knows it by. A part of
+// one that depends on its memory counts as the whole.
+func (l *Loss) milliGPUs(pod *v1.Pod) int64 {
+	for _, keys := range l.GPUs.All() {
+		if r, err := keys.PodGPURequest(pod); err == nil && (r.Count > 0 || len(r.Slices) > 0) {
+			return int64(cmp.Or(r.TotalMilli(0), r.Count*gpu.WholeMilli))
+		}
+	}
+	return 0
 }
 
 // Lost is what the eviction of the pod loses, as Work has it.

@@ -21,6 +21,11 @@ type Work struct {
 	MilliGPUs, MilliCPUs int64
 }
 
+// durations are those that annotations hold.
+func (w *Work) durations() [3]*time.Duration {
+	return [3]*time.Duration{&w.Every, &w.Restart, &w.Protected}
+}
+
 // Limits bound what pods may say of their work, so that none makes itself untouchable.
 type Limits struct {
 	// Unsaved is the longest time of work that counts as lost. With 0 work does not count at all.

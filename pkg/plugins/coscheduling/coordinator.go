@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/hold"
@@ -78,10 +77,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.ledger = gang.NewLedger(s.timeout, inbox.Wake)
 	c.members.Ledger = c.ledger
 	c.told.status = status.New(&c.told.leader, status.Source{Ledger: c.ledger, Members: c.members,
-		Profiles: c.profiles, Classes: s.classes.order,
-		Reserved: func(id gang.ID) (string, []string, *schedulingv1alpha1.PodGroupEstimatedStart) {
-			return c.loop.Reservations.Said(id)
-		}})
+		Profiles: c.profiles, Classes: s.classes.order})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
@@ -92,8 +88,8 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = loop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.evictor = &preempt.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.holds, Sources: preempt.Sources{Loss: &work.Loss{Limits: s.limits,
-			MilliGPUs: gpuRequests{names}.milli, Gangs: c.members}}, Inbox: inbox}
+		Holds: c.holds, Sources: preempt.Sources{Loss: &work.Loss{Limits: s.limits, GPUs: names,
+			Gangs: c.members}}, Inbox: inbox}
 	c.planner = &plan.Planner{Sources: plan.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &loop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,

@@ -70,12 +70,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of := &c.evictor.Sources
 	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.told.owners, err = status.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
-		f.applyOwner)
+	c.told.owners, err = status.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.members,
+		c.told.recorder, f.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
-	c.members.Declared = c.told.owners.Group
 	c.told.owners.FollowTrees(c.settings.owners, f.refile)
 	of.Owners, c.holds.Gate.Owners = c.told.owners, c.told.owners
 	if err := f.watchGroups(factory, groups); err != nil {

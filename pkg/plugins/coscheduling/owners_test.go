@@ -32,7 +32,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		f := newFeed(ctx, c, nil)
 		f.ends["batch.kubernetes.io/job-name"] = true
 		var err error
-		if c.told.owners, err = status.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10),
+		if c.told.owners, err = status.NewOwners(ctx, api.RESTConfig(), nil, c.members, events.NewFakeRecorder(10),
 			f.applyOwner); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 				f := newFeed(ctx, c, nil)
 				f.ends[""] = true
 				var err error
-				if c.told.owners, err = status.NewOwners(ctx, memapi.New().RESTConfig(), nil, events.NewFakeRecorder(10),
+				if c.told.owners, err = status.NewOwners(ctx, memapi.New().RESTConfig(), nil, c.members, events.NewFakeRecorder(10),
 					f.applyOwner); err != nil {
 					t.Fatal(err)
 				}
