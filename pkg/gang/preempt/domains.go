@@ -93,22 +93,18 @@ func (b *problemBuilder) addDomains() {
 	if len(r.required) == 0 {
 		return
 	}
-	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
+	in := strings.Join(b.evictor.Capacity.Cluster.Domain(r.held, r.required), "\x00")
 	index := map[string]int{}
 	p.Domains = [][]int{}
 	for n := range b.cluster.Nodes {
-		values := make([]string, len(r.required))
-		for i, key := range r.required {
-			values[i] = b.cluster.Nodes[n].Object.Labels[key]
-		}
-		if slices.Contains(values, "") || len(in) > 0 && !slices.Equal(values, in) {
+		domain := sets.DomainOf(r.required, b.cluster.Nodes[n].Object)
+		if domain == "" || in != "" && domain != in {
 			continue
 		}
-		path := strings.Join(values, "\x00")
-		d, known := index[path]
+		d, known := index[domain]
 		if !known {
 			d = len(p.Domains)
-			index[path], p.Domains = d, append(p.Domains, nil)
+			index[domain], p.Domains = d, append(p.Domains, nil)
 		}
 		p.Domains[d] = append(p.Domains[d], n)
 	}
