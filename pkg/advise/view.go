@@ -164,25 +164,10 @@ func (v *view) withAmounts(pod *v1.Pod) []fwk.NodeInfo {
 			fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
 	})
 	for _, info := range v.infos {
-		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return requests[name] > unused(info, name) }) {
+		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return requests[name] > podview.Free(info, name) }) {
 			nodes = append(nodes, info)
 		}
 	}
 	v.free[key] = nodes
 	return nodes
-}
-
-// unused is what the pods of a node leave of a resource.
-func unused(info fwk.NodeInfo, name v1.ResourceName) int64 {
-	all, asked := info.GetAllocatable(), info.GetRequested()
-	switch name {
-	case v1.ResourceCPU:
-		return all.GetMilliCPU() - asked.GetMilliCPU()
-	case v1.ResourceMemory:
-		return all.GetMemory() - asked.GetMemory()
-	case v1.ResourceEphemeralStorage:
-		return all.GetEphemeralStorage() - asked.GetEphemeralStorage()
-	default:
-		return all.GetScalarResources()[name] - asked.GetScalarResources()[name]
-	}
 }

@@ -81,25 +81,12 @@ func (w *world) acceptsEmpty(ctx context.Context, state fwk.CycleState, pod *v1.
 func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInfo) string {
 	var most int64
 	for _, info := range infos {
-		most = max(most, amountOf(info.GetAllocatable(), name))
+		most = max(most, podview.AmountIn(info.GetAllocatable(), name))
 	}
 	if most >= podview.Amount(name, requests[name]) {
 		return ""
 	}
 	return podview.Quantity(name, most).String()
-}
-
-// amountOf is how much of a resource there is, in the unit of podview.Amount.
-func amountOf(of fwk.Resource, name v1.ResourceName) int64 {
-	switch name {
-	case v1.ResourceCPU:
-		return of.GetMilliCPU()
-	case v1.ResourceMemory:
-		return of.GetMemory()
-	case v1.ResourceEphemeralStorage:
-		return of.GetEphemeralStorage()
-	}
-	return of.GetScalarResources()[name]
 }
 
 // offered are the resources that some node has.
@@ -124,7 +111,7 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 			continue
 		}
 		need := podview.Amount(name, wanted)
-		free := max(amountOf(info.GetAllocatable(), name)-amountOf(info.GetRequested(), name), 0)
+		free := max(podview.Free(info, name), 0)
 		if need <= free {
 			continue
 		}

@@ -17,10 +17,12 @@ func TestAllocatableOf(t *testing.T) {
 		v1.ResourceCPU:         resource.MustParse("1500m"),
 		v1.ResourceMemory:      resource.MustParse("2Gi"),
 		"nvidia.com/gpu":       resource.MustParse("8"),
+		"example.com/part":     resource.MustParse("100m"),
 		"example.com/none":     resource.MustParse("0"),
 		"example.com/negative": resource.MustParse("-1"),
 	}
-	want := map[v1.ResourceName]int64{v1.ResourceCPU: 1500, v1.ResourceMemory: 2 << 30, "nvidia.com/gpu": 8}
+	want := map[v1.ResourceName]int64{v1.ResourceCPU: 1500, v1.ResourceMemory: 2 << 30, "nvidia.com/gpu": 8,
+		"example.com/part": 1}
 	if diff := cmp.Diff(want, AllocatableOf(node)); diff != "" {
 		t.Errorf("allocatable (-want +got):\n%s", diff)
 	}

@@ -1,50 +1,14 @@
 package eviction
 
 import (
-	"math"
 	"slices"
 
 	"berth.dev/berth/pkg/gang/tree"
 )
 
-// setSearch looks for a cheap plan for a gang with sets.
-//
-// Which domain is the best for a set depends on those of the others, and all of them on who has gone. So all units go
-// up to a rank, the lowest with which all sets find domains; domains that cost less for each member are filled first.
-// Then units come back without which the sets find room as well.
-type setSearch struct {
-	*search
-	answer *tree.Answer
-}
-
-func (s *setSearch) choose() (Plan, bool) {
-	s.enter(s.allNodes())
-	if s.arrange() {
-		return s.plan(), true
-	}
-	for _, limit := range s.ranks() {
-		s.undo(0)
-		s.removeAll(limit)
-		if !s.arrange() {
-			continue
-		}
-		s.putBack()
-		if !slices.ContainsFunc(s.goneSince(0), func(u int) bool { return !s.legal(u) }) {
-			return s.plan(), true
-		}
-	}
-	return Plan{}, false
-}
-
-// plan describes the state of the search.
-func (s *setSearch) plan() Plan {
-	plan := s.search.plan()
-	plan.Sets = s.answer
-	return plan
-}
-
-// arrange places what is needed of all sets in what is free, and reports whether it fits. If not, nothing has changed.
-func (s *setSearch) arrange() bool {
+// arrangeSets places what is needed of all sets in what is free, in domains that cost less for each member first, and
+// reports whether it fits. If not, nothing has changed.
+func (s *search) arrangeSets() bool {
 	p := tree.Problem{Sets: s.Tree.Sets, Levels: s.Tree.Levels, Nodes: make([]tree.Node, len(s.Nodes)),
 		Order: map[int][]int{}}
 	for c := range s.classes {
@@ -76,7 +40,7 @@ func (s *setSearch) arrange() bool {
 
 // cheapest returns the domains of a level in the order of what their units cost that have gone, for each member of the
 // class that is the hardest to place for which they have room.
-func (s *setSearch) cheapest(level int, nodes []tree.Node) []int {
+func (s *search) cheapest(level int, nodes []tree.Node) []int {
 	room, units, costs := map[int]int{}, map[int][]int{}, map[int]Cost{}
 	var order []int
 	hardest := s.easiest[len(s.easiest)-1]
@@ -105,33 +69,8 @@ func (s *setSearch) cheapest(level int, nodes []tree.Node) []int {
 	return order
 }
 
-// mostRefits bounds how many times all sets are placed again for a unit that comes back: each takes milliseconds in a
-// large cluster.
-const mostRefits = 48
-
-// putBack puts back one unit after the other, the most important first: those that take nothing of what was found, and
-// then those without which the sets find room elsewhere.
-func (s *setSearch) putBack() {
-	back := returning{search: s.search}
-	again := func(most int, fits func(unit int) bool) {
-		queue := s.goneSince(0)
-		slices.SortFunc(queue, back.compare)
-		for ; len(queue) > 0 && most > 0; most-- {
-			unit, start := queue[0], len(s.trail)
-			queue = queue[1:]
-			if spare := back.putBack(unit); fits(unit) {
-				queue = append(queue, spare...)
-			} else {
-				s.undo(start)
-			}
-		}
-	}
-	again(math.MaxInt, func(unit int) bool { return !back.inTheWay(unit) })
-	again(mostRefits, func(int) bool { return s.refit() })
-}
-
 // refit places all sets again, and reports whether they fit. If not, the caller has to undo.
-func (s *setSearch) refit() bool {
+func (s *search) refit() bool {
 	before := s.answer
 	for class := range s.placed {
 		for n, members := range s.placed[class] {
@@ -140,7 +79,7 @@ func (s *setSearch) refit() bool {
 			}
 		}
 	}
-	if s.arrange() {
+	if s.arrangeSets() {
 		return true
 	}
 	s.answer = before

@@ -45,7 +45,7 @@ func fullNodes(size int, priorities ...int32) *Problem {
 				Started: t0, Requests: Vector{8}})
 		}
 	}
-	p.Tree = &Tree{Levels: racksOf(len(priorities), size)}
+	p.Tree = &tree.Problem{Levels: racksOf(len(priorities), size)}
 	return p
 }
 
@@ -127,7 +127,7 @@ func drawTree(d drawFunc, p *Problem) {
 		racks[n] = d("rack", 0, 3)
 		zones[n] = racks[n] / 2
 	}
-	p.Tree = &Tree{Levels: [][]int{zones, racks}}
+	p.Tree = &tree.Problem{Levels: [][]int{zones, racks}}
 	add := func(around, level int) int {
 		set := tree.Set{Level: level, Held: tree.None, Need: make([]int, len(p.Classes)), More: make([]int, len(p.Classes)),
 			Enough: tree.None}

@@ -65,16 +65,13 @@ func Choose(p *Problem) Plan {
 
 // choose returns the best plan of the best domain, and false if none helps.
 func (s *search) choose() (Plan, bool) {
-	if s.Tree != nil {
-		return (&setSearch{search: s}).choose()
-	}
 	domains := s.Domains
-	if domains == nil {
+	if domains == nil || s.Tree != nil {
 		domains = [][]int{s.allNodes()}
 	}
 	for _, domain := range domains {
 		s.enter(domain)
-		if s.arrange(false) {
+		if s.fit() {
 			return s.plan(), true
 		}
 	}
@@ -123,7 +120,7 @@ func (s *search) allNodes() []int {
 
 // plan describes the state of the search.
 func (s *search) plan() Plan {
-	plan := Plan{Outcome: RoomAlready}
+	plan := Plan{Outcome: RoomAlready, Sets: s.answer}
 	for i := range s.units {
 		if !s.gone[i] {
 			continue

@@ -99,44 +99,35 @@ func compareCosts(a Cost, n int, b Cost, m int) int {
 	return 0
 }
 
-// costs compare evictions.
-type costs struct {
-	*state
-	// spread is, by unit, on how many nodes of the domain it frees anything. share is set while the cost of a group counts
-	// in equal shares for the nodes that its eviction helps.
-	spread []int
-	share  bool
-}
-
 // of is what the eviction of the units costs. Shared costs count for one of the nodes that it helps, which are at most
 // helped.
-func (c *costs) of(units []int, helped int) Cost {
+func (s *search) of(units []int, helped int) Cost {
 	var sum Cost
 	for _, u := range units {
-		sum.add(c.unit(u, helped))
+		sum.add(s.unit(u, helped))
 	}
 	return sum
 }
 
 // unit is what a unit costs besides what is gone of it, or the share of one node.
-func (c *costs) unit(unit, helped int) costLevel {
-	u := &c.units[unit]
+func (s *search) unit(unit, helped int) costLevel {
+	u := &s.units[unit]
 	cost := u.cost
 	switch {
-	case c.gone[unit]:
+	case s.gone[unit]:
 	case u.whole:
-		cost.milliPods -= 1000 * int64(c.lost[u.group].total)
-		cost.lost -= c.lost[u.group].work
+		cost.milliPods -= 1000 * int64(s.lost[u.group].total)
+		cost.lost -= s.lost[u.group].work
 	default:
 		for _, in := range u.inside {
-			if c.gone[in] {
-				cost.milliPods -= c.units[in].cost.milliPods
-				cost.lost -= c.units[in].cost.lost
+			if s.gone[in] {
+				cost.milliPods -= s.units[in].cost.milliPods
+				cost.lost -= s.units[in].cost.lost
 			}
 		}
 	}
-	if c.share {
-		shares := int64(max(min(helped, c.spread[unit]), 1))
+	if s.share {
+		shares := int64(max(min(helped, s.spread[unit]), 1))
 		cost.milliPods /= shares
 		cost.lost /= shares
 	}
@@ -151,8 +142,8 @@ type candidate struct {
 }
 
 // candidate is the unit as one that frees some of what is missing.
-func (c *costs) candidate(unit int, help float64, helped int) candidate {
-	cost := c.unit(unit, helped)
+func (s *search) candidate(unit int, help float64, helped int) candidate {
+	cost := s.unit(unit, helped)
 	return candidate{unit, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
 }
 
@@ -161,12 +152,12 @@ func (c *costs) candidate(unit int, help float64, helped int) candidate {
 const podWeight = 1e-6
 
 // sort orders candidates: the lower rank first, then those that help most for what they cost, then the less important.
-func (c *costs) sort(candidates []candidate) {
+func (s *search) sort(candidates []candidate) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(
 			a.cost.compare(b.cost.rank),
 			cmp.Compare(b.value, a.value),
-			c.compareImportance(a.unit, b.unit),
+			s.compareImportance(a.unit, b.unit),
 		)
 	})
 }

@@ -20,8 +20,8 @@ type Problem struct {
 	// equal ones. Nil allows all nodes.
 	Domains [][]int
 	// Tree divides the gang into sets of members with a domain each, and takes the place of Need and Domains then; nil if
-	// it is not divided.
-	Tree    *Tree
+	// it is not divided. Its classes are those of the problem. What nodes have is known of the nodes.
+	Tree    *tree.Problem
 	Victims []Victim
 	// Groups holds the groups of the victims. Members of a group that is not in it count as single pods.
 	Groups map[gang.ID]Group
@@ -65,13 +65,6 @@ type Node struct {
 	Name string
 	// Free is what is left of the node by those pods that are not about to terminate anyway. It may be negative.
 	Free Vector
-}
-
-// Tree is how the gang is divided, as tree.Problem has it. Its classes are those of the problem.
-type Tree struct {
-	Sets []tree.Set
-	// Levels hold the domain of each node at each level.
-	Levels [][]int
 }
 
 // Victim is a bound pod that may be evicted.

@@ -2,41 +2,48 @@ package eviction
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
-// returning is the search for units that can stay.
-type returning struct {
-	*search
-	// roomy are, by class, nodes that have room. Some may have none any more.
-	roomy [][]int
-}
+// mostRefits bounds how many times all sets are placed again for a unit that comes back: each takes milliseconds in a
+// large cluster.
+const mostRefits = 48
 
 // putBack puts back one unit after the other without which the gang can still start: the most important first, of
-// equally important ones the one that would lose the most, then the larger.
-func putBack(d *search) {
-	s := returning{search: d, roomy: make([][]int, len(d.classes))}
-	s.note(d.nodes)
+// equally important ones the one that would lose the most, then the larger. If the gang is divided, those come first
+// that take nothing of what was found, and then those without which the sets find room elsewhere.
+func (s *search) putBack() {
+	if s.Tree != nil {
+		s.putBackAll(math.MaxInt, func(unit int) bool { return !s.inTheWay(unit) })
+		s.putBackAll(mostRefits, func(int) bool { return s.refit() })
+		return
+	}
+	clear(s.roomy)
+	s.note(s.nodes)
+	s.putBackAll(math.MaxInt, s.replace)
+}
+
+// putBackAll tries to put back units, most of them. fits says whether the gang still starts when the unit is back.
+func (s *search) putBackAll(most int, fits func(unit int) bool) {
 	queue := s.goneSince(0)
-	slices.SortFunc(queue, s.compare)
-	for len(queue) > 0 {
-		unit := queue[0]
+	slices.SortFunc(queue, s.compareReturning)
+	for ; len(queue) > 0 && most > 0; most-- {
+		unit, start := queue[0], len(s.trail)
 		queue = queue[1:]
-		start := len(s.trail)
-		spare := s.putBack(unit)
-		if !s.replace(unit) {
+		spare := s.putBackOne(unit)
+		if !fits(unit) {
 			s.undo(start)
 			continue
 		}
-		if len(spare) > 0 {
-			queue = append(queue, spare...)
-			slices.SortFunc(queue, s.compare)
+		queue = append(queue, spare...)
+		if len(spare) > 0 && s.Tree == nil { // of a divided gang, those that were inside others come last
+			slices.SortFunc(queue, s.compareReturning)
 		}
-		s.note(s.nodesOf(unit))
 	}
 }
 
-func (s *returning) compare(a, b int) int {
+func (s *search) compareReturning(a, b int) int {
 	x, y := &s.units[a], &s.units[b]
 	return cmp.Or(
 		y.cost.compare(x.cost.rank),
@@ -47,7 +54,7 @@ func (s *returning) compare(a, b int) int {
 }
 
 // note notes which of the nodes have room.
-func (s *returning) note(nodes []int) {
+func (s *search) note(nodes []int) {
 	for class := range s.classes {
 		for _, n := range nodes {
 			if s.fits(class, n, 1) > 0 {
@@ -58,7 +65,7 @@ func (s *returning) note(nodes []int) {
 }
 
 // nodesOf returns the nodes of the domain on which the unit has pods.
-func (s *returning) nodesOf(unit int) []int {
+func (s *search) nodesOf(unit int) []int {
 	var nodes []int
 	for _, part := range s.units[unit].parts {
 		if s.within[part.node] {
@@ -68,8 +75,8 @@ func (s *returning) nodesOf(unit int) []int {
 	return nodes
 }
 
-// putBack puts a unit back. It leaves out, and returns, units inside it that are in the way.
-func (s *returning) putBack(unit int) (spare []int) {
+// putBackOne puts a unit back. It leaves out, and returns, units inside it that are in the way.
+func (s *search) putBackOne(unit int) (spare []int) {
 	s.do(step{unit: unit, by: -1})
 	for _, in := range s.units[unit].inside {
 		if s.inTheWay(in) && s.remove(in) {
@@ -81,7 +88,7 @@ func (s *returning) putBack(unit int) (spare []int) {
 
 // replace moves the members that a unit displaces to nodes that have room, and reports whether the gang can still
 // start.
-func (s *returning) replace(unit int) bool {
+func (s *search) replace(unit int) bool {
 	before, nodes := slices.Clone(s.count), s.nodesOf(unit)
 	for _, n := range nodes {
 		s.displace(n)
@@ -100,11 +107,15 @@ func (s *returning) replace(unit int) bool {
 	for _, class := range s.easiest {
 		refill(class, s.wanting(class))
 	}
-	return s.met()
+	if !s.met() {
+		return false
+	}
+	s.note(nodes)
+	return true
 }
 
 // inTheWay reports whether the unit, which is back, takes what placed members need.
-func (s *returning) inTheWay(unit int) bool {
+func (s *search) inTheWay(unit int) bool {
 	for _, part := range s.units[unit].parts {
 		for class := range s.classes {
 			if s.placed[class][part.node] > 0 && overcommits(s.classes[class].Demand, s.room(part.node)) {
@@ -116,7 +127,7 @@ func (s *returning) inTheWay(unit int) bool {
 }
 
 // displace takes members off a node until the others have enough room.
-func (s *returning) displace(node int) {
+func (s *search) displace(node int) {
 	for _, class := range s.easiest {
 		for s.placed[class][node] > 0 && overcommits(s.classes[class].Demand, s.room(node)) {
 			s.do(step{unit: -1, class: class, node: node, by: -1})

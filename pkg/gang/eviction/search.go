@@ -1,10 +1,14 @@
 package eviction
 
-import "slices"
+import (
+	"slices"
+
+	"berth.dev/berth/pkg/gang/tree"
+)
 
 // search looks for the cheapest plan in one domain after the other.
 type search struct {
-	costs
+	*state
 	// nodes are those of the domain in which the gang is to be placed, and within tells them by index.
 	nodes  []int
 	within []bool
@@ -12,6 +16,14 @@ type search struct {
 	reach []int
 	// most is the largest number of members that were placed together, in any domain.
 	most int
+	// spread is, by unit, on how many nodes of the domain it frees anything. share is set while the cost of a group counts
+	// in equal shares for the nodes that its eviction helps.
+	spread []int
+	share  bool
+	// roomy are, by class, nodes that have room while units come back. Some may have none any more.
+	roomy [][]int
+	// answer is where the sets are, if the gang is divided.
+	answer *tree.Answer
 }
 
 // solution is a plan and what it costs.
@@ -21,8 +33,8 @@ type solution struct {
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{costs: costs{state: newState(prepare(p))}, within: make([]bool, len(p.Nodes))}
-	s.reach, s.spread = make([]int, len(s.classes)), make([]int, len(s.units))
+	s := &search{state: newState(prepare(p)), within: make([]bool, len(p.Nodes))}
+	s.reach, s.spread, s.roomy = make([]int, len(s.classes)), make([]int, len(s.units)), make([][]int, len(s.classes))
 	return s
 }
 
@@ -65,12 +77,26 @@ func (s *search) hopeless() bool {
 	return true
 }
 
+// fit places what is needed in what is free, and reports whether it fits.
+func (s *search) fit() bool {
+	if s.Tree != nil {
+		return s.arrangeSets()
+	}
+	return s.arrange(false)
+}
+
 // solve looks for a cheap solution in the present domain and returns nil if it finds none: units go until the gang has
 // room, and those come back without which it still does.
 //
 // The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
 // is too dear for each of them; in shares, groups on nodes that have little in common are too cheap.
+//
+// If the gang is divided, which domain is the best for a set depends on those of the others, and all of them on who has
+// gone. So all units go up to a rank, the lowest with which all sets find domains.
 func (s *search) solve() *solution {
+	if s.Tree != nil {
+		return s.fromAll(s.ranks()...)
+	}
 	if s.hopeless() {
 		return nil
 	}
@@ -79,29 +105,31 @@ func (s *search) solve() *solution {
 		s.undo(0)
 		s.share = share
 		if s.arrange(true) {
-			putBack(s)
+			s.putBack()
 			best = cheaper(best, s.solution())
 		}
 	}
 	if best == nil {
-		best = s.fromAll()
+		// Members that take the room there is first may be in the way of others.
+		best = s.fromAll(highest)
 	}
 	return best
 }
 
-// fromAll has all units go, whatever the rules, and puts back what it can. Members that take the room there is first
-// may be in the way of others.
-func (s *search) fromAll() *solution {
-	s.undo(0)
-	s.removeAll(highest)
-	if !s.arrange(false) {
-		return nil
+// fromAll has all units go up to one of the ranks, whatever the rules, and puts back what it can.
+func (s *search) fromAll(limits ...rank) *solution {
+	for _, limit := range limits {
+		s.undo(0)
+		s.removeAll(limit)
+		if !s.fit() {
+			continue
+		}
+		s.putBack()
+		if !slices.ContainsFunc(s.goneSince(0), func(u int) bool { return !s.legal(u) }) {
+			return s.solution()
+		}
 	}
-	putBack(s)
-	if slices.ContainsFunc(s.goneSince(0), func(u int) bool { return !s.legal(u) }) {
-		return nil
-	}
-	return s.solution()
+	return nil
 }
 
 // cheaper returns the cheaper of two solutions, the first of equal ones.

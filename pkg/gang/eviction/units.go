@@ -89,9 +89,8 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	var spare []int
 	for k, i := range members {
 		all.add(p.Victims[i].Role, 1)
-		if set := p.together(&g, members, k); len(set) > 0 {
-			spare = append(spare, len(p.units))
-			p.addUnit(index, set)
+		if set := p.together(&g, members, k); len(set) > 0 && p.addUnit(index, set) {
+			spare = append(spare, len(p.units)-1)
 		}
 	}
 	bound := 0
@@ -147,9 +146,7 @@ func (p *prepared) within(g *Group, of *tree.Group, members []int) []int {
 // enclose adds a unit around those of the units that are inside it, and returns which it is; -1 if budgets protect it.
 func (p *prepared) enclose(group int, victims, units []int) int {
 	at := len(p.units)
-	p.addUnit(group, victims)
-	if slices.ContainsFunc(p.units[at].uses, func(u use) bool { return u.pods > p.Budgets[u.budget] }) {
-		p.units = p.units[:at]
+	if !p.addUnit(group, victims) {
 		return -1
 	}
 	in := make(map[int]bool, len(victims))
@@ -177,14 +174,8 @@ func (p *prepared) together(g *Group, members []int, k int) []int {
 		set = slices.DeleteFunc(slices.Clone(members[k:]), func(i int) bool { return !same(i) })
 	}
 	var lost loss
-	uses := map[int]int{}
 	for _, i := range set {
 		lost.add(p.Victims[i].Role, 1)
-		for _, budget := range p.Victims[i].Budgets {
-			if uses[budget]++; uses[budget] > p.Budgets[budget] {
-				return nil
-			}
-		}
 	}
 	if !g.tolerates(lost) || len(set) < g.Together[with] {
 		return nil
@@ -192,8 +183,8 @@ func (p *prepared) together(g *Group, members []int, k int) []int {
 	return set
 }
 
-// addUnit adds a unit of victims.
-func (p *prepared) addUnit(group int, victims []int) {
+// addUnit adds a unit of victims, and reports whether budgets allow it.
+func (p *prepared) addUnit(group int, victims []int) bool {
 	index, first := len(p.units), len(p.parts)
 	u := unit{victims: victims, group: group, cost: p.costOf(victims)}
 	byNode := victims
@@ -212,7 +203,10 @@ func (p *prepared) addUnit(group int, victims []int) {
 				at = len(u.uses)
 				u.uses = append(u.uses, use{budget: budget})
 			}
-			u.uses[at].pods++
+			if u.uses[at].pods++; u.uses[at].pods > p.Budgets[budget] {
+				p.parts = p.parts[:first]
+				return false
+			}
 		}
 		if v.Node < 0 {
 			continue
@@ -227,6 +221,7 @@ func (p *prepared) addUnit(group int, victims []int) {
 	}
 	u.parts = p.parts[first:len(p.parts):len(p.parts)]
 	p.units = append(p.units, u)
+	return true
 }
 
 // compareImportance orders units, the least important first: the lower rank, then the later start.

@@ -8,6 +8,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 func TestFreeOn(t *testing.T) {
@@ -35,7 +37,7 @@ func TestFreeOn(t *testing.T) {
 	want = map[v1.ResourceName]int64{"cpu": 3000, "memory": 1 << 30, "pods": 1, "nvidia.com/gpu": 1}
 	got = map[v1.ResourceName]int64{}
 	for name := range want {
-		got[name] = requestedBy(nodes[0].GetPods()[0], name)
+		got[name] = podview.UsedBy(nodes[0].GetPods()[0], name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)

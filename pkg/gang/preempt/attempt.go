@@ -18,8 +18,8 @@ const (
 	patience = time.Minute
 	// maxRejected is how many plans in a row may turn out not to help when filters see them.
 	maxRejected = 4
-	// outdatedPause is the pause after a plan that was out of date, for the account to learn of pods that are being bound.
-	// It doubles each time.
+	// outdatedPause is the pause after a plan that was out of date, for pods to be bound that are assumed: the account of
+	// capacity does not know those. It doubles each time.
 	outdatedPause = 100 * time.Millisecond
 )
 

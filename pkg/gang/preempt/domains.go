@@ -19,11 +19,9 @@ import (
 
 // division is how the members of a gang are divided into groups or segments, each with a domain of its own.
 type division struct {
-	eviction.Tree
+	*sets.Problem
 	// nodes holds the position of each node in the levels.
 	nodes map[string]int
-	// posed is good for the cycle that asks.
-	posed *sets.Problem
 }
 
 // divide has the request ask for a domain for each group or segment of the gang.
@@ -44,8 +42,7 @@ func (r *request) divide(p *plan.Planner, levels read.Topology, members []gang.M
 	if err != nil {
 		return err //nolint:wrapcheck // it says which pod
 	}
-	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels},
-		nodes: make(map[string]int, len(nodes)), posed: posed}
+	d := &division{posed, make(map[string]int, len(nodes))}
 	for i, n := range nodes {
 		d.nodes[n.Name] = i
 	}
@@ -77,7 +74,7 @@ func (d *division) addTo(p *eviction.Problem) {
 	if d == nil {
 		return
 	}
-	p.Tree = &eviction.Tree{Sets: slices.Clone(d.Sets)}
+	p.Tree = &tree.Problem{Sets: d.Sets}
 	for _, domains := range d.Levels {
 		level := make([]int, len(p.Nodes))
 		for n := range p.Nodes {
@@ -96,22 +93,18 @@ func (b *problemBuilder) addDomains() {
 	if len(r.required) == 0 {
 		return
 	}
-	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
+	in := strings.Join(b.evictor.Capacity.Cluster.Domain(r.held, r.required), "\x00")
 	index := map[string]int{}
 	p.Domains = [][]int{}
 	for n := range b.cluster.Nodes {
-		values := make([]string, len(r.required))
-		for i, key := range r.required {
-			values[i] = b.cluster.Nodes[n].Object.Labels[key]
-		}
-		if slices.Contains(values, "") || len(in) > 0 && !slices.Equal(values, in) {
+		domain := sets.DomainOf(r.required, b.cluster.Nodes[n].Object)
+		if domain == "" || in != "" && domain != in {
 			continue
 		}
-		path := strings.Join(values, "\x00")
-		d, known := index[path]
+		d, known := index[domain]
 		if !known {
 			d = len(p.Domains)
-			index[path], p.Domains = d, append(p.Domains, nil)
+			index[domain], p.Domains = d, append(p.Domains, nil)
 		}
 		p.Domains[d] = append(p.Domains[d], n)
 	}
@@ -122,7 +115,7 @@ func (b *problemBuilder) addDomains() {
 func (c *checking) bySet() (*plan.Plan, findings, error) {
 	d := c.request.division
 	_, stale := c.nodes()
-	places := d.posed.Places(c.found.Sets)
+	places := d.Places(c.found.Sets)
 	for i := range places {
 		at, known := d.nodes[c.found.names[places[i].Node]]
 		if !known {

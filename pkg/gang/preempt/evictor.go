@@ -118,7 +118,7 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	defer e.mu.Unlock()
 	w := e.of(r)
 	w.request = r
-	pause, left := time.Duration(0), e.remaining(w.awaited)
+	left := e.remaining(w.awaited)
 	switch w.ask(left, now) {
 	case toWait:
 		if w.searching {
@@ -145,9 +145,8 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 			}
 			return nil, "preemption does not help: " + p.Reason
 		}
-		pause = outdatedPause
 	}
-	e.search(ctx, w, pause)
+	e.search(ctx, w, 0)
 	return nil, "looking for pods to evict"
 }
 

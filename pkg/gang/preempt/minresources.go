@@ -10,21 +10,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
-
-// minResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths
-// of a CPU and in units of everything else.
-func minResources(pg *schedulingv1alpha1.PodGroup) map[v1.ResourceName]int64 {
-	if pg == nil {
-		return nil
-	}
-	return podview.Amounts(pg.Spec.MinResources)
-}
 
 // Missing is the resources that a gang wants to be free and that are not.
 type Missing struct {
@@ -50,11 +40,11 @@ func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 // is enough. What the gang's own members and the pods that go hold counts as free, and what a device class hands out is
 // not looked at.
 func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Missing {
-	m, wanted := Missing{Of: id}, minResources(p.evictor.Members.Group(id))
-	var counted []fwk.PodInfo
-	if len(wanted) > 0 {
-		counted = p.own(id, nodes)
+	m, pg := Missing{Of: id}, p.evictor.Members.Group(id)
+	if pg == nil || len(pg.Spec.MinResources) == 0 {
+		return m
 	}
+	wanted, counted := podview.Amounts(pg.Spec.MinResources), p.own(id, nodes)
 	for _, pod := range goes {
 		if info, err := framework.NewPodInfo(pod); err == nil {
 			counted = append(counted, info)
@@ -66,7 +56,7 @@ func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Miss
 		}
 		free := freeOn(nodes, name)
 		for _, pod := range counted {
-			free += requestedBy(pod, name)
+			free += podview.UsedBy(pod, name)
 		}
 		if free < wanted[name] {
 			m.Short = append(m.Short, Shortage{name, wanted[name], free})
@@ -95,39 +85,9 @@ func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) (own []fwk.PodInfo) {
 func freeOn(nodes []fwk.NodeInfo, name v1.ResourceName) int64 {
 	free := int64(0)
 	for _, n := range nodes {
-		left := amountIn(n.GetAllocatable(), name)
-		if name == v1.ResourcePods {
-			left -= int64(len(n.GetPods()))
-		} else {
-			left -= amountIn(n.GetRequested(), name)
-		}
-		free += max(left, 0)
+		free += max(podview.Free(n, name), 0)
 	}
 	return free
-}
-
-// amountIn returns how much of a resource is in r.
-func amountIn(r fwk.Resource, name v1.ResourceName) int64 {
-	switch name {
-	case v1.ResourceCPU:
-		return r.GetMilliCPU()
-	case v1.ResourceMemory:
-		return r.GetMemory()
-	case v1.ResourceEphemeralStorage:
-		return r.GetEphemeralStorage()
-	case v1.ResourcePods:
-		return int64(r.GetAllowedPodNumber())
-	default:
-		return r.GetScalarResources()[name]
-	}
-}
-
-// requestedBy returns how much of a resource the pod counts for, in the units of minResources.
-func requestedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
-	if name == v1.ResourcePods {
-		return 1
-	}
-	return amountIn(pod.CalculateResource().Resource, name)
 }
 
 // String says how much of each is wanted, and how much is free.

@@ -1,47 +1,10 @@
 package preempt
 
 import (
-	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 )
-
-func TestMinResources(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		list v1.ResourceList
-		want map[v1.ResourceName]int64
-	}{
-		{"nothing", nil, map[v1.ResourceName]int64{}},
-		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"),
-			"memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
-			map[v1.ResourceName]int64{"cpu": 1500, "memory": 2 << 30, "nvidia.com/gpu": 8}},
-		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"),
-			"memory": resource.MustParse("-1Gi")}, map[v1.ResourceName]int64{}},
-		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")},
-			map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
-		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")},
-			map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			got := minResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-	if got := minResources(nil); got != nil {
-		t.Errorf("no PodGroup asks for %v", got)
-	}
-}
 
 func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	t.Parallel()

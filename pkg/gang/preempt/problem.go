@@ -112,10 +112,8 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 		found.victims = append(found.victims, b.victims[i])
 		v := &p.Victims[i]
 		if g, known := p.Groups[v.Group]; known {
-			t, counted := impacts[v.Group]
-			if !counted {
-				t = gang.EvictionImpact{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
-			}
+			t := impacts[v.Group]
+			t.Group, t.Whole, t.Bound = v.Group, slices.Contains(found.Groups, v.Group), g.Bound
 			t.Pods = append(t.Pods, v.UID)
 			impacts[v.Group] = t
 		}
@@ -271,7 +269,7 @@ func (b *problemBuilder) addKept() {
 // take takes off the node what the pod asks for.
 func (b *problemBuilder) take(n int, info fwk.PodInfo) {
 	for i, name := range b.cluster.Resources {
-		b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
+		b.problem.Nodes[n].Free[i] -= podview.UsedBy(info, name)
 	}
 }
 

@@ -2,7 +2,6 @@ package starts
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"berth.dev/berth/pkg/gang/tree"
@@ -11,16 +10,17 @@ import (
 // setReserver keeps room for a group whose members are in sets with domains of their own. A search over the tree finds
 // domains in which as few pods as possible have to end on any node.
 type setReserver struct {
-	*Problem
+	*keeping
 	stages [][]tree.Node
-	// used is how much of a node is taken, members counts them by node and shape.
-	used    map[int]float64
-	members map[[2]int]int
+	// classes are by shape the first class of it, for which room is kept.
+	classes []int
 }
 
 func chooseBySet(p *Problem) (Choice, bool) {
-	s := &setReserver{Problem: p, stages: make([][]tree.Node, len(p.Nodes)), used: map[int]float64{},
-		members: map[[2]int]int{}}
+	s := &setReserver{keeping: keep(p), stages: make([][]tree.Node, len(p.Nodes))}
+	for shape := range p.Tree.Asks {
+		s.classes = append(s.classes, slices.IndexFunc(p.Classes, func(c Class) bool { return c.Shape == shape }))
+	}
 	for n := range p.Nodes {
 		s.addNode(n)
 	}
@@ -34,7 +34,7 @@ func chooseBySet(p *Problem) (Choice, bool) {
 	for _, shapes := range answer.Nodes {
 		for shape, nodes := range shapes {
 			for _, n := range nodes {
-				s.take(n, shape)
+				s.add(n, s.classes[shape])
 			}
 		}
 	}
@@ -112,18 +112,12 @@ func (s *setReserver) find(among map[int]bool) *tree.Answer {
 	return answer
 }
 
-// take keeps room for one member.
-func (s *setReserver) take(n, shape int) {
-	s.used[n] += 1 / float64(max(s.Nodes[n].Rooms[shape].Empty, 1))
-	s.members[[2]int{n, shape}]++
-}
-
 // isFree reports whether what is taken of the node is free now.
 func (s *setReserver) isFree(n int) bool {
 	node := &s.Nodes[n]
 	left := slices.Clone(node.Free[0])
 	for shape := range node.Rooms {
-		count := s.members[[2]int{n, shape}]
+		count := s.counts[[2]int{n, s.classes[shape]}]
 		if count > node.Rooms[shape].Now {
 			return false
 		}
@@ -143,7 +137,7 @@ func (s *setReserver) pods() int {
 		}
 		most := 1
 		for shape := range s.Nodes[n].Rooms {
-			if s.members[[2]int{n, shape}] > 0 {
+			if s.counts[[2]int{n, s.classes[shape]}] > 0 {
 				most = max(most, s.Nodes[n].Rooms[shape].Pods)
 			}
 		}
@@ -165,31 +159,10 @@ func (s *setReserver) spare(answer *tree.Answer) {
 		last := func(n int) int64 { return s.stages[n][len(s.stages[n])-1].At }
 		slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(last(a), last(b)) })
 		for shape, taken := range shapes {
-			left := int(math.Ceil(spareShare * float64(len(taken))))
+			left := spareOf(len(taken))
 			for _, n := range nodes {
-				empty := s.Nodes[n].Rooms[shape].Empty
-				for left > 0 && empty > 0 && s.used[n]+1/float64(empty) <= 1.0001 {
-					if s.used[n] == 0 && len(s.used) >= s.MaxNodes {
-						break
-					}
-					s.take(n, shape)
-					left--
-				}
+				left -= s.fill(n, s.classes[shape], left)
 			}
 		}
 	}
-}
-
-// result names a class of each shape for its members.
-func (s *setReserver) result(pods int) Choice {
-	out := Choice{Pods: pods, Ready: pods == 0}
-	for n := range s.Nodes {
-		for shape := range s.Nodes[n].Rooms {
-			if count := s.members[[2]int{n, shape}]; count > 0 {
-				class := slices.IndexFunc(s.Classes, func(c Class) bool { return c.Shape == shape })
-				out.Places = append(out.Places, Place{Node: s.Nodes[n].Name, Class: class, Count: count})
-			}
-		}
-	}
-	return out
 }

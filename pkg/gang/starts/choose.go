@@ -3,7 +3,6 @@ package starts
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -83,12 +82,6 @@ type Place struct {
 	Class, Count int
 }
 
-// spareShare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
-// fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
-// the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
-// with it; more hardly help. The measurements are in docs/internals/gangs-measurements.md.
-const spareShare = 0.5
-
 // Choose returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
 // pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
 // has ended, and the more pods run on it, the later that is and the more of the node idles until then. The result
@@ -105,31 +98,23 @@ func Choose(p *Problem) (Choice, bool) {
 	if p.Tree != nil {
 		return chooseBySet(p)
 	}
-	var usable []int
+	domains := map[int][]int{}
 	for i := range p.Nodes {
-		if p.Nodes[i].Domain >= 0 {
-			usable = append(usable, i)
+		if d := p.Nodes[i].Domain; d >= 0 {
+			domains[d] = append(domains[d], i)
 		}
 	}
-	slices.SortFunc(usable, func(a, b int) int {
-		return cmp.Or(cmp.Compare(p.Nodes[a].Domain, p.Nodes[b].Domain), cmp.Compare(p.Nodes[a].Name, p.Nodes[b].Name))
-	})
 	var best *reserver
 	bestKept := false
-	for len(usable) > 0 {
-		d := p.Nodes[usable[0]].Domain
-		end := slices.IndexFunc(usable, func(i int) bool { return p.Nodes[i].Domain != d })
-		if end < 0 {
-			end = len(usable)
-		}
-		domain := usable[:end]
-		usable = usable[end:]
+	for _, d := range slices.Sorted(maps.Keys(domains)) {
+		domain := domains[d]
+		slices.SortFunc(domain, func(a, b int) int { return cmp.Compare(p.Nodes[a].Name, p.Nodes[b].Name) })
 		kept := slices.ContainsFunc(domain, func(i int) bool { return p.Nodes[i].Kept })
 		if best != nil && bestKept && !kept {
 			continue
 		}
 		for _, order := range classOrders(p, domain) {
-			r := &reserver{problem: p, domain: domain, order: order, nodes: map[int]float64{}, counts: map[[2]int]int{}}
+			r := &reserver{keeping: keep(p), domain: domain, order: order}
 			// A group stays in its domain: what was kept there is not given up for another.
 			if r.minimum() && (best == nil || (kept && !bestKept) || r.pods < best.pods) {
 				best, bestKept = r, kept
@@ -139,8 +124,10 @@ func Choose(p *Problem) (Choice, bool) {
 	if best == nil {
 		return Choice{}, false
 	}
-	best.spare()
-	return best.result(), true
+	if best.pods > 0 && !p.NoSpare {
+		best.spare()
+	}
+	return best.result(best.pods), true
 }
 
 // classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
@@ -172,16 +159,13 @@ func classOrders(p *Problem, domain []int) [][]int {
 
 // reserver fills one reservation within a domain.
 type reserver struct {
-	problem *Problem
+	*keeping
 	// domain holds the positions of the nodes, in the order of their names.
 	domain []int
 	// order is that in which the classes are served.
 	order []int
 	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
 	queues []*minheap.Heap[entry]
-	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
-	nodes  map[int]float64
-	counts map[[2]int]int
 	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
 	taken []int
 	pods  int
@@ -189,11 +173,10 @@ type reserver struct {
 
 // minimum takes what the minimum needs and reports whether there is so much.
 func (r *reserver) minimum() bool {
-	p := r.problem
-	r.taken = make([]int, len(p.Classes))
-	total, roles := p.Need.Total, maps.Clone(p.Need.Roles)
+	r.taken = make([]int, len(r.Classes))
+	total, roles := r.Need.Total, maps.Clone(r.Need.Roles)
 	for _, c := range r.order {
-		class := &p.Classes[c]
+		class := &r.Classes[c]
 		if need := roles[class.Role]; need > 0 {
 			got := r.take(c, min(class.Count, need), false)
 			roles[class.Role] -= got
@@ -209,19 +192,16 @@ func (r *reserver) minimum() bool {
 		if total <= 0 {
 			break
 		}
-		total -= r.take(c, min(p.Classes[c].Count-r.taken[c], total), false)
+		total -= r.take(c, min(r.Classes[c].Count-r.taken[c], total), false)
 	}
 	return total <= 0
 }
 
-// spare takes more than the minimum if that does not fit yet, and as much of it as there is.
+// spare takes more than the minimum, as much of it as there is.
 func (r *reserver) spare() {
-	if r.pods == 0 || r.problem.NoSpare {
-		return
-	}
 	for _, c := range r.order {
 		n := r.taken[c]
-		r.take(c, int(math.Ceil(spareShare*float64(n))), true)
+		r.take(c, spareOf(n), true)
 	}
 }
 
@@ -230,16 +210,11 @@ func (r *reserver) take(class, n int, spare bool) int {
 	if n <= 0 {
 		return 0
 	}
-	shape := r.problem.Classes[class].Shape
-	q := r.queue(shape)
+	q := r.queue(r.Classes[class].Shape)
 	taken := 0
 	for taken < n && q.Len() > 0 {
 		e := &q.Items[0]
-		node := r.domain[e.node]
-		got := r.fill(node, shape, min(int(e.places), n-taken))
-		if got > 0 {
-			r.counts[[2]int{node, class}] += got
-		}
+		got := r.fill(r.domain[e.node], class, min(int(e.places), n-taken))
 		taken += got
 		if !spare {
 			r.taken[class] += got
@@ -253,42 +228,15 @@ func (r *reserver) take(class, n int, spare bool) int {
 	return taken
 }
 
-// fill takes up to a number of places of the node and returns how many it has.
-func (r *reserver) fill(node, shape, most int) int {
-	used, known := r.nodes[node]
-	if !known && len(r.nodes) >= r.problem.MaxNodes {
-		return 0
-	}
-	share := 1 / float64(r.problem.Nodes[node].Rooms[shape].Empty)
-	got := 0
-	for got < most && used+share <= 1.0001 {
-		used += share
-		got++
-	}
-	if got > 0 {
-		r.nodes[node] = used
-	}
-	return got
-}
-
 // queue returns what may still be taken for the shape.
 func (r *reserver) queue(shape int) *minheap.Heap[entry] {
 	if r.queues == nil {
-		r.queues = make([]*minheap.Heap[entry], len(r.problem.Nodes[r.domain[0]].Rooms))
+		r.queues = make([]*minheap.Heap[entry], len(r.Nodes[r.domain[0]].Rooms))
 	}
 	if r.queues[shape] == nil {
-		r.queues[shape] = newQueue(r.problem.Nodes, r.domain, shape)
+		r.queues[shape] = newQueue(r.Nodes, r.domain, shape)
 	}
 	return r.queues[shape]
-}
-
-func (r *reserver) result() Choice {
-	out := Choice{Pods: r.pods, Ready: r.pods == 0}
-	for _, at := range slices.SortedFunc(maps.Keys(r.counts),
-		func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
-		out.Places = append(out.Places, Place{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
-	}
-	return out
 }
 
 // entry is a number of places on a node for which as many pods have to end.

@@ -18,9 +18,8 @@ const unordered = 1 << 30
 type parts struct {
 	problem *Problem
 	nodes   []int
-	// domains holds by level the nodes of each domain, known what within has found.
-	domains [][][]int
-	known   map[partsKey][]area
+	// known is what within has found.
+	known map[partsKey][]area
 }
 
 type partsKey struct {
@@ -29,31 +28,21 @@ type partsKey struct {
 }
 
 func newParts(p *Problem) parts {
-	of := parts{problem: p, nodes: p.bySoonest(), domains: make([][][]int, len(p.Levels)), known: map[partsKey][]area{}}
-	for level, domains := range p.Levels {
-		for _, n := range of.nodes {
-			d := domains[n]
-			if d == None {
-				continue
-			}
-			for len(of.domains[level]) <= d {
-				of.domains[level] = append(of.domains[level], nil)
-			}
-			of.domains[level][d] = append(of.domains[level][d], n)
-		}
-	}
-	return of
+	return parts{problem: p, nodes: p.bySoonest(), known: map[partsKey][]area{}}
 }
 
 // area is the home with its nodes, which may be none.
 func (p *parts) area(home Home) area {
-	switch {
-	case home.Level == None:
+	if home.Level == None {
 		return area{home: home, nodes: p.nodes}
-	case home.Domain == None || home.Domain >= len(p.domains[home.Level]):
-		return area{home: home}
 	}
-	return area{home: home, nodes: p.domains[home.Level][home.Domain]}
+	in := area{home: home}
+	for _, n := range p.nodes {
+		if d := p.problem.Levels[home.Level][n]; d != None && d == home.Domain {
+			in.nodes = append(in.nodes, n)
+		}
+	}
+	return in
 }
 
 // within returns the domains of the level within the area, those with a place in the order of the level first.

@@ -111,13 +111,8 @@ func (s *Set) members(class int) int {
 	return n
 }
 
-// NodesOf returns the nodes of a home.
+// NodesOf returns the nodes of a home, those first that are ready the soonest.
 func (p *Problem) NodesOf(home Home) []int {
-	var nodes []int
-	for n := range p.Nodes {
-		if home.Level == None || p.Levels[home.Level][n] == home.Domain {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
+	of := newParts(p)
+	return of.area(home).nodes
 }

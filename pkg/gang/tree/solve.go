@@ -162,11 +162,10 @@ func (s *growth) fill(set int, in area, members []int) {
 }
 
 // Times is by domain of its level how many copies of a set the domain takes if it takes nothing else, up to most.
-func (p *Problem) Times(set, most int) []int {
-	s := newSearch(p, growthLooks)
-	times := make([]int, len(s.parts.domains[p.Sets[set].Level]))
-	for d, nodes := range s.parts.domains[p.Sets[set].Level] {
-		in := area{home: Home{p.Sets[set].Level, d}, nodes: nodes}
+func (p *Problem) Times(set, most int) map[int]int {
+	s, times := newSearch(p, growthLooks), map[int]int{}
+	for _, in := range s.parts.within(p.Sets[set].Level, s.parts.area(Home{None, None})) {
+		d := in.home.Domain
 		for s.looks = growthLooks; times[d] < most && s.whole(set, in, found); s.looks = growthLooks {
 			times[d]++
 		}

@@ -76,8 +76,9 @@ func (c *Problem) orderOf(level int, sets []int, paths [][]string, required int,
 		demand[at]++
 	}
 	for at, kind := range kinds {
-		for d, n := range c.Times(kind, demand[at]) {
-			domains[d].Slots = append(domains[d].Slots, n)
+		times := c.Times(kind, demand[at])
+		for d := range domains {
+			domains[d].Slots = append(domains[d].Slots, times[d])
 		}
 	}
 	least := min((need+max(members, 1)-1)/max(members, 1), len(sets))

@@ -93,7 +93,7 @@ func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string
 			labels[i] = key + "=" + labels[i]
 		}
 		within := slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool {
-			return domainOf(set.keys, n.Node()) != set.held
+			return DomainOf(set.keys, n.Node()) != set.held
 		})
 		return within, fmt.Sprintf("the other members of %s are on nodes with %s, and this one has to be there, too",
 			s.name(at), strings.Join(labels, ", "))

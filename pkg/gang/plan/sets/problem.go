@@ -12,6 +12,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/tree"
+	"berth.dev/berth/pkg/podview"
 )
 
 // mostAccounts bounds for how many classes it is counted how many members each node takes. Others are bounded by what
@@ -38,7 +39,7 @@ type domains struct {
 func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo) *Problem {
 	classes, shapes := map[string]int{}, map[capacity.ShapeKey]int{}
 	var keys []capacity.ShapeKey
-	var wants []amounts
+	var wants []*framework.PodInfo
 	for i := range members {
 		m := &members[i]
 		pod := d.Members.Pod(m.Ref)
@@ -50,7 +51,7 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 		class, known := shapes[key]
 		if !known {
 			class = len(keys)
-			shapes[key], keys, wants = class, append(keys, key), append(wants, amountsOf(pod))
+			shapes[key], keys, wants = class, append(keys, key), append(wants, &framework.PodInfo{Pod: pod})
 		}
 		classes[m.Class] = class
 	}
@@ -62,7 +63,7 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 	asks := make([][]int64, len(wants))
 	for class, of := range wants {
 		for _, name := range resources {
-			asks[class] = append(asks[class], of[name])
+			asks[class] = append(asks[class], podview.UsedBy(of, name))
 		}
 	}
 	c := newProblem(s, classes, asks, objects)
@@ -79,27 +80,13 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo)
 	return c
 }
 
-// amounts is what a pod asks for, by resource.
-type amounts map[v1.ResourceName]int64
-
-func amountsOf(pod *v1.Pod) amounts {
-	of := amounts{v1.ResourcePods: 1}
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return of
-	}
-	asks := info.CalculateResource().Resource
-	of[v1.ResourceCPU], of[v1.ResourceMemory] = asks.GetMilliCPU(), asks.GetMemory()
-	maps.Copy(of, asks.GetScalarResources())
-	return of
-}
-
 // namesOf returns the resources that any of the pods asks for, sorted.
-func namesOf(all []amounts) []v1.ResourceName {
+func namesOf(pods []*framework.PodInfo) []v1.ResourceName {
 	var names []v1.ResourceName
-	for _, of := range all {
-		for name, n := range of {
-			if n > 0 {
+	for _, pod := range pods {
+		all := slices.Collect(maps.Keys(pod.CalculateResource().Resource.GetScalarResources()))
+		for _, name := range append(all, v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory) {
+			if podview.UsedBy(pod, name) > 0 {
 				names = append(names, name)
 			}
 		}
@@ -113,19 +100,11 @@ const unknownAmount = 1 << 50
 
 // freeOf is how much of the resource the node has free besides what is assumed, which the account does not know.
 func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
-	has, used := n.GetAllocatable(), n.GetRequested()
-	switch name {
-	case v1.ResourcePods:
-		return int64(has.GetAllowedPodNumber() - len(n.GetPods()))
-	case v1.ResourceCPU:
-		return has.GetMilliCPU() - used.GetMilliCPU()
-	case v1.ResourceMemory:
-		return has.GetMemory() - used.GetMemory()
+	_, reported := n.GetAllocatable().GetScalarResources()[name]
+	if !reported && name != v1.ResourcePods && name != v1.ResourceCPU && name != v1.ResourceMemory {
+		return unknownAmount
 	}
-	if total, reported := has.GetScalarResources()[name]; reported {
-		return total - used.GetScalarResources()[name]
-	}
-	return unknownAmount
+	return podview.Free(n, name)
 }
 
 // Outline poses the problem of members of a gang without an account, for those who know better what nodes will have: of
@@ -231,7 +210,7 @@ func (c *Problem) levelOf(keys []string) int {
 	l := domains{keys: keys, index: map[string]int{}}
 	of := make([]int, len(c.nodes))
 	for i, n := range c.nodes {
-		name := domainOf(keys, n)
+		name := DomainOf(keys, n)
 		if name == "" {
 			of[i] = tree.None
 			continue

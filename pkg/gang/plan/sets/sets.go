@@ -33,11 +33,7 @@ type part struct {
 	around int
 	// alone is set if no other such set may have its domain.
 	alone bool
-	children
-}
-
-// children are the sets within a set: least of them have to be whole, and enough members make up for that.
-type children struct {
+	// sets are those within: least of them have to be whole, and enough members make up for that.
 	sets          []int
 	least, enough int
 }
@@ -58,8 +54,8 @@ type Divider struct {
 	Capacity *capacity.Index
 }
 
-// domainOf returns the domain of the node by the labels; empty if it lacks one.
-func domainOf(keys []string, node *v1.Node) string {
+// DomainOf returns the domain of the node by the labels; empty if it lacks one.
+func DomainOf(keys []string, node *v1.Node) string {
 	values := make([]string, len(keys))
 	for i, key := range keys {
 		if values[i] = node.Labels[key]; values[i] == "" {
@@ -81,7 +77,7 @@ func (d *Divider) Divide(id gang.ID, levels read.Topology, need gang.Minimum,
 	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
-		lacks: need.Groups(), around: tree.None, children: children{enough: tree.None}})
+		lacks: need.Groups(), around: tree.None, enough: tree.None})
 	divide := d.divideByGroup
 	if s.Size > 0 {
 		divide = d.divideByRank
@@ -149,7 +145,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, _ 
 	for _, n := range slices.Sorted(maps.Values(number)) {
 		if _, made := sets[n]; !made {
 			sets[n] = s.add(part{keys: slices.Concat(levels.Required, []string{levels.Segment.Level}), own: true,
-				children: children{enough: tree.None}})
+				enough: tree.None})
 		}
 	}
 	for uid, n := range number {
@@ -192,7 +188,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need g
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of, around: at, alone: of.Alone, children: children{enough: tree.None}})
+				lacks: of, around: at, alone: of.Alone, enough: tree.None})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
@@ -229,7 +225,7 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) 
 			if held[at] == nil {
 				held[at] = map[string]int{}
 			}
-			held[at][domainOf(s.all[at].keys, node)]++
+			held[at][DomainOf(s.all[at].keys, node)]++
 		}
 	}
 	for at, of := range held {
