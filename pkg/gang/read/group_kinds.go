@@ -136,14 +136,10 @@ func (s *OwnerState) say(key, value string) {
 
 // within has the members share, or better share, the domains of a level, unless a level is declared already.
 func (s *OwnerState) within(required, preferred string) {
-	if !s.saysLevel() {
+	if s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] == "" {
 		s.say(wellknown.TopologyRequiredKey, required)
 		s.say(wellknown.TopologyPreferredKey, preferred)
 	}
-}
-
-func (s *OwnerState) saysLevel() bool {
-	return s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] != ""
 }
 
 // needRoles has the gang need numbers of pods of some roles. The pods name theirs in the label or annotation key.

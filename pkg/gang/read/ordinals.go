@@ -96,10 +96,13 @@ func placementClass(pod *v1.Pod) string {
 		Claims                            []v1.PodResourceClaim         `json:",omitempty"`
 		OS                                *v1.PodOS                     `json:",omitempty"`
 	}{Scheduler: pod.Spec.SchedulerName, Priority: corev1helpers.PodPriority(pod),
-		Requests: podview.Amounts(podview.Requests(pod)), NodeSelector: pod.Spec.NodeSelector,
+		Requests: map[v1.ResourceName]int64{}, NodeSelector: pod.Spec.NodeSelector,
 		Labels: withoutOrdinals(pod.Labels), Annotations: withoutOrdinals(pod.Annotations),
 		Tolerations: pod.Spec.Tolerations, Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints,
 		Claims: pod.Spec.ResourceClaims, OS: pod.Spec.OS}
+	for name, q := range podview.Requests(pod) { // a request of 0 differs from none
+		class.Requests[name] = podview.Amount(name, q)
+	}
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
 			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {
