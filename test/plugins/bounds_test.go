@@ -112,8 +112,7 @@ var bounds = map[string]map[string]string{
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
 	"pkg/gang/starts": {
-		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
-		"setReserver.members": oneCycle,
+		"Turns.rests": byGang, "keeping.counts": oneCycle, "keeping.used": oneCycle,
 	},
 	"pkg/gpu": {
 		"Demand.capacity": byNode, "Demand.pressure": byNode, "Histogram.controllers": byPod,
