@@ -109,8 +109,7 @@ var bounds = map[string]map[string]string{
 		"plan.assignments": byGang, "numbers.roles": byGang, "plan.refused": byGang,
 	},
 	"pkg/gang/starts": {
-		"Turns.rests": byGang, "reserver.counts": oneCycle, "reserver.nodes": oneCycle, "setReserver.used": oneCycle,
-		"setReserver.members": oneCycle,
+		"Turns.rests": byGang, "keeping.counts": oneCycle, "keeping.used": oneCycle,
 	},
 	"pkg/gpu": {
 		"Demand.capacity": byNode, "Demand.pressure": byNode, "Histogram.controllers": byPod,

@@ -21,33 +21,24 @@ func (s *search) arrange(evict bool) bool {
 		for _, class := range order {
 			s.place(class, quota[class], evict)
 		}
-		var short []int
+		var short, others []int
 		for _, class := range order {
 			if s.count[class] < quota[class] {
 				short = append(short, class)
+			} else {
+				others = append(others, class)
 			}
 		}
 		if s.complete(evict) || len(s.classes) < 2 {
 			return s.met()
 		}
-		if next := firstThen(short, order); !slices.Equal(next, order) {
+		if next := slices.Concat(short, others); !slices.Equal(next, order) {
 			order = next
 		} else {
 			order = s.easiest
 		}
 	}
 	return false
-}
-
-// firstThen returns some classes and then the others.
-func firstThen(first, all []int) []int {
-	out := slices.Clone(first)
-	for _, class := range all {
-		if !slices.Contains(first, class) {
-			out = append(out, class)
-		}
-	}
-	return out
 }
 
 // quota returns, by class, how many members to place if there is room for all.

@@ -84,13 +84,12 @@ func (p *prepared) addUnits() {
 
 // addGroup adds the units of a group. Its members are in the order of their importance.
 func (p *prepared) addGroup(id gang.ID, members []int) {
-	g, index := p.Groups[id], len(p.groups)
+	g, index, first := p.Groups[id], len(p.groups), len(p.units)
 	var all loss
-	var spare []int
 	for k, i := range members {
 		all.add(p.Victims[i].Role, 1)
-		if set := p.together(&g, members, k); len(set) > 0 && p.addUnit(index, set) {
-			spare = append(spare, len(p.units)-1)
+		if set := p.together(&g, members, k); set != nil {
+			p.addUnit(index, set)
 		}
 	}
 	bound := 0
@@ -100,16 +99,12 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	if g.Minimum.Tree != nil && bound == g.Bound { // else one is on its way to a node
 		g.Minimum.Tree.Sparable(func(of *tree.Group) {
 			if set := p.within(&g, of, members); set != nil {
-				if u := p.enclose(index, set, spare); u >= 0 {
-					spare = append(spare, u)
-				}
+				p.enclose(index, set, first)
 			}
 		})
 	}
-	if len(members) >= g.Bound && !g.tolerates(all) {
-		if whole := p.enclose(index, members, spare); whole >= 0 {
-			p.units[whole].whole = true
-		}
+	if len(members) >= g.Bound && !g.tolerates(all) && p.enclose(index, members, first) {
+		p.units[len(p.units)-1].whole = true
 	}
 	p.groups = append(p.groups, group{g, id})
 }
@@ -143,23 +138,24 @@ func (p *prepared) within(g *Group, of *tree.Group, members []int) []int {
 	return set
 }
 
-// enclose adds a unit around those of the units that are inside it, and returns which it is; -1 if budgets protect it.
-func (p *prepared) enclose(group int, victims, units []int) int {
+// enclose adds a unit around those of the units of its group, from the first on, that are inside it. It reports whether
+// budgets allow it.
+func (p *prepared) enclose(group int, victims []int, first int) bool {
 	at := len(p.units)
 	if !p.addUnit(group, victims) {
-		return -1
+		return false
 	}
 	in := make(map[int]bool, len(victims))
 	for _, i := range victims {
 		in[i] = true
 	}
-	for _, u := range units {
+	for u := first; u < at; u++ {
 		if in[p.units[u].victims[0]] {
 			p.units[at].inside = append(p.units[at].inside, u)
 			p.units[u].around = append(p.units[u].around, at)
 		}
 	}
-	return at
+	return true
 }
 
 // together returns the members, from the one at k on, that go when this one goes without the rest of its group. There

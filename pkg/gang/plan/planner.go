@@ -169,7 +169,7 @@ func (a *Plan) follows() bool {
 
 // Place places the gang on one set of nodes, but for those refused to a class, as if some pods were gone.
 func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool,
-	gone []PlacedPod) (*Plan, error) {
+	gone []*v1.Pod) (*Plan, error) {
 	o := orders{roles: len(turn.Need.Roles) > 0}
 	for _, d := range p.demandOf(turn.Members) {
 		o.classes = append(o.classes, d.members)

@@ -196,16 +196,21 @@ func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 }
 
 // remove takes pods off their nodes for the rest of the dry run, before the first member is placed.
-func (d *Run) remove(pods []PlacedPod) error {
-	for _, p := range pods {
-		node, err := d.lister.Get(p.Node)
+func (d *Run) remove(pods []*v1.Pod) error {
+	for _, pod := range pods {
+		node, err := d.lister.Get(pod.Spec.NodeName)
 		if err != nil {
 			continue // it is gone, and the pod with it
 		}
-		if err := d.edit(node).RemovePod(klog.FromContext(d.ctx), p.Info.GetPod()); err != nil {
-			return fmt.Errorf("removing pod %s: %w", klog.KObj(p.Info.GetPod()), err)
+		at := slices.IndexFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == pod.UID })
+		if at < 0 {
+			continue
 		}
-		d.gone = append(d.gone, p)
+		info := node.GetPods()[at]
+		if err := d.edit(node).RemovePod(klog.FromContext(d.ctx), info.GetPod()); err != nil {
+			return fmt.Errorf("removing pod %s: %w", klog.KObj(pod), err)
+		}
+		d.gone = append(d.gone, PlacedPod{Info: info, Node: pod.Spec.NodeName})
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -34,9 +33,7 @@ type checking struct {
 	request *request
 	turn    gang.Turn
 	found   *proposal
-	// gone are the pods that go, also those on other nodes than the members.
-	gone []plan.PlacedPod
-	said findings
+	said    findings
 	// alone counts the questions about one node.
 	alone int
 }
@@ -47,7 +44,6 @@ type checking struct {
 func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*plan.Plan, findings,
 	error) {
 	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
-	c.gone = c.placed(found.going())
 	if r.division != nil {
 		return c.bySet()
 	}
@@ -73,29 +69,11 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 	return nodes, stale
 }
 
-// place tries members on nodes from which the victims and what leaves are gone.
+// place tries members on nodes, from all of which the victims and what leaves are gone.
 func (c *checking) place(members []gang.Member, need gang.Minimum, on plan.Part) (*plan.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, on, nil, c.gone)
-}
-
-// placed returns those of the pods that are on nodes yet.
-func (c *checking) placed(pods []*v1.Pod) []plan.PlacedPod {
-	var placed []plan.PlacedPod
-	nodes := c.profile.framework.SnapshotSharedLister().NodeInfos()
-	for _, pod := range pods {
-		node, err := nodes.Get(pod.Spec.NodeName)
-		if err != nil {
-			continue // it is gone, and the pod with it
-		}
-		for _, info := range node.GetPods() {
-			if info.GetPod().UID == pod.UID {
-				placed = append(placed, plan.PlacedPod{Info: info, Node: pod.Spec.NodeName})
-			}
-		}
-	}
-	return placed
+	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, on, nil, c.found.going())
 }
 
 // proposed returns the members whose places the proposal names: as many of each class, the oldest first.

@@ -93,12 +93,12 @@ func (b *problemBuilder) addDomains() {
 	if len(r.required) == 0 {
 		return
 	}
-	in := strings.Join(b.evictor.Capacity.Cluster.Domain(r.held, r.required), "\x00")
+	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
 	index := map[string]int{}
 	p.Domains = [][]int{}
 	for n := range b.cluster.Nodes {
 		domain := sets.DomainOf(r.required, b.cluster.Nodes[n].Object)
-		if domain == "" || in != "" && domain != in {
+		if domain == "" || len(in) > 0 && domain != strings.Join(in, "\x00") {
 			continue
 		}
 		d, known := index[domain]

@@ -123,11 +123,9 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
-	for n := range p.Nodes {
-		found.names = append(found.names, p.Nodes[n].Name)
-	}
 	for i := range b.cluster.Nodes {
 		n := &b.cluster.Nodes[i]
+		found.names = append(found.names, n.Name)
 		if _, used := found.pods[n.Name]; used {
 			found.pods[n.Name] = len(n.Pods)
 			found.leaving = append(found.leaving, b.leaving[n.Name]...)

@@ -24,9 +24,9 @@ func chooseBySet(p *Problem) (Choice, bool) {
 	for n := range p.Nodes {
 		s.addNode(n)
 	}
-	answer := s.find(s.keptDomains())
+	answer := s.find(true)
 	if answer == nil {
-		answer = s.find(nil)
+		answer = s.find(false)
 	}
 	if answer == nil {
 		return Choice{}, false
@@ -66,82 +66,49 @@ func (s *setReserver) addNode(n int) {
 		now.At++
 		empty.At++
 	}
-	positive := func(n int) bool { return n > 0 }
-	if slices.ContainsFunc(now.Slots, positive) {
-		s.stages[n] = append(s.stages[n], now)
-	}
-	if slices.ContainsFunc(empty.Slots, positive) {
-		s.stages[n] = append(s.stages[n], empty)
+	for _, stage := range []tree.Node{now, empty} {
+		if slices.Max(stage.Slots) > 0 {
+			s.stages[n] = append(s.stages[n], stage)
+		}
 	}
 }
 
-// keptDomains are the nodes in the domains where something is kept already; nil if nothing is. A group stays there.
-func (s *setReserver) keptDomains() map[int]bool {
-	kept := make([]map[int]bool, len(s.Tree.Levels))
-	some := false
-	for level, domains := range s.Tree.Levels {
-		kept[level] = map[int]bool{}
-		for n, d := range domains {
-			if s.Nodes[n].Kept {
-				kept[level][d], some = true, true
-			}
-		}
-	}
-	if !some {
-		return nil
-	}
-	nodes := map[int]bool{}
-	for n := range s.Nodes {
-		nodes[n] = true
-		for level, domains := range s.Tree.Levels {
-			nodes[n] = nodes[n] && kept[level][domains[n]]
-		}
-	}
-	return nodes
-}
-
-// find looks for domains on some of the nodes, all with nil.
-func (s *setReserver) find(among map[int]bool) *tree.Answer {
+// find looks for domains. With stay, those alone count in which something is kept already: a group stays there.
+func (s *setReserver) find(stay bool) *tree.Answer {
 	stages := slices.Clone(s.stages)
-	for n := range stages {
-		if among != nil && !among[n] {
-			stages[n] = nil
+	for _, domains := range s.Tree.Levels {
+		kept := map[int]bool{}
+		for n, d := range domains {
+			kept[d] = kept[d] || s.Nodes[n].Kept
+		}
+		for n, d := range domains {
+			if stay && !kept[d] {
+				stages[n] = nil
+			}
 		}
 	}
 	_, answer := s.Tree.Soonest(stages)
 	return answer
 }
 
-// isFree reports whether what is taken of the node is free now.
-func (s *setReserver) isFree(n int) bool {
-	node := &s.Nodes[n]
-	left := slices.Clone(node.Free[0])
-	for shape := range node.Rooms {
-		count := s.counts[[2]int{n, s.classes[shape]}]
-		if count > node.Rooms[shape].Now {
-			return false
-		}
-		for r := range left {
-			left[r] -= int64(count) * s.Tree.Asks[shape][r]
-		}
-	}
-	return !slices.ContainsFunc(left, func(free int64) bool { return free < 0 })
-}
-
-// pods is how many have to end on the nodes that are taken.
+// pods is how many have to end on the nodes of which more is taken than is free now.
 func (s *setReserver) pods() int {
 	pods := 0
 	for n := range s.used {
-		if s.isFree(n) {
-			continue
-		}
-		most := 1
-		for shape := range s.Nodes[n].Rooms {
-			if s.counts[[2]int{n, s.classes[shape]}] > 0 {
-				most = max(most, s.Nodes[n].Rooms[shape].Pods)
+		left, fits, most := slices.Clone(s.Nodes[n].Free[0]), true, 1
+		for shape, room := range s.Nodes[n].Rooms {
+			count := s.counts[[2]int{n, s.classes[shape]}]
+			if count > 0 {
+				most = max(most, room.Pods)
+			}
+			fits = fits && count <= room.Now
+			for r := range left {
+				left[r] -= int64(count) * s.Tree.Asks[shape][r]
 			}
 		}
-		pods += most
+		if !fits || slices.ContainsFunc(left, func(free int64) bool { return free < 0 }) {
+			pods += most
+		}
 	}
 	return pods
 }
