@@ -24,7 +24,7 @@ func (s *search) putBack() {
 	s.putBackAll(math.MaxInt, s.replace)
 }
 
-// putBackAll tries to put back units, most of them. fits says whether the gang still starts when the unit is back.
+// putBackAll tries to put back up to most units. fits reports whether the gang can still start when a unit is back.
 func (s *search) putBackAll(most int, fits func(unit int) bool) {
 	queue := s.goneSince(0)
 	slices.SortFunc(queue, s.compareReturning)
@@ -43,6 +43,7 @@ func (s *search) putBackAll(most int, fits func(unit int) bool) {
 	}
 }
 
+// compareReturning orders units, those first that are to come back first.
 func (s *search) compareReturning(a, b int) int {
 	x, y := &s.units[a], &s.units[b]
 	return cmp.Or(

@@ -14,6 +14,7 @@ type keeping struct {
 	counts map[[2]int]int
 }
 
+// keep begins with nothing.
 func keep(p *Problem) *keeping {
 	return &keeping{Problem: p, used: map[int]float64{}, counts: map[[2]int]int{}}
 }
@@ -29,7 +30,7 @@ func (k *keeping) add(node, class int) {
 	k.counts[[2]int{node, class}]++
 }
 
-// fill takes up to a number of places of the node and returns how many it has.
+// fill keeps up to most places of the node and returns how many.
 func (k *keeping) fill(node, class, most int) (got int) {
 	share := k.share(node, class)
 	for got < most && k.used[node]+share <= 1.0001 && (k.used[node] > 0 || len(k.used) < k.MaxNodes) {
@@ -48,7 +49,7 @@ const spareShare = 0.5
 // spareOf is how many places are kept beyond some that the minimum needs.
 func spareOf(places int) int { return int(math.Ceil(spareShare * float64(places))) }
 
-// result is what is kept, until whose minimum fits some pods have to end.
+// result is the answer; pods is how many pods have to end until the minimum fits.
 func (k *keeping) result(pods int) Choice {
 	out := Choice{Pods: pods, Ready: pods == 0}
 	for _, at := range slices.SortedFunc(maps.Keys(k.counts),
