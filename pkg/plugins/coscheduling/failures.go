@@ -11,7 +11,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/podview"
 )
@@ -40,7 +39,7 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 	return queue, func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		p := pluginOf(profile)
-		if p != nil && keepsNomination(p.shared.members, pod.Pod, status) {
+		if p != nil && p.shared.keepsNomination(pod.Pod, status) {
 			nominating = nil
 		}
 		// The member is back in the queue before anybody is woken.
@@ -63,10 +62,15 @@ func pluginOf(profile framework.Framework) *Plugin {
 
 // keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after
 // it was filtered. If that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod
-// is tried again soon; what replaces the victims would come before it, and be evicted in turn. Members of gangs have
-// holds, and other plans next time.
-func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool {
-	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.Has(pod)
+// is tried again soon; what replaces the victims would come before it, and be evicted in turn. Members of gangs that
+// have not started have holds, and other plans next time.
+func (c *coordinator) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
+	if pod.Status.NominatedNodeName == "" || status.Code() != fwk.Error {
+		return false
+	}
+	id := c.members.ID(pod)
+	v, _ := c.ledger.View(id)
+	return id == gang.ID{} || v.Started
 }
 
 // hear takes note of why the pod could not be scheduled.

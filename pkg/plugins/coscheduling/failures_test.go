@@ -3,6 +3,7 @@ package coscheduling
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
@@ -106,11 +108,16 @@ func TestWhoKeepsItsNomination(t *testing.T) {
 		"an error":                    {pod: pod("n", ""), code: fwk.Error, want: true},
 		"an error without nomination": {pod: pod("", ""), code: fwk.Error},
 		"no node that fits":           {pod: pod("n", ""), code: fwk.Unschedulable},
-		"an error of a member":        {pod: pod("n", "g"), code: fwk.Error},
+		"an error of a member":        {pod: pod("n", "waits"), code: fwk.Error},
+		"one of a gang that runs":     {pod: pod("n", "runs"), code: fwk.Error, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := keepsNomination(&members.Directory{}, test.pod, fwk.NewStatus(test.code)); got != test.want {
+			c := &coordinator{members: &members.Directory{}, ledger: gang.NewLedger(time.Minute, make(chan struct{}, 1))}
+			runs := gang.ID{Namespace: "default", Name: "runs"}
+			c.ledger.Define(runs, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 1}}, time.Now())
+			c.ledger.Observe(runs, gang.Member{Ref: gang.Ref{UID: "first"}, State: gang.Bound, Node: "m"}, time.Now())
+			if got := c.keepsNomination(test.pod, fwk.NewStatus(test.code)); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
