@@ -45,7 +45,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
 			want:  []string{"b"}},
 		"none is tried if there is too little room": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
+			taken: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,8 +56,8 @@ type followedGang struct {
 	read bool
 }
 
-// NewOwners returns one that reads objects with the rights of config until ctx is done. Changed is told what holds for a
-// gang, by one goroutine and without a lock held.
+// NewOwners returns one that reads objects with the rights of config until ctx is done. Changed is told what holds for
+// a gang, by one goroutine and without a lock held.
 func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName,
 	directory *members.Directory, to events.EventRecorderLogger,
 	changed func(context.Context, read.Owner, read.OwnerState)) (*Owners, error) {

@@ -75,8 +75,8 @@ func (c *Controller) state(id gang.ID) State {
 	return s
 }
 
-// Reserve has the status of the gang say what is kept for it, and reports whether that is news. One gang at a time has a
-// reservation: of any other it is said no more.
+// Reserve has the status of the gang say what is kept for it, and reports whether that is news. One gang at a time has
+// a reservation: of any other it is said no more.
 func (c *Controller) Reserve(next Reservation) (news bool) {
 	if equality.Semantic.DeepEqual(c.reservationOf(next.Of), next) {
 		return false

@@ -30,8 +30,8 @@ const (
 	mostShapes = 16_384
 )
 
-// Backlog owns the pods for which no node has room and that are tried alone: those in no gang, and members of gangs that
-// have started. Next is called by one goroutine, the rest by any.
+// Backlog owns the pods for which no node has room and that are tried alone: those in no gang, and members of gangs
+// that have started. Next is called by one goroutine, the rest by any.
 type Backlog struct {
 	capacity *capacity.Index
 	members  *members.Directory
@@ -110,7 +110,8 @@ func (b *Backlog) Empty() bool {
 	return len(b.known) == 0
 }
 
-// Failed takes note of a pod that is tried alone, back in kube-scheduler's queue, for which no node with enough room was found.
+// Failed takes note of a pod that is tried alone, back in kube-scheduler's queue, for which no node with enough room
+// was found.
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,17 +69,6 @@ func newWorld() *world {
 	return w
 }
 
-// AgainstPod is what is kept and the pod may not use.
-func (w *world) AgainstPod(pod *v1.Pod) []*capacity.Kept {
-	if w.mayEnter(pod) {
-		return nil
-	}
-	return slices.Collect(maps.Values(w.kept))
-}
-
-// State counts how often something else was kept.
-func (w *world) State() any { return w.held }
-
 // newFullWorld has one node of two GPUs, whose pod has the priority of one that waits for one of them.
 func newFullWorld() *world {
 	w := newWorld()

@@ -2,6 +2,8 @@ package waiting
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +26,17 @@ func (w *world) keep(node string, n int64) {
 	// Where less is kept, those that were turned away for it are woken, but for those of the backlog.
 	w.event()
 }
+
+// AgainstPod is what is kept and the pod may not use.
+func (w *world) AgainstPod(pod *v1.Pod) []*capacity.Kept {
+	if w.mayEnter(pod) {
+		return nil
+	}
+	return slices.Collect(maps.Values(w.kept))
+}
+
+// State counts how often something else was kept.
+func (w *world) State() any { return w.held }
 
 func TestPodsWaitForWhatIsKeptAndEnterOnceTheyMay(t *testing.T) {
 	t.Parallel()

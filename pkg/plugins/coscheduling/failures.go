@@ -92,8 +92,9 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	}
 }
 
-// lacksNode reports whether the pod, one that is tried alone and may go to many nodes, was turned away by the nodes' filters,
-// and no pods were evicted for it before. One that was turned away as such tells another reason, which would go stale.
+// lacksNode reports whether the pod, one that is tried alone and may go to many nodes, was turned away by the nodes'
+// filters, and no pods were evicted for it before. One that was turned away as such tells another reason, which would
+// go stale.
 func lacksNode(pod *v1.Pod, status *fwk.Status) bool {
 	var fit *framework.FitError
 	return errors.As(status.AsError(), &fit) && fit.Diagnosis.PreFilterMsg == "" && fit.NumAllNodes > 0 &&

@@ -45,7 +45,7 @@ func (s *aSegment) mostBound() (most string, all int) {
 // other.
 func fewestWhole(sizes []int, need int) int {
 	slices.Sort(sizes)
-	for n := range len(sizes) {
+	for n := range sizes {
 		sum := 0
 		for _, size := range sizes[len(sizes)-n:] {
 			sum += size
@@ -57,8 +57,8 @@ func fewestWhole(sizes []int, need int) int {
 	return len(sizes)
 }
 
-// Members are in the set of the segment of their rank, whichever of them have a node and whichever are missing; each set
-// knows in which rack most of its members are, and the gang how many sets have to be whole.
+// Members are in the set of the segment of their rank, whichever of them have a node and whichever are missing; each
+// set knows in which rack most of its members are, and the gang how many sets have to be whole.
 func TestSegmentsAgainstACount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
