@@ -22,7 +22,7 @@ type book struct {
 	members map[UID]*member
 	// busy groups are those to which something may happen by time alone, or by what comes free.
 	busy map[ID]*group
-	// changed groups may look different since they were asked for last, of which wake tells.
+	// changed groups may look different since they were asked for last: wake tells that there are some.
 	changed map[ID]bool
 	wake    chan<- struct{}
 	// effects are what follows from the call that holds the lock.

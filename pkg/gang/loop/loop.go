@@ -131,7 +131,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	effects = append(effects, l.singles(gained, now))
 	l.preemptors(ctx, now)
 	l.Effects.Apply(ctx, append(effects, l.Ledger.Agenda.Expire(l.Backoff, now))...)
-	l.List.Priorities.Count(l.List.ByID)
+	l.List.Priorities.Count(l.List.ByID, l.Held.backlog.Heads())
 	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)

@@ -69,7 +69,7 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 	return nodes, stale
 }
 
-// place tries members on nodes, from all of which the victims and what leaves are gone.
+// place tries members on nodes, as if the victims and what leaves were gone from all of them.
 func (c *checking) place(members []gang.Member, need gang.Minimum, on plan.Part) (*plan.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need

@@ -91,7 +91,7 @@ func (s *setReserver) find(stay bool) *tree.Answer {
 	return answer
 }
 
-// pods is how many have to end on the nodes of which more is taken than is free now.
+// pods is how many have to end on the nodes where more is taken than is free now.
 func (s *setReserver) pods() int {
 	pods := 0
 	for n := range s.used {

@@ -162,14 +162,37 @@ func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 	return next
 }
 
+// Heads returns the places in the queue of those that come first: of each shape, and of those that may not use what is
+// free.
+func (b *Backlog) Heads() []gang.Key {
+	var heads []gang.Key
+	for _, s := range b.shapes {
+		if w := s.head(); w != nil {
+			heads = append(heads, w.key)
+		}
+	}
+	if len(b.shut.pods) > 0 {
+		heads = append(heads, b.shut.pods[0].key)
+	}
+	return heads
+}
+
+// head is the pod of the shape that comes first, nil if none waits.
+func (s *shape) head() *waiting {
+	for s.waiting.Len() > 0 {
+		if w := s.waiting.Items[0]; !w.done {
+			return w
+		}
+		s.waiting.Pop()
+	}
+	return nil
+}
+
 // hasRoom reports whether there may be room for another pod of the shape, and forgets that there was if there is none.
 // Where that is kept from the pod, its try tells so.
 func (b *Backlog) hasRoom(s *shape) bool {
-	for s.waiting.Len() > 0 && s.waiting.Items[0].done {
-		s.waiting.Pop()
-	}
 	slots, _ := b.capacity.Slots(s.key)
-	if s.waiting.Len() > 0 && slots > s.trying {
+	if s.head() != nil && slots > s.trying {
 		return true
 	}
 	delete(b.roomy, s)

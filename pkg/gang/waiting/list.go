@@ -68,7 +68,7 @@ type List struct {
 // NewList returns a list without gangs. Its exported fields have to be set.
 func NewList() *List {
 	l := &List{ByID: map[gang.ID]*Gang{}, ByShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
-	l.Priorities.Count(l.ByID)
+	l.Priorities.Count(l.ByID, nil)
 	return l
 }
 

@@ -12,27 +12,35 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Priorities are those of the gangs that wait, for pods in no gang. They are safe for concurrent use.
+// Priorities are those of the gangs that wait and of the pods in the backlog, for other pods that are tried alone. They
+// are safe for concurrent use.
 type Priorities struct {
-	// most is the highest of a gang whose priority counts, less than any if there is none.
+	// most is the highest of one whose priority counts, less than any if there is none.
 	most atomic.Int64
 }
 
-// Count brings them up to date. Gangs that are ordered by when they are due have no say.
-func (p *Priorities) Count(gangs map[gang.ID]*Gang) {
+// Count brings them up to date; alone are those that come first in the backlog. Who is ordered by when it is due has no
+// say.
+func (p *Priorities) Count(gangs map[gang.ID]*Gang, alone []gang.Key) {
 	most := int64(math.MinInt64)
-	for _, g := range gangs {
-		if !g.Key.Ages {
-			most = max(most, int64(g.Key.Priority))
+	count := func(key gang.Key) {
+		if !key.Ages {
+			most = max(most, int64(key.Priority))
 		}
+	}
+	for _, g := range gangs {
+		count(g.Key)
+	}
+	for _, key := range alone {
+		count(key)
 	}
 	p.most.Store(most)
 }
 
-// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for
-// capacity. What wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it
-// evicted again. A pod that fails after it was filtered loses its nomination, so one for which others were evicted is
-// let through: what replaces those would come before it, without end.
+// ComesBefore reports whether somebody waits who is more important than the pod, which is tried alone and has waited
+// for capacity. What wakes such a pod wakes it at once; gangs and the backlog are looked at some milliseconds later,
+// and would have it evicted again. A pod that fails after it was filtered loses its nomination, so one for which others
+// were evicted is let through: what replaces those would come before it, without end.
 func (p *Priorities) ComesBefore(pod *v1.Pod) bool {
 	if int64(corev1helpers.PodPriority(pod)) >= p.most.Load() || pod.Status.NominatedNodeName != "" ||
 		podview.BelongsToNode(pod) {

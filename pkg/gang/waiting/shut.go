@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang/read"
 )
 
 // Holds tell what is kept for gangs.
@@ -85,6 +86,9 @@ func (b *Backlog) letIn(gained bool, now time.Time) (next []*v1.Pod) {
 	}
 	stay := 0
 	for _, w := range looked {
+		if now := b.members.Pod(read.RefOf(w.pod)); now != nil {
+			w.pod = now // it may say by now that it may use what is kept
+		}
 		switch {
 		case w.done:
 		case b.trying < b.atOnce && b.slotsFor(w.shape.key, w.pod) > w.shape.trying:

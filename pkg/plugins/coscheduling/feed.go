@@ -236,6 +236,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 func (f *feed) seePlacement(id gang.ID, old, pg *schedulingv1alpha1.PodGroup) {
 	if read.Placement(old) != read.Placement(pg) {
 		f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(id, time.Now()))
+		f.wakeJoining(f.ctx, id)
 	}
 }
 

@@ -34,10 +34,11 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 }
 
 // refuseLate turns the pod away if what it needs has been kept for a gang since its node was filtered, or has come free
-// and gangs that come before the pod have not been looked at yet.
+// and who comes before the pod has not been looked at yet.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := !c.members.Has(pod) && c.loop.List.Priorities.ComesBefore(pod)
+	alone := !c.members.Has(pod) || c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone
+	first := alone && c.loop.List.Priorities.ComesBefore(pod)
 	if !c.holds.Gate.Any() && !first {
 		return nil
 	}
@@ -52,24 +53,24 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if !first || !c.headroom.Looks.FreedUnseen(name) {
 		return nil
 	}
-	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(gangsFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
+	// Nothing else tells that it may be tried again if nobody takes the place after all.
+	time.AfterFunc(othersFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
 
-// triedFirst says that gangs are tried for what came free before the pod is.
+// triedFirst says that others are tried for what came free before the pod is.
 type triedFirst struct{}
 
-// String does not name the gangs; there may be many.
+// String does not name them; there may be many.
 func (t triedFirst) String() string { return t.Kind() }
 
 // Kind says it.
 func (triedFirst) Kind() string {
-	return "node(s) with room that came free just now, for which gangs of higher priority are tried first"
+	return "node(s) with room that came free just now, for which pods of higher priority are tried first"
 }
 
-// gangsFirst is how long a pod waits where gangs are tried first.
-const gangsFirst = 100 * time.Millisecond
+// othersFirst is how long a pod waits where others are tried first.
+const othersFirst = 100 * time.Millisecond
 
 // Unreserve records that the member has given its assignment back. It may be called without Reserve, when another
 // plugin's Reserve failed before.
