@@ -37,10 +37,10 @@ func (p *Priorities) Count(gangs map[gang.ID]*Gang, alone []gang.Key) {
 	p.most.Store(most)
 }
 
-// ComesBefore reports whether somebody waits who is more important than the pod, which is tried alone and has waited
-// for capacity. What wakes such a pod wakes it at once; gangs and the backlog are looked at some milliseconds later,
-// and would have it evicted again. A pod that fails after it was filtered loses its nomination, so one for which others
-// were evicted is let through: what replaces those would come before it, without end.
+// ComesBefore reports whether a gang or a pod waits that is more important than the pod, which is tried alone and has
+// waited for capacity. What wakes such a pod wakes it at once; gangs and the backlog are looked at some milliseconds
+// later, and would have it evicted again. A pod that fails after it was filtered loses its nomination, so one for which
+// others were evicted is let through: what replaces those would come before it, without end.
 func (p *Priorities) ComesBefore(pod *v1.Pod) bool {
 	if int64(corev1helpers.PodPriority(pod)) >= p.most.Load() || pod.Status.NominatedNodeName != "" ||
 		podview.BelongsToNode(pod) {

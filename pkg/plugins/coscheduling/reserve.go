@@ -53,7 +53,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if !first || !c.headroom.Looks.FreedUnseen(name) {
 		return nil
 	}
-	// Nothing else tells that it may be tried again if nobody takes the place after all.
+	// Nothing else tells that it may be tried again if none of them takes the place after all.
 	time.AfterFunc(othersFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
