@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/preempt"
+	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
@@ -56,6 +57,7 @@ type Rooms struct {
 	Held    *HeldPods
 	Pace    *waiting.Pace
 	Backoff gang.Backoff
+	Status  *status.Controller
 }
 
 // New returns a loop over the rooms.
@@ -109,7 +111,7 @@ func (l *Loop) Run(ctx context.Context) {
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	news, changed := l.Inbox.Take(), l.Ledger.Agenda.Changed()
 	for id := range changed {
-		l.Reservations.Status.Enqueue(id)
+		l.Status.Enqueue(id)
 	}
 	l.foresee(now)
 	l.refresh(changed, now)

@@ -171,8 +171,10 @@ func (b *Backlog) Heads() []gang.Key {
 			heads = append(heads, w.key)
 		}
 	}
-	if len(b.shut.pods) > 0 {
-		heads = append(heads, b.shut.pods[0].key)
+	// Those that are gone are left out when they are next looked at.
+	waits := slices.IndexFunc(b.shut.pods, func(w *waiting) bool { return !w.done && w.triedAt.IsZero() })
+	if waits >= 0 {
+		heads = append(heads, b.shut.pods[waits].key)
 	}
 	return heads
 }

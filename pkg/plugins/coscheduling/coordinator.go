@@ -111,7 +111,8 @@ func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 	list := waiting.NewList()
 	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
 	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
-		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff}, inbox, list,
+		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
+		Status: c.told.status}, inbox, list,
 		&hold.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
 			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})

@@ -58,7 +58,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
 
-// triedFirst says that others are tried for what came free before the pod is.
+// triedFirst says that others are tried before the pod for what came free.
 type triedFirst struct{}
 
 // String does not name them; there may be many.
@@ -66,7 +66,7 @@ func (t triedFirst) String() string { return t.Kind() }
 
 // Kind says it.
 func (triedFirst) Kind() string {
-	return "node(s) with room that came free just now, for which pods of higher priority are tried first"
+	return "node(s) with room that came free just now, which pods of higher priority may take first"
 }
 
 // othersFirst is how long a pod waits where others are tried first.
