@@ -71,6 +71,10 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 	})
 }
 
+// misjudged reports whether the gang, whose attempt has just failed, fitted by the account. What came free since it was
+// invited may be what it lacked.
+func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
+
 // endBackoff ends the back-off of the gang that comes first of those that fit into what came free.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the

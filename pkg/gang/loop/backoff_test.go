@@ -21,6 +21,33 @@ func gpuPod(name, node, gpus string) *v1.Pod {
 	return st.MakePod().Name(name).UID(name).Node(node).Req(map[v1.ResourceName]string{gpu: gpus}).Obj()
 }
 
+// loopOverAFullNode knows the node n with 8 GPUs, all of which the pod "used" has.
+func loopOverAFullNode(backoff gang.Backoff) *Loop {
+	list := waiting.NewList()
+	free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
+	list.Capacity, list.Profiles = free, &process.Profiles{}
+	free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
+		v1.ResourcePods: "110"}).Obj())
+	free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
+	return New(Rooms{Holds: &hold.Holds{}, Backoff: backoff}, nil, list, nil)
+}
+
+func TestRoomThatCameDuringAnAttemptIsNotMisjudged(t *testing.T) {
+	t.Parallel()
+	l := loopOverAFullNode(gang.Backoff{})
+	g := &waiting.Gang{Waiting: gang.Waiting{ID: gang.ID{Name: "g"}, Need: gang.Minimum{Total: 2},
+		Classes: []gang.WaitingClass{{Count: 2}}},
+		Shapes: []capacity.Need{{Shape: l.List.Capacity.Acquire(gpuPod("member", "", "4")), Count: 2}}}
+	g.Roomy = l.roomy(g)
+	l.List.Capacity.Feed.DropPod("used")
+	if l.misjudged(g) {
+		t.Error("a gang that was tried while its node was full is taken for one that fitted")
+	}
+	if g.Roomy = l.roomy(g); !l.misjudged(g) {
+		t.Error("a gang that fitted before its attempt and after it is not taken for misjudged")
+	}
+}
+
 // Gangs of two members of 4 GPUs each, on a node with 8 that has just come free.
 func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	t.Parallel()
@@ -50,13 +77,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list := waiting.NewList()
-			free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
-			list.Capacity, list.Profiles = free, &process.Profiles{}
-			l := New(Rooms{Holds: &hold.Holds{}, Backoff: gang.Backoff{Initial: initial}}, nil, list, nil)
-			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
-				v1.ResourcePods: "110"}).Obj())
-			free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
+			l := loopOverAFullNode(gang.Backoff{Initial: initial})
+			list, free := l.List, l.List.Capacity
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
 				g := &waiting.Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])},

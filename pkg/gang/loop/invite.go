@@ -33,7 +33,7 @@ func (l *Loop) next(now time.Time) (effects []gang.Effects, wait time.Duration) 
 			l.queue.Retry(id, now)
 			continue
 		}
-		g.Excluded = false
+		g.Excluded, g.Roomy = false, l.roomy(g)
 		l.coming.invited = append(l.coming.invited, g)
 		effects = append(effects, l.Ledger.Agenda.Invite(id, now))
 	}

@@ -160,7 +160,7 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) {
 		}
 		g, failed := l.List.Put(waits, now)
 		if failed {
-			g.Backoff.Misjudged = l.roomy(g)
+			g.Backoff.Misjudged = l.misjudged(g)
 		}
 		if g.Fresh && !g.RetryAt.After(now) {
 			l.queue.Join(id, g.Key, now)

@@ -34,6 +34,8 @@ type Gang struct {
 	RestUntil time.Time
 	// Excluded is set while the account rules the gang out, listed while it is in the list of such gangs.
 	Excluded, Listed bool
+	// Roomy is set if the gang fitted by the account when it was last invited.
+	Roomy bool
 	// DescribedAt is the state of the account for which the reason was last found.
 	DescribedAt uint64
 }
@@ -46,7 +48,8 @@ func (g *Gang) Divided() bool { return g.Levels.Segment.Size > 0 || g.Need.Tree 
 type Backoff struct {
 	// Since is when the last attempt was seen to have failed, until what the ledger says.
 	Since, Until time.Time
-	// Misjudged is set if the gang fitted by the account then, Ended if capacity came free for it since.
+	// Misjudged is set if the gang fitted by the account before the attempt and after it, Ended if capacity came free for
+	// it since.
 	Misjudged, Ended bool
 }
 
@@ -79,7 +82,7 @@ func (l *List) Put(waits gang.Waiting, now time.Time) (g *Gang, failed bool) {
 	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-plan.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
-		g.Excluded, g.Listed, g.DescribedAt = known.Excluded, known.Listed, known.DescribedAt
+		g.Excluded, g.Listed, g.Roomy, g.DescribedAt = known.Excluded, known.Listed, known.Roomy, known.DescribedAt
 	}
 	l.Index(g)
 	switch {

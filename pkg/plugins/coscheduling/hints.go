@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -12,8 +13,8 @@ import (
 )
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
-// any more that cannot be read; and, of a gang that has started, that its group may have room in a domain now, or has
-// begun. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and under the
+// any more that cannot be read; and, of a gang that has started, that it says something else now, or that its group may
+// have room in a domain or has begun. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and under the
 // queue's lock, as hints would; see loop.
 func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	misstated := q.shared.settings.classes.misstated
@@ -37,6 +38,9 @@ func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 				}
 				if misstated(before) != nil && misstated(after) == nil {
 					return fwk.Queue, nil
+				}
+				if !maps.Equal(before.Annotations, after.Annotations) { // where it may go, perhaps
+					return q.joins(after), nil
 				}
 				return fwk.QueueSkip, nil
 			},
