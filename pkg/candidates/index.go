@@ -61,8 +61,6 @@ type slot struct {
 	update     uint64
 	// class is the node's class, at its place among the members.
 	class, at int32
-	// refusal is the last one, of a filter that says the same again.
-	refusal refusal
 }
 
 // class is a set of nodes between which no score decides.

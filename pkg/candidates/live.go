@@ -46,13 +46,12 @@ func (r *ranking) admitted(c *class) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(c.members, r.selected)
+	return r.selector == nil || slices.ContainsFunc(c.members, r.selected)
 }
 
-// selected says whether the node has the labels that the pod asks for, and no filter has refused such a pod.
+// selected says whether the node has the labels that the pod asks for.
 func (r *ranking) selected(at int32) bool {
-	return !r.refuses(at) &&
-		(r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess())
+	return r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess()
 }
 
 // ask says whether nodes with a variety of a part may take the pod; member is one of them.

@@ -47,7 +47,6 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 			e.node = at
 			return true
 		}
-		r.note(info, status)
 		if r.failures++; r.failures >= max(fewFailures, 2*r.aheadAt) {
 			if r.ahead(e, after); r.err {
 				return false
@@ -79,9 +78,7 @@ func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 		return
 	}
 	for i, info := range r.nodes {
-		if r.cycle.statuses[info] = r.statuses[i]; !r.statuses[i].IsSuccess() {
-			r.note(info, r.statuses[i])
-		}
+		r.cycle.statuses[info] = r.statuses[i]
 	}
 	clear(r.statuses)
 }

@@ -93,8 +93,6 @@ type ranking struct {
 	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead
 	// of their turn.
 	failures, aheadAt int
-	// ports and volumes are what kind has found, nil before.
-	ports, volumes *string
 	// err is set if a filter returned an error or the cycle is over.
 	err bool
 }

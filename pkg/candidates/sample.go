@@ -65,8 +65,6 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 			r.cycle.statuses[info] = r.statuses[i]
 			if r.statuses[i].IsSuccess() {
 				picked.Insert(info.Node().Name)
-			} else {
-				r.note(info, r.statuses[i])
 			}
 		}
 		clear(r.statuses)
