@@ -1,20 +1,33 @@
 package informers
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+)
+
+// leadingEvery is how often a process that waits to lead looks whether it does.
+const leadingEvery = 200 * time.Millisecond
 
 // elected asks whether this process leads; nil where no leader election is run.
 var elected atomic.Pointer[func() bool]
 
 // Elected notes that this process runs a leader election, and how to ask whether it leads. Call it before plugins are
-// made. A process that has not called it runs none.
+// made.
 func Elected(leads func() bool) { elected.Store(&leads) }
 
-// Leads tells whether this process leads, and whether there is an election. Those that do not lead run all informers as
-// well, and must not write.
-func Leads() (leads, running bool) {
+// Leads reports whether this process leads; one that runs no leader election does. Those that do not lead run all
+// informers as well, and must not write.
+func Leads() bool {
 	ask := elected.Load()
-	if ask == nil {
-		return false, false
-	}
-	return (*ask)(), true
+	return ask == nil || (*ask)()
+}
+
+// AwaitLead returns true once the informers have synced and this process leads, false if ctx is done before.
+func AwaitLead(ctx context.Context, informers ...cache.DoneChecker) bool {
+	return cache.WaitFor(ctx, "", informers...) && wait.PollUntilContextCancel(ctx, leadingEvery, true,
+		func(context.Context) (bool, error) { return Leads(), nil }) == nil
 }

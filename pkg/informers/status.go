@@ -4,70 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
-const (
-	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as
-	// well.
-	statusEvery = 2 * time.Second
-	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one
-	// that leads if it has had no cycle.
-	electionGrace = 10 * time.Second
-	// leadingEvery is how often a process that waits to lead looks whether it does.
-	leadingEvery = 200 * time.Millisecond
-)
-
-// Leader tells whether this scheduler leads. The zero Leader does not know yet.
-type Leader struct{ leading atomic.Bool }
-
-// Schedules notes a scheduling cycle, which only the leader has.
-func (l *Leader) Schedules() {
-	if !l.leading.Load() {
-		l.leading.Store(true)
-	}
-}
-
-// Leads reports whether this scheduler leads, by its cycles or by its leader election. A scheduler without an
-// election leads some time after its informers have synced.
-func (l *Leader) Leads(synced time.Time) bool {
-	if l.leading.Load() {
-		return true
-	}
-	elected, running := Leads()
-	if !elected && (running || time.Since(synced) < electionGrace) {
-		return false
-	}
-	l.leading.Store(true)
-	return true
-}
-
-// Leading reports whether this scheduler is known to lead.
-func (l *Leader) Leading() bool { return l.leading.Load() }
-
-// Await returns true once the informers have synced and this scheduler leads, false if ctx is done before.
-func (l *Leader) Await(ctx context.Context, informers ...cache.DoneChecker) bool {
-	if !cache.WaitFor(ctx, "", informers...) {
-		return false
-	}
-	synced := time.Now()
-	return wait.PollUntilContextCancel(ctx, leadingEvery, true,
-		func(context.Context) (bool, error) { return l.Leads(synced), nil }) == nil
-}
+// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well.
+const statusEvery = 2 * time.Second
 
 // StatusLoop has statuses written when they may have changed, by the scheduler that leads.
-type StatusLoop struct {
-	Leader
-	pokes chan struct{}
-}
+type StatusLoop struct{ pokes chan struct{} }
 
 // NewStatusLoop returns a loop that has yet to run.
 func NewStatusLoop() *StatusLoop { return &StatusLoop{pokes: make(chan struct{}, 1)} }
@@ -87,7 +37,6 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 	if !cache.WaitForCacheSync(ctx.Done(), synchronized...) {
 		return
 	}
-	synced := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,7 +46,7 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 		if !needed() {
 			continue
 		}
-		if !l.Leads(synced) || !write(ctx) {
+		if !Leads() || !write(ctx) {
 			l.Poke() // again after the pause
 		}
 		pause := time.NewTimer(statusEvery)

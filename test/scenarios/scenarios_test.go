@@ -16,8 +16,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/ptr"
-
-	"berth.dev/berth/pkg/informers"
 )
 
 // world says where scenarios happen.
@@ -45,8 +43,6 @@ func TestScenarios(t *testing.T) {
 // inVirtualTime runs the scripts by their feature gates, which hold for a process: those that count what the process
 // does alone, the others side by side.
 func inVirtualTime(t *testing.T, all []script) {
-	// Each scheduler leads from its start, as one whose election is over.
-	informers.Elected(func() bool { return true })
 	byGates := map[string][]script{}
 	for _, s := range all {
 		if !says(s.text, "real-only") {

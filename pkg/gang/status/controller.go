@@ -34,7 +34,6 @@ const (
 // Controller writes what users see of gangs.
 type Controller struct {
 	source   Source
-	leader   *informers.Leader
 	api      Client
 	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
@@ -50,8 +49,8 @@ type Controller struct {
 }
 
 // New returns a controller that has yet to start, and until then ignores what is enqueued.
-func New(leader *informers.Leader, source Source) *Controller {
-	c := &Controller{source: source, leader: leader, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
+func New(source Source) *Controller {
+	c := &Controller{source: source, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
 	c.Pods.c = c
 	return c
 }
@@ -65,7 +64,7 @@ func (c *Controller) Start(ctx context.Context, client Client, to events.EventRe
 	context.AfterFunc(ctx, c.queue.ShutDown)
 	c.Pods.start(ctx)
 	go func() {
-		if c.leader.Await(ctx, synced...) {
+		if informers.AwaitLead(ctx, synced...) {
 			c.run(ctx)
 		}
 	}()
@@ -101,7 +100,7 @@ func (c *Controller) EnqueueGenerated(id gang.ID) { c.enqueue(id, generatedDelay
 
 // enqueue ignores everything until this process leads: run then enqueues what exists.
 func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
-	if c.queue != nil && c.leader.Leading() {
+	if c.queue != nil && informers.Leads() {
 		c.queue.AddAfter(id, delay)
 	}
 }

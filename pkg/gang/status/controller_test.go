@@ -93,8 +93,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 		told: map[string]time.Time{}, writes: map[string]int{}}}
 	source := newSource(nil, pods)
 	source.Members.Groups = c.api.groups
-	c.Controller = New(&informers.Leader{}, source)
-	c.leader.Schedules()
+	c.Controller = New(source)
 	c.ledger = gang.NewLedger(time.Minute, nil)
 	c.source.Ledger = c.ledger
 	c.Start(ctx, newClient(t, c.api), &events.FakeRecorder{}, nil)

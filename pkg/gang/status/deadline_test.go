@@ -19,7 +19,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -73,7 +72,7 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			put(written)
 		})
 		recorder := events.NewFakeRecorder(10)
-		c := New(&informers.Leader{}, newSource(nil, store))
+		c := New(newSource(nil, store))
 		ctx, cancel := context.WithCancel(t.Context())
 		member, foreign, bound := dueIn("member", time.Hour, "2h"), dueIn("foreign", time.Hour, "2h"),
 			dueIn("bound", time.Hour, "2h")
@@ -84,7 +83,6 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			put(pod)
 		}
 		c.Start(ctx, newClient(t, api), recorder, nil)
-		c.leader.Schedules()
 		hear := func(minutes int) {
 			for range minutes {
 				pass(time.Minute)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -27,7 +26,7 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, pods := time.Now(), newPods()
 		recorder := events.NewFakeRecorder(10)
-		c := New(&informers.Leader{}, newSource(sla.NewOrder([]sla.Class{{Name: "short", Timeout: 10 * time.Minute},
+		c := New(newSource(sla.NewOrder([]sla.Class{{Name: "short", Timeout: 10 * time.Minute},
 			{Name: "long", Timeout: time.Hour}}, nil), pods))
 		ctx, cancel := context.WithCancel(t.Context())
 		waitTimeouts.Create(nil)
@@ -45,7 +44,6 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		}
 		add("there before", "short")
 		c.Start(ctx, newClient(t, nil), recorder, nil)
-		c.leader.Schedules()
 		pass(time.Minute)
 		starts := add("starts", "short")
 		twice := add("twice", "")

@@ -77,7 +77,7 @@ func (n named) ProfileName() string { return n.name }
 func TestAReservationIsNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	c := New(nil, Source{})
+	c := New(Source{})
 	saidOf := func(id gang.ID) string {
 		r := c.reservationOf(id)
 		return strings.TrimSpace(r.Message + " " + strings.Join(r.Nodes, ","))

@@ -76,7 +76,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	inbox := waiting.NewInbox()
 	c.ledger = gang.NewLedger(s.timeout, inbox.Wake)
 	c.members.Ledger = c.ledger
-	c.told.status = status.New(&c.told.leader, status.Source{Ledger: c.ledger, Members: c.members,
+	c.told.status = status.New(status.Source{Ledger: c.ledger, Members: c.members,
 		Profiles: c.profiles, Classes: s.classes.order})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
@@ -113,7 +113,7 @@ func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Status: c.told.status}, inbox, list,
-		&hold.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Status: c.told.status,
+		&hold.Reservations{Agenda: &c.ledger.Agenda, Status: c.told.status,
 			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/status"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -55,7 +56,7 @@ func (h *hardware) on(node string) bool {
 // begins to.
 func (f *feed) seeHardware(node *v1.Node) {
 	why := podview.FailingHardware(node)
-	if !f.c.hardware.see(node.Name, why) || !f.c.told.leader.Leading() {
+	if !f.c.hardware.see(node.Name, why) || !informers.Leads() {
 		return
 	}
 	members := map[gang.ID][]*v1.Pod{}

@@ -19,8 +19,7 @@ import (
 
 // told is what is said of gangs, and by whom.
 type told struct {
-	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader informers.Leader
+	// status is the controller of PodGroups.
 	status *status.Controller
 	owners *status.Owners
 	// recorder tells of what pods and PodGroups say wrongly.
@@ -30,7 +29,7 @@ type told struct {
 // doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
 func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
 	key := wellknown.LastCheckpointKey
-	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !t.leader.Leading() {
+	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !informers.Leads() {
 		return
 	}
 	if wrong := work.Doubtful(obj, time.Now()); wrong != nil {

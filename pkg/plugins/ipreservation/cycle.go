@@ -24,7 +24,6 @@ func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} 
 // PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
 func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.book.upkeep.Schedules()
 	ask, bad := p.book.ask(pod)
 	switch {
 	case bad != nil:

@@ -36,7 +36,6 @@ func (s *cycleState) Clone() fwk.StateData {
 // PreFilter works out which rules concern the pod. Without any Filter is skipped.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.book.status.Schedules()
 	v := p.book.current()
 	s := &cycleState{view: v, demand: p.book.demand(v, pod)}
 	if unknown := s.demand.UnknownDatasets; len(unknown) > 0 {
