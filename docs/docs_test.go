@@ -299,3 +299,25 @@ func TestPathsThatPagesForReadersOfTheCodeNameExist(t *testing.T) {
 		t.Errorf("only %d paths were found", checked)
 	}
 }
+
+func TestCodeOfThePluginPageIsThatOfThePlugin(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	for _, file := range []string{"plugin.go", "score.go"} {
+		text, err := os.ReadFile(filepath.Join(top, "pkg/plugins/slaaware", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
+	}
+	shown := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(
+		pages(t)["docs/internals/writing-a-plugin.md"], -1)
+	if len(shown) < 3 {
+		t.Errorf("%d pieces of code on the page, want 3 or more", len(shown))
+	}
+	for _, piece := range shown {
+		if !strings.Contains(source.String(), piece[1]) {
+			t.Errorf("the plugin does not have this code of the page:\n%s", piece[1])
+		}
+	}
+}

@@ -21,7 +21,7 @@ func gpuPod(name, node, gpus string) *v1.Pod {
 	return st.MakePod().Name(name).UID(name).Node(node).Req(map[v1.ResourceName]string{gpu: gpus}).Obj()
 }
 
-// loopOverAFullNode knows the node n with 8 GPUs, all of which the pod "used" has.
+// loopOverAFullNode knows the node n, whose 8 GPUs the pod "used" has.
 func loopOverAFullNode(backoff gang.Backoff) *Loop {
 	list := waiting.NewList()
 	free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
