@@ -149,18 +149,19 @@ type metric struct {
 var metrics = []metric{
 	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1,
 		of: func(r *replayed.Result) float64 { return r.AllocatedPercent }},
-	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1,
+	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, ofWork: true,
 		of: func(r *replayed.Result) float64 { return gpus(r.StrandedMilli) }},
 	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true,
 		of: func(r *replayed.Result) float64 { return gpus(r.HeldMilli) }},
 	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true,
 		of: func(r *replayed.Result) float64 { return gpus(r.IdleMilli) }},
-	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1,
+	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, ofWork: true,
 		of: func(r *replayed.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
-	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, derived: true, of: costPerGPU},
+	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, derived: true, ofWork: true,
+		of: costPerGPU},
 	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true,
 		of: func(r *replayed.Result) float64 { return dollars(r.MicroDollars) }},
-	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1,
+	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, ofWork: true,
 		of: func(r *replayed.Result) float64 { return r.NodesInUse }},
 	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1,
 		of: func(r *replayed.Result) float64 { return float64(r.Pending) }},
@@ -233,7 +234,12 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	for _, r := range a {
 		c.Seeds = append(c.Seeds, r.Seed)
 	}
-	c.undone = undone(c.Mode, a, b)
+	c.Pending = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
+		for _, reason := range r.PendingByReason {
+			add(reason.Reason, float64(reason.Pods))
+		}
+	})
+	c.undone = undone(c.Mode, a, b, c.Pending)
 	for _, m := range ordered(a[0]) {
 		va, vb := values(a, m.of), values(b, m.of)
 		r := row(m, va, vb)
@@ -250,11 +256,6 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"},
 		make([]float64, len(a)), differ))
 	c.Verdict = verdictOn(c.Rows, c.undone)
-	c.Pending = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
-		for _, reason := range r.PendingByReason {
-			add(reason.Reason, float64(reason.Pods))
-		}
-	})
 	c.Waits = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
 		for _, wait := range r.WaitByReason {
 			add(wait.Reason, wait.Seconds/3600)

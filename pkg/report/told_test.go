@@ -25,7 +25,7 @@ func TestWhatTheSidesDoOtherwiseIsOnThePage(t *testing.T) {
 		!slices.Contains(notes, "on both") || !slices.Contains(notes, "A: on A") || slices.Contains(notes, "B: on both") {
 		t.Errorf("notes %q", notes)
 	}
-	if want := "A leaves 0 pods pending or in incomplete gangs, B 2"; !strings.Contains(c.Verdict.Undone, want) {
+	if want := "B leaves 2 pods pending or in incomplete gangs, A 0"; !strings.Contains(c.Verdict.Undone, want) {
 		t.Errorf("undone %q, want %q", c.Verdict.Undone, want)
 	}
 	var table, page bytes.Buffer

@@ -130,28 +130,62 @@ func (c Change) text(seeds int) string {
 	return fmt.Sprintf("%s %s%% [%s, %s]", c.Label, mean, low, top)
 }
 
-// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's,
-// and of the work that was easy to place.
-func undone(mode replayed.Mode, a, b []*replayed.Result) string {
+// undone says what work one side left undone and the other did not, and what kept most of it from nodes. What the less
+// work costs, takes and waits is no merit.
+func undone(mode replayed.Mode, a, b []*replayed.Result, pending []PendingRow) string {
 	if mode != replayed.VirtualTime {
 		return ""
 	}
-	same, left, what := true, [2]float64{}, "pods pending"
+	same, what := true, "pending"
+	var left, completed [2]float64
 	for i := range a {
-		if a[i].Incomplete+b[i].Incomplete > 0 {
-			what = "pods pending or in incomplete gangs"
+		for side, r := range []*replayed.Result{a[i], b[i]} {
+			left[side] += float64(r.Pending+r.Incomplete) / float64(len(a))
+			completed[side] += float64(r.JobsCompleted) / float64(len(a))
+			if r.Incomplete > 0 {
+				what = "pending or in incomplete gangs"
+			}
 		}
 		same = same && a[i].Pending == b[i].Pending && a[i].Incomplete == b[i].Incomplete &&
 			a[i].JobsCompleted == b[i].JobsCompleted
-		left[0] += float64(a[i].Pending+a[i].Incomplete) / float64(len(a))
-		left[1] += float64(b[i].Pending+b[i].Incomplete) / float64(len(a))
 	}
 	if same {
 		return ""
 	}
-	return fmt.Sprintf(
-		"The sides do not do the same work (A leaves %s %s, B %s), so cost, waiting times and completion are not compared.",
-		number(round3(left[0])), what, number(round3(left[1])))
+	said := fmt.Sprintf("A completes %s jobs, B %s", number(round3(completed[0])), number(round3(completed[1])))
+	if left[0] != left[1] {
+		more, fewer := 0, 1
+		if left[1] > left[0] {
+			more, fewer = 1, 0
+		}
+		said = fmt.Sprintf("%c leaves %s pods %s, %c %s", "AB"[more], number(round3(left[more])), what, "AB"[fewer],
+			number(round3(left[fewer])))
+		if reason := mostBeyond(pending, more == 1); reason != "" {
+			said += ": " + reason
+		}
+	}
+	return said + ". So cost, nodes in use, stranded GPUs, waits and completion are not compared."
+}
+
+// longestReason is how much of a reason the verdict repeats, in bytes.
+const longestReason = 160
+
+// mostBeyond is the reason that keeps the most pods pending on one side beyond those of the other, empty for none.
+func mostBeyond(pending []PendingRow, ofB bool) string {
+	reason, most := "", 0.0
+	for _, row := range pending {
+		beyond := row.A - row.B
+		if ofB {
+			beyond = -beyond
+		}
+		if beyond > most {
+			reason, most = row.Reason, beyond
+		}
+	}
+	if len(reason) > longestReason {
+		reason = strings.ToValidUTF8(reason[:longestReason], "") + "…"
+	}
+	return reason
 }
 
 // nothing says whether the metric is zero on both sides with every seed.

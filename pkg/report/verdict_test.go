@@ -44,9 +44,17 @@ func TestVerdicts(t *testing.T) {
 			[]string{"B does as well as A: no metric differs.", "none", "none"}},
 		"work that is left undone": {1, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.Pending, b.StrandedMilli, b.MicroDollars = 1, 2, 3000, 4_000_000
-		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so cost, waiting times and " +
-			"completion are not compared. B is better than A in 0 of 5 metrics and worse in 3.", "none",
-			"GPUs stranded +3 GPUs; Pods pending at the end +2 pods; Preempted pods +1 pod"}},
+			b.PendingByReason = []replayed.Reason{{Reason: "no room", Pods: 1}, {Reason: "spot capacity", Pods: 2}}
+		}, []string{"B leaves 2 pods pending, A 0: spot capacity. So cost, nodes in use, stranded GPUs, waits and " +
+			"completion are not compared. B is better than A in 0 of 3 metrics and worse in 2.", "none",
+			"Pods pending at the end +2 pods; Preempted pods +1 pod"}},
+		"less work at less cost": {1, func(_ int, b *replayed.Result) {
+			b.Pending, b.MicroDollarsPerHour, b.NodesInUse = 40, 100, 0.1
+		}, []string{"B leaves 40 pods pending, A 0. So cost, nodes in use, stranded GPUs, waits and completion are not " +
+			"compared. B is better than A in 0 of 2 metrics and worse in 1.", "none", "Pods pending at the end +40 pods"}},
+		"jobs that end on one side alone": {1, func(_ int, b *replayed.Result) { b.JobsCompleted = 3 },
+			[]string{"A completes 0 jobs, B 3. So cost, nodes in use, stranded GPUs, waits and completion are not " +
+				"compared. B is better than A in 1 of 2 metrics and worse in 0.", "Jobs completed +3 jobs", "none"}},
 		"more than are named": {2, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000
 			b.PodWait, b.GangWait = replayed.Waits{P50: 7200, P95: 7200}, replayed.Waits{P50: 0.4}
