@@ -84,7 +84,9 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.NodeCause {
 	if verdict := s.rule.verdicts[n.slot]; verdict != admitted {
-		return obstacle.OfNodes(stockWords[verdict])
+		cause := obstacle.OfNodes(stockWords[verdict])
+		cause.Own = verdict != failing
+		return cause
 	}
 	if cause := x.resources.shortOf(s.bounds, n.has, nil); cause != (obstacle.NodeCause{}) {
 		return cause

@@ -197,7 +197,9 @@ func (r *naiveRoom) anyHas(keys []string) bool {
 // cause returns why the pod is not on the node, or its domain.
 func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why obstacle.NodeCause, domain string) {
 	if why := r.why(pod, node); why != "" {
-		return told(why), ""
+		cause := told(why)
+		cause.Own = why != FailingHardware
+		return cause, ""
 	}
 	for _, key := range keys {
 		if domain = node.Labels[key]; domain == "" {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/obstacle"
 )
@@ -43,4 +44,21 @@ func Reasons(status *fwk.Status) iter.Seq[obstacle.Reason] {
 			}
 		}
 	}
+}
+
+// Own reports whether a Status refuses a node for what the pod itself asks of nodes: by its selector, its affinity to
+// nodes, taints that it does not tolerate, models of GPUs, or more than the node has. What comes free there does not
+// help.
+func Own(status *fwk.Status) bool {
+	if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
+		reason, says := rejected.Reason.(interface{ Own() bool })
+		return says && reason.Own()
+	}
+	switch status.Plugin() {
+	case names.NodeAffinity, names.NodeName, names.NodeUnschedulable, names.TaintToleration:
+		return true
+	case names.NodeResourcesFit:
+		return status.Code() == fwk.UnschedulableAndUnresolvable
+	}
+	return false
 }

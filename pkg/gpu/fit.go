@@ -74,6 +74,16 @@ func (r Reason) Evictable() bool {
 	}
 }
 
+// Own reports whether the node could not serve the request if it was empty: what comes free there does not help.
+func (r Reason) Own() bool {
+	switch r.Cause {
+	case NoGPU, TooFewGPUs, WrongModel, GPUMemory:
+		return true
+	default:
+		return false
+	}
+}
+
 // Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to
 // node.
 func (r Reason) Kind() string {

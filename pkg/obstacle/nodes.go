@@ -21,6 +21,8 @@ type NodeCause struct {
 	Nodes      int
 	// Fits is set for nodes on which a pod fits. Says then tells how few of them are in one domain, if that counts.
 	Fits bool
+	// Own is set if the pod's own constraints keep it off.
+	Own bool
 }
 
 // OfNodes returns the cause that a reason is, of no node yet.
@@ -67,6 +69,9 @@ func Count(nodes map[NodeCause]int) Nodes {
 	return slices.Replace(causes, mostCauses, end, others)
 }
 
+// rulesOut reports whether what comes free on the nodes does not help.
+func (c *NodeCause) rulesOut() bool { return c.Own || c.Most != "" }
+
 func (c *NodeCause) order() int {
 	switch {
 	case c.Nodes == 0:
@@ -77,12 +82,14 @@ func (c *NodeCause) order() int {
 	return -c.Nodes
 }
 
-// Kind is that of the cause of the most nodes, or of one that concerns no single node. Causes that differ in amounts
-// alone count together.
+// Kind is that of the cause of the most nodes that the pod's own constraints admit, if there are such nodes, or of one
+// that concerns no single node. Causes that differ in amounts alone count together.
 func (n Nodes) Kind() string {
 	nodes := map[string]int{}
+	admits := slices.ContainsFunc(n, func(c NodeCause) bool { return c.Nodes > 0 && !c.Fits && !c.rulesOut() })
 	for i := range n {
 		switch c := &n[i]; {
+		case admits && c.rulesOut():
 		case c.Nodes == 0:
 			nodes[c.kind()] = math.MaxInt32
 		case c.Fits && c.Says == "":

@@ -55,7 +55,7 @@ func listen(s *simulation.Scheduler, trees *read.Trees) *verdicts {
 	return v
 }
 
-// of returns what keeps a pending pod from the most nodes: what keeps it out of the queue now, if anything does, and
+// of returns what keeps a pending pod from nodes: what keeps it out of the queue now, if anything does, and
 // else what the last cycle found.
 func (v *verdicts) of(pod *v1.Pod) string {
 	if held := v.sched.HeldBack(pod); !held.IsSuccess() {
@@ -83,13 +83,17 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 	return []string{notDecided}
 }
 
-// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet
-// where several are as frequent. A node counts for each of its reasons.
+// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes that the pod's own constraints
+// admit, or for the most of all if they admit none; the first by the alphabet where several are as frequent. A node
+// counts for each of its reasons.
 func reasonsOf(status *fwk.Status) (kinds []string, most string) {
-	nodes := map[string]int{}
+	nodes, admitted := map[string]int{}, map[string]int{}
 	count := func(s *fwk.Status, n int) {
 		for reason := range cycles.Reasons(s) {
 			nodes[reason.Kind()] += n
+			if !cycles.Own(s) {
+				admitted[reason.Kind()] += n
+			}
 		}
 	}
 	var fit *framework.FitError
@@ -102,8 +106,11 @@ func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	} else {
 		count(status, 1)
 	}
-	for kind, n := range nodes {
-		if most == "" || n > nodes[most] || n == nodes[most] && kind < most {
+	if len(admitted) == 0 {
+		admitted = nodes
+	}
+	for kind, n := range admitted {
+		if most == "" || n > admitted[most] || n == admitted[most] && kind < most {
 			most = kind
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
@@ -31,6 +32,8 @@ func TestMainReason(t *testing.T) {
 	taken := func(have int) *fwk.Status {
 		return cycles.Reject(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
+	by := func(plugin, words string) *fwk.Status { return stock(words).WithPlugin(plugin) }
+	model := cycles.Reject(fwk.UnschedulableAndUnresolvable, gpu.Reason{Cause: gpu.WrongModel, Detail: "T4"})
 	short := &plan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
 		Fits:  6,
 		Nodes: obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}}}
@@ -46,6 +49,13 @@ func TestMainReason(t *testing.T) {
 		{"of two that are as frequent the first by name", failed(none, stock("b"), stock("a")), "a"},
 		{"amounts do not tell reasons apart", failed(none, taken(1), stock("cpu"), taken(2), stock("cpu"), taken(3)),
 			"node(s) with too few free GPUs"},
+		{"nodes that the pod itself does not want do not count beside others", failed(none, by(names.NodeAffinity, "selector"),
+			by(names.TaintToleration, "tainted"), by(names.NodeAffinity, "selector"), taken(1)),
+			"node(s) with too few free GPUs"},
+		{"nor do those of models that it does not accept", failed(none, model, model, stock("Insufficient cpu")),
+			"Insufficient cpu"},
+		{"if the pod wants none of the nodes they count", failed(none, by(names.NodeAffinity, "selector"), model, model),
+			"node(s) with another GPU model (T4)"},
 		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")),
 			"not asked for"},
 		{"a gang that does not fit", failed(cycles.Reject(fwk.UnschedulableAndUnresolvable, short)),

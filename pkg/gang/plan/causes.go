@@ -112,6 +112,7 @@ func CauseOf(status *fwk.Status) obstacle.NodeCause {
 		if short, ok := strings.CutPrefix(cause.Says, "Insufficient "); ok && status.Plugin() == names.NodeResourcesFit {
 			return obstacle.NodeCause{Short: short}
 		}
+		cause.Own = cycles.Own(status)
 		return cause
 	}
 	return obstacle.NodeCause{}

@@ -71,7 +71,7 @@ func TestShortfall(t *testing.T) {
 			obstacle.Nodes{{Short: "gpu", Nodes: 2}, {Short: "gpu", Most: "2", Nodes: 4}, {Short: "gpu", Most: "0", Nodes: 3},
 				{Short: "cpu", Most: "500m", Nodes: 1}},
 			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (4 nodes with at most 2 gpu, 3 nodes without gpu, 2 nodes " +
-				"with too little free gpu, 1 node with at most 500m cpu)", "gang does not fit: nodes with too little gpu"},
+				"with too little free gpu, 1 node with at most 500m cpu)", "gang does not fit: nodes with too little free gpu"},
 		{"nodes on which a member fits come last", one, []Shortage{{"a", 1, 0}}, 0, "",
 			obstacle.Nodes{{Fits: true, Nodes: 5}, {Short: "gpu", Nodes: 2}},
 			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (2 nodes with too little free gpu, 5 nodes that fit)",

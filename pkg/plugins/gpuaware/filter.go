@@ -45,7 +45,9 @@ func (p *Plugin) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 		if reason.Cause != gpu.WrongModel && reason.Cause != gpu.GPUMemory {
 			return obstacle.NodeCause{}
 		}
-		return obstacle.OfNodes(reason)
+		cause := obstacle.OfNodes(reason)
+		cause.Own = true
+		return cause
 	}
 }
 
