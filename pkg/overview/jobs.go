@@ -74,6 +74,8 @@ type jobEntry struct {
 	nodes map[string]bool
 	gated int
 	pod   string // the first that waits, in the order of names
+	// scheduler is whose that pod is.
+	scheduler string
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.
@@ -194,7 +196,7 @@ func (j *jobEntry) add(p *podEntry) {
 		j.gated++
 	}
 	if j.pod == "" || compareNames(pod.Name, j.pod) < 0 {
-		j.pod = pod.Name
+		j.pod, j.scheduler = pod.Name, pod.Spec.SchedulerName
 		j.Reason = brief(podReason(pod))
 	}
 }
@@ -238,8 +240,11 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 		j.Reason = j.Queue.Reason
 	case j.State == JobSuspended:
 		j.Reason = "suspended by its spec"
-	case j.Reason == "":
+	case j.Reason == "" && j.scheduler == "":
 		j.Reason = "not tried yet"
+	case j.Reason == "":
+		// The name may be misspelt: then no scheduler ever tries it.
+		j.Reason = "not tried yet by " + j.scheduler
 	}
 	return j.Job
 }

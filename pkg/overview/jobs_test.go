@@ -85,7 +85,7 @@ func TestJobs(t *testing.T) {
 			[]any{pod("p", "n1", "", running, says(runview.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
-		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet"}},
+		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet by berth-scheduler"}},
 		"the pods of a Deployment": {[]any{
 			node("n1", "nvidia.com/gpu=8"), pod("a", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d4"),
 				labelled("pod-template-hash", "5d4"), running),
@@ -106,10 +106,10 @@ func TestJobs(t *testing.T) {
 		"a gang of one Job": {[]any{
 			group, pod("a", "", "nvidia.com/gpu=8", inGang, ownedBy("Job", "train")), pod("b", "", "nvidia.com/gpu=8", inGang,
 				ownedBy("Job", "train")),
-		}, []string{"Job/train | Pending | 16 | - | - | not tried yet; 3 nodes reserved"}},
+		}, []string{"Job/train | Pending | 16 | - | - | not tried yet by berth-scheduler; 3 nodes reserved"}},
 		"a gang of two Jobs": {[]any{
 			group, pod("a", "", "", inGang, ownedBy("Job", "x")), pod("b", "", "", inGang, ownedBy("Job", "y")),
-		}, []string{"PodGroup/g | Pending | 0 | - | - | not tried yet; 3 nodes reserved"}},
+		}, []string{"PodGroup/g | Pending | 0 | - | - | not tried yet by berth-scheduler; 3 nodes reserved"}},
 		"a gang that has ended": {[]any{group,
 			pod("a", "n1", "", inGang, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })}, nil},
 		"a Job that is suspended": {[]any{suspended}, []string{"Job/later | Suspended | 0 | - | - | suspended by its spec"}},

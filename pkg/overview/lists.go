@@ -75,7 +75,7 @@ func JobRows(jobs []Job) List {
 		{Name: "Queue", Extra: true}, {Name: "Reason"}}, jobs, func(j *Job) Row {
 		r := Row{Namespace: j.Namespace, Name: j.Name, Cells: []any{j.Namespace + "/" + j.Name, j.Kind, j.State,
 			fmt.Sprintf("%d/%d", j.Scheduled, j.Pods), gpus(j.MilliGPU), j.Where(), seconds(j.AgeSeconds), j.Queue.String(),
-			j.Why()}}
+			tables.Shorten(j.Why())}}
 		if j.Pods > 0 {
 			r.Kind = explainedKinds[j.Kind]
 		}
@@ -93,7 +93,7 @@ func QueueRows(queue []Waiting) List {
 			position = w.Position
 		}
 		return Row{Kind: "pod", Namespace: w.Namespace, Name: w.Pod, Cells: []any{position, w.Title(), w.Pods,
-			gpus(w.MilliGPU), w.Priority, seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
+			gpus(w.MilliGPU), w.Priority, seconds(w.WaitSeconds), w.Scheduler, tables.Shorten(w.Why())}}
 	})
 }
 
@@ -107,7 +107,7 @@ func GangRows(gangs []Gang) List {
 			waiting = seconds(g.WaitSeconds)
 		}
 		return Row{Kind: "podgroup", Namespace: g.Namespace, Name: g.Name, Cells: []any{g.Namespace + "/" + g.Name,
-			g.Scheduled, g.MinMember, g.Members, gpus(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}}
+			g.Scheduled, g.MinMember, g.Members, gpus(g.MilliGPU), g.Nodes, g.Phase, waiting, tables.Shorten(g.Lacks())}}
 	})
 }
 

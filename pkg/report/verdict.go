@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/tables"
 )
 
 // Verdict is what a comparison comes to. A metric counts as better or worse when it is so with every seed.
@@ -167,9 +168,6 @@ func undone(mode replayed.Mode, a, b []*replayed.Result, pending []PendingRow) s
 	return said + ". So cost, nodes in use, stranded GPUs, waits and completion are not compared."
 }
 
-// longestReason is how much of a reason the verdict repeats, in bytes.
-const longestReason = 160
-
 // mostBeyond is the reason that keeps the most pods pending on one side beyond those of the other, empty for none.
 func mostBeyond(pending []PendingRow, ofB bool) string {
 	reason, most := "", 0.0
@@ -182,10 +180,7 @@ func mostBeyond(pending []PendingRow, ofB bool) string {
 			reason, most = row.Reason, beyond
 		}
 	}
-	if len(reason) > longestReason {
-		reason = strings.ToValidUTF8(reason[:longestReason], "") + "…"
-	}
-	return reason
+	return tables.Shorten(reason)
 }
 
 // nothing says whether the metric is zero on both sides with every seed.

@@ -263,3 +263,14 @@ func longestWord(s string) int {
 	}
 	return longest
 }
+
+// longestCell is how much of a reason a table shows, in bytes.
+const longestCell = 160
+
+// Shorten leaves out what a reason has beyond that. The event has all of it, and so has "berth explain".
+func Shorten(reason string) string {
+	if len(reason) <= longestCell {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:longestCell-len("…")], "") + "…"
+}
