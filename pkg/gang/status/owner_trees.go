@@ -8,11 +8,18 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -26,6 +33,42 @@ type Refile func(from gang.ID, podGroup string)
 func (o *Owners) FollowTrees(policy *read.OwnerPolicy, refile Refile) {
 	o.refile = refile
 	policy.Trees = o.trees
+}
+
+// CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
+func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
+
+// FollowCore has the groups known that the scheduler's core plans: they are no gangs, but some may be disrupted only as
+// a whole. It asks for the informers only where the features are on: one for an API that is not served never syncs.
+func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
+	if !CorePlansNative() {
+		return nil
+	}
+	see := func(key grouptree.Key, parent *string, all bool) {
+		o.trees.Set(key, &grouptree.Node{Parent: ptr.Deref(parent, ""), All: all})
+	}
+	podGroup := func(g *schedulingv1beta1.PodGroup) grouptree.Key {
+		return grouptree.Key{Namespace: g.Namespace, Name: g.Name}
+	}
+	_, err := informers.Handle(factory, factory.Scheduling().V1beta1().PodGroups().Informer(),
+		informers.Events[*schedulingv1beta1.PodGroup]{Set: func(_, g *schedulingv1beta1.PodGroup) {
+			mode := g.Spec.DisruptionMode
+			see(podGroup(g), g.Spec.ParentCompositePodGroupName, mode != nil && mode.All != nil)
+		}, Gone: func(g *schedulingv1beta1.PodGroup) { o.trees.Set(podGroup(g), nil) }})
+	if err == nil && utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		composite := func(g *schedulingv1alpha3.CompositePodGroup) grouptree.Key {
+			return grouptree.Key{Namespace: g.Namespace, Name: g.Name, Composite: true}
+		}
+		_, err = informers.Handle(factory, factory.Scheduling().V1alpha3().CompositePodGroups().Informer(),
+			informers.Events[*schedulingv1alpha3.CompositePodGroup]{Set: func(_, g *schedulingv1alpha3.CompositePodGroup) {
+				mode := g.Spec.DisruptionMode
+				see(composite(g), g.Spec.ParentCompositePodGroupName, mode != nil && mode.All != nil)
+			}, Gone: func(g *schedulingv1alpha3.CompositePodGroup) { o.trees.Set(composite(g), nil) }})
+	}
+	if err != nil {
+		return fmt.Errorf("watching groups of Kubernetes: %w", err)
+	}
+	return nil
 }
 
 // plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.
