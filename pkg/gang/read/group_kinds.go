@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -58,16 +59,8 @@ func NameAnnotations() []string {
 // PodAnnotations are all annotations by which pods say in which gang they are, and their number in it, in a way of
 // other projects.
 func PodAnnotations() []string {
-	keys := append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
-		kaiMinMember)
-	for _, n := range numberings {
-		for _, key := range []string{n.number, n.block, n.set} {
-			if key != "" {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
+	return append(append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
+		kaiMinMember), numbering.Keys()...)
 }
 
 // StatusResource is the resource by which the status of groups is written, empty if it is not.

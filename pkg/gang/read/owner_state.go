@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -307,7 +308,7 @@ func trainingState(r *fields.Reader, total int, roleKey string, needed map[strin
 		s.Why = fmt.Sprintf("%s %s %s", r.Kind, r.Name, tooMany(total, s.Minimum, minAvailable))
 	}
 	if sum(slices.Collect(maps.Values(needed))...) > s.Minimum {
-		maps.DeleteFunc(needed, func(role string, _ int) bool { return !slices.Contains(firstSets, role) })
+		maps.DeleteFunc(needed, func(role string, _ int) bool { return !numbering.IsFirst(role) })
 	}
 	if n := sum(slices.Collect(maps.Values(needed))...); n > 0 && n <= s.Minimum && s.Minimum < total {
 		s.needRoles(r, roleKey, needed)
