@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/kubernetes/pkg/features"
@@ -17,6 +18,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/informers"
@@ -35,35 +37,26 @@ func (o *Owners) FollowTrees(policy *read.OwnerPolicy, refile Refile) {
 	policy.Trees = o.trees
 }
 
-// CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
-func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
-
 // FollowCore has the groups known that the scheduler's core plans: they are no gangs, but some may be disrupted only as
 // a whole. It asks for the informers only where the features are on: one for an API that is not served never syncs.
 func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
-	if !CorePlansNative() {
+	if !members.CorePlansNative() {
 		return nil
 	}
-	see := func(key grouptree.Key, parent *string, all bool) {
-		o.trees.Set(key, &grouptree.Node{Parent: ptr.Deref(parent, ""), All: all})
-	}
-	podGroup := func(g *schedulingv1beta1.PodGroup) grouptree.Key {
-		return grouptree.Key{Namespace: g.Namespace, Name: g.Name}
+	set := func(g metav1.Object, composite bool, node *grouptree.Node) {
+		o.trees.Set(grouptree.Key{Namespace: g.GetNamespace(), Name: g.GetName(), Composite: composite}, node)
 	}
 	_, err := informers.Handle(factory, factory.Scheduling().V1beta1().PodGroups().Informer(),
 		informers.Events[*schedulingv1beta1.PodGroup]{Set: func(_, g *schedulingv1beta1.PodGroup) {
-			mode := g.Spec.DisruptionMode
-			see(podGroup(g), g.Spec.ParentCompositePodGroupName, mode != nil && mode.All != nil)
-		}, Gone: func(g *schedulingv1beta1.PodGroup) { o.trees.Set(podGroup(g), nil) }})
+			parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
+			set(g, false, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
+		}, Gone: func(g *schedulingv1beta1.PodGroup) { set(g, false, nil) }})
 	if err == nil && utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
-		composite := func(g *schedulingv1alpha3.CompositePodGroup) grouptree.Key {
-			return grouptree.Key{Namespace: g.Namespace, Name: g.Name, Composite: true}
-		}
 		_, err = informers.Handle(factory, factory.Scheduling().V1alpha3().CompositePodGroups().Informer(),
 			informers.Events[*schedulingv1alpha3.CompositePodGroup]{Set: func(_, g *schedulingv1alpha3.CompositePodGroup) {
-				mode := g.Spec.DisruptionMode
-				see(composite(g), g.Spec.ParentCompositePodGroupName, mode != nil && mode.All != nil)
-			}, Gone: func(g *schedulingv1alpha3.CompositePodGroup) { o.trees.Set(composite(g), nil) }})
+				parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
+				set(g, true, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
+			}, Gone: func(g *schedulingv1alpha3.CompositePodGroup) { set(g, true, nil) }})
 	}
 	if err != nil {
 		return fmt.Errorf("watching groups of Kubernetes: %w", err)

@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/work"
 )
 
@@ -58,7 +58,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 
 // ownerPolicy returns the policy that defaulted and validated args, which may be nil, state.
 func ownerPolicy(args *config.GangOwners) *read.OwnerPolicy {
-	p := &read.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: status.CorePlansNative()}
+	p := &read.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: members.CorePlansNative()}
 	if args == nil {
 		return p
 	}
