@@ -21,7 +21,7 @@ import (
 
 // The groups that the core plans are read by its own informers: of those that may be disrupted as a whole only, the
 // topmost around a pod counts.
-func TestGroupsThatTheCorePlansAreDisruptedAsTheySay(t *testing.T) { //nolint:paralleltest // the gates are the process's
+func TestGroupsOfTheCoreAreDisruptedAsTheySay(t *testing.T) { //nolint:paralleltest // the gates are the process's
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, map[featuregate.Feature]bool{
 		features.GenericWorkload: true, features.TopologyAwareWorkloadScheduling: true, features.CompositePodGroup: true})
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
