@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -47,7 +48,7 @@ func TestPodsStayInTheirGroupsAndKeepTheirNumbers(t *testing.T) {
 			if got, _, err := read.Of(kept); err != nil || got != want {
 				t.Errorf("what is kept of it is in gang %q, want %q: %v", got, want, err)
 			}
-			if got, _ := read.IndexOf(kept); got.Number != 3 {
+			if got, _ := numbering.IndexOf(kept); got.Number != 3 {
 				t.Errorf("what is kept of it has the number %d, want 3", got.Number)
 			}
 			hashed, err := NewNameHasher([]byte("key"), usualKeys()).Hash(kept)

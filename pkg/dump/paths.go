@@ -6,6 +6,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/wellknown"
@@ -89,6 +90,6 @@ func capacityLabels() []string {
 // number the pods of a set, so that a dump may show them.
 func openLabel(key string) bool {
 	return key != schedulingv1alpha1.PodGroupLabel && key != wellknown.GroupKey &&
-		(slices.Contains(openKeys, key) || read.OrdinalLabel(key) ||
+		(slices.Contains(openKeys, key) || numbering.IsOrdinal(key) ||
 			slices.ContainsFunc(openPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }))
 }

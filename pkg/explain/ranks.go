@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/ranks"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 )
 
 // place adds to a plan the ranks of the members, and where their nodes lie.
@@ -21,7 +22,7 @@ func (w *world) place(g *Gang, levels read.Topology, members []*v1.Pod) {
 	var names []string
 	var indices []ranks.Index
 	for _, pod := range members {
-		if index, numbered := read.IndexOf(pod); numbered {
+		if index, numbered := numbering.IndexOf(pod); numbered {
 			names, indices = append(names, pod.Name), append(indices, index)
 		}
 	}

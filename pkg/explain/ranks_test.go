@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -34,7 +34,7 @@ func inRacks(annotations map[string]string, numbered bool) (first *v1.Pod, objec
 			"pod-group.scheduling.sigs.k8s.io/min-available": "8"}
 		p.Annotations = annotations
 		if numbered {
-			read.SetIndex(p, i)
+			numbering.SetIndex(p, i)
 		}
 		objects = append(objects, p)
 		if i == 0 {

@@ -72,3 +72,11 @@ func madeForNode(pod *v1.Pod) bool {
 		})
 	})
 }
+
+// LabelOrAnnotation returns the value of the label, or of the annotation of that key where there is no label.
+func LabelOrAnnotation(pod *v1.Pod, key string) string {
+	if value := pod.Labels[key]; value != "" {
+		return value
+	}
+	return pod.Annotations[key]
+}

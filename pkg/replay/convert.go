@@ -12,6 +12,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/price"
@@ -127,7 +128,7 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	if j.Gang {
 		read.Join(pod, j.Name)
 		if j.Ranked {
-			read.SetIndex(pod, index)
+			numbering.SetIndex(pod, index)
 		}
 	}
 	if j.RunTime > 0 {

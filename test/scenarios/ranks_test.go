@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang/ranks"
-	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 )
 
 // checkRanks compares how often the ring over the ranks of bound pods leaves a domain ("crossings"), or in how many
@@ -18,7 +18,7 @@ func (w *world) checkRanks(pods []*v1.Pod, key, label, want string) error {
 	var indices []ranks.Index
 	for _, p := range pods {
 		node, err := w.nodes.Get(p.Spec.NodeName)
-		index, numbered := read.IndexOf(p)
+		index, numbered := numbering.IndexOf(p)
 		if err != nil || !numbered || p.DeletionTimestamp != nil {
 			continue
 		}

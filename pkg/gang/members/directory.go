@@ -7,14 +7,19 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/features"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/obstacle"
 )
+
+// CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
+func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
 
 // Directory finds members, their gangs and PodGroups.
 type Directory struct {

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/ranks"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 )
 
 // Joined is where a member may go that comes later.
@@ -141,7 +142,7 @@ func (s *Sources) besideRanks(members []gang.Member, held map[gang.Ref]string) m
 	var nodes []string
 	add := func(ref gang.Ref, node string) {
 		if pod := s.Members.Pod(ref); pod != nil {
-			if index, numbered := read.IndexOf(pod); numbered {
+			if index, numbered := numbering.IndexOf(pod); numbered {
 				indices, nodes = append(indices, index), append(nodes, node)
 			}
 		}

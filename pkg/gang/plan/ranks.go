@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/ranks"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
@@ -26,7 +27,7 @@ func (s *Sources) orderRanks(id gang.ID, levels read.Topology, turn gang.Turn, p
 		if pod == nil {
 			return false
 		}
-		index, numbered := read.IndexOf(pod)
+		index, numbered := numbering.IndexOf(pod)
 		info, err := plan.lister.Get(node)
 		if !numbered || err != nil {
 			return false

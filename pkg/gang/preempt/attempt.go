@@ -14,12 +14,13 @@ const (
 	// its turn again and does not fit: with a shorter one many gangs, or one that plans for long, would search again and
 	// again, and evict nothing.
 	planAge = 30 * time.Second
-	// patience is how long an attempt lasts that waits for no pod.
+	// patience is how long an attempt lasts that waits for no pod. It ends no search that has begun, or the next attempt
+	// would search at the same time.
 	patience = time.Minute
 	// maxRejected is how many plans in a row may turn out not to help when filters see them.
 	maxRejected = 4
 	// outdatedPause is the pause after a plan that was out of date, for pods to be bound that are assumed: the account of
-	// capacity does not know those. It doubles each time.
+	// capacity does not know those. It doubles with each plan that is rejected.
 	outdatedPause = 100 * time.Millisecond
 )
 
@@ -95,7 +96,7 @@ func (w *attempt) review(left int, now time.Time) step {
 	case w.late && left > 0:
 		w.idle = now
 	case !w.idle.IsZero():
-		if now.Sub(w.idle) > patience {
+		if now.Sub(w.idle) > patience && !w.searching {
 			return toGiveUp
 		}
 	case w.until.IsZero():

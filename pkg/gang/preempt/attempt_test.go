@@ -37,7 +37,7 @@ func TestAttempt(t *testing.T) {
 	}{
 		{"a new one searches", func(*attempt) {}, 0, 0, toSearch, toWait},
 		{"one that is not asked for long ends", func(*attempt) {}, 0, patience + 1, toSearch, toGiveUp},
-		{"one search at a time", func(w *attempt) { w.searching = true }, 0, time.Second, toWait, toWait},
+		{"one search at a time, which ends first", func(w *attempt) { w.searching = true }, 0, time.Hour, toWait, toWait},
 		{"a plan is used when the gang has its turn", searched, 0, 20 * time.Second, toUsePlan, toWait},
 		{"a plan that is too old is not used", searched, 0, planAge, toSearch, toWait},
 		{"pods are awaited while they are evicted, however long that takes", asked, 2, time.Hour, toWait, toWait},

@@ -46,7 +46,6 @@ type Evictor struct {
 
 // Sources know what an eviction has to respect besides gangs.
 type Sources struct {
-	Native members.NativeGroups
 	// Owners know which members can only be evicted together.
 	Owners  *status.Owners
 	Budgets policylisters.PodDisruptionBudgetLister

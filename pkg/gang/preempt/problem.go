@@ -224,15 +224,14 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		// again when it was evicted.
 		priority = math.MinInt32
 	}
-	id := b.evictor.Sources.Native.UnitOf(pod.Object)
-	role, with := "", ""
-	if id == (gang.ID{}) {
-		id = pod.Of
+	id, role := pod.Of, ""
+	with, whole := b.evictor.Sources.Owners.Together(pod.Object)
+	if id == (gang.ID{}) && with != "" {
+		// The scheduler's core plans it. No gang has such a name: it has a space.
+		id, with, whole = gang.ID{Namespace: pod.Object.Namespace, Name: with}, "", true
 	}
 	if id != (gang.ID{}) {
-		var whole bool
 		g := b.problem.Groups[id]
-		with, whole = b.evictor.Sources.Owners.Together(pod.Object)
 		role = read.Role(pod.Object, b.evictor.Members.Group(id))
 		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g
@@ -306,10 +305,6 @@ func (b *problemBuilder) applyFilterFindings(said findings) {
 
 // describe fills in what is known of a group of victims besides how many are bound.
 func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
-	if b.evictor.Sources.Native.IsUnit(id) {
-		g.AllOrNothing = true
-		return
-	}
 	v, _ := b.evictor.Ledger.View(id)
 	// A member that is being bound would be all that is left of a gang that is evicted as a whole.
 	g.Bound = max(g.Bound, v.Count[gang.Bound]) + v.InFlight(b.now)

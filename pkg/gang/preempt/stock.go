@@ -130,10 +130,10 @@ func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor 
 		if pod.DeletionTimestamp != nil {
 			continue // it goes in any case: a pod that is to have its room waits for that, and evicts no other
 		}
-		if with, _ := e.Sources.Owners.Together(pod); with != "" {
-			return false
+		if !e.Members.Has(pod) {
+			continue
 		}
-		if e.Members.Has(pod) &&
+		if with, _ := e.Sources.Owners.Together(pod); with != "" ||
 			!e.Ledger.Evictions.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
 			return false
 		}

@@ -14,6 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
@@ -70,7 +71,7 @@ func Labels() []string { return []string{schedulingv1alpha1.PodGroupLabel, gangN
 const maxTimeout = 15 * time.Minute
 
 // maxMinMember is the largest minimum that is believed; the CRD has the same bound.
-const maxMinMember = 100000
+const maxMinMember = numbering.MaxMembers
 
 var allowedMinimum = fmt.Sprintf("a whole number from 1 to %d", maxMinMember)
 
@@ -170,7 +171,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 		m.State = gang.Gated
 	default:
 		m.State = gang.Pending
-		m.Class = placementClass(pod)
+		m.Class = numbering.PlacementClass(pod)
 	}
 	return m
 }

@@ -3,6 +3,7 @@ package read
 import (
 	"slices"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
@@ -15,14 +16,14 @@ const (
 	grovePodClique = "grove.io/podclique"
 )
 
-func readGroveGang(r *objectReader) OwnerState {
+func readGroveGang(r *fields.Reader) OwnerState {
 	s, roles := groupState(r, 0), map[string]int{}
 	s.within(groveLevels(r, "spec.topologyConstraint"))
-	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
+	groups, configs := r.Items("spec.podgroups"), r.Items("spec.topologyConstraintGroupConfigs")
 	tree := len(configs) > 0
 	for _, group := range groups {
-		name := group.text("name")
-		roles[name] = group.number("minReplicas", 0)
+		name := group.Text("name")
+		roles[name] = group.Number("minReplicas", 0)
 		s.Minimum = sum(s.Minimum, roles[name])
 		required, preferred := groveLevels(group, "topologyConstraint")
 		if len(groups) == 1 {
@@ -39,20 +40,20 @@ func readGroveGang(r *objectReader) OwnerState {
 }
 
 // groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
-func groveGroups(groups, configs []*objectReader) []grouptree.Group {
-	leaf := func(r *objectReader) grouptree.Group {
+func groveGroups(groups, configs []*fields.Reader) []grouptree.Group {
+	leaf := func(r *fields.Reader) grouptree.Group {
 		required, preferred := groveLevels(r, "topologyConstraint")
-		pods := r.number("minReplicas", 0)
-		return grouptree.Group{Name: r.text("name"), Pods: &pods, Required: required, Preferred: preferred}
+		pods := r.Number("minReplicas", 0)
+		return grouptree.Group{Name: r.Text("name"), Pods: &pods, Required: required, Preferred: preferred}
 	}
 	shares := map[string]bool{}
 	var out []grouptree.Group
 	for _, config := range configs {
 		required, preferred := groveLevels(config, "topologyConstraint")
-		of := grouptree.Group{Name: config.text("name"), Required: required, Preferred: preferred}
-		names := config.texts("podGroupNames")
+		of := grouptree.Group{Name: config.Text("name"), Required: required, Preferred: preferred}
+		names := config.Texts("podGroupNames")
 		for _, group := range groups {
-			if name := group.text("name"); slices.Contains(names, name) && !shares[name] {
+			if name := group.Text("name"); slices.Contains(names, name) && !shares[name] {
 				shares[name] = true
 				of.Groups = append(of.Groups, leaf(group))
 			}
@@ -62,7 +63,7 @@ func groveGroups(groups, configs []*objectReader) []grouptree.Group {
 		}
 	}
 	for _, group := range groups {
-		if !shares[group.text("name")] {
+		if !shares[group.Text("name")] {
 			out = append(out, leaf(group))
 		}
 	}
@@ -70,6 +71,6 @@ func groveGroups(groups, configs []*objectReader) []grouptree.Group {
 }
 
 // groveLevels are the levels of a constraint, which are labels of nodes.
-func groveLevels(r *objectReader, path string) (required, preferred string) {
-	return r.text(path + ".packConstraint.required"), r.text(path + ".packConstraint.preferred")
+func groveLevels(r *fields.Reader, path string) (required, preferred string) {
+	return r.Text(path + ".packConstraint.required"), r.Text(path + ".packConstraint.preferred")
 }

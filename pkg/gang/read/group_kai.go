@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/plural"
 )
@@ -19,27 +20,27 @@ const (
 	kaiLasting = 100
 )
 
-func readKAIGroup(r *objectReader) OwnerState {
-	s := groupState(r, r.number("spec.minMember", 1))
+func readKAIGroup(r *fields.Reader) OwnerState {
+	s := groupState(r, r.Number("spec.minMember", 1))
 	s.within(kaiLevels(r, "spec.topologyConstraint", &s))
-	subGroups := r.items("spec.subGroups")
-	children := map[string][]*objectReader{}
+	subGroups := r.Items("spec.subGroups")
+	children := map[string][]*fields.Reader{}
 	tree := false
 	for _, sub := range subGroups {
-		parent := sub.text("parent")
+		parent := sub.Text("parent")
 		children[parent] = append(children[parent], sub)
 		required, preferred := kaiLevels(sub, "topologyConstraint", &s)
 		tree = tree || parent != "" || len(subGroups) > 1 && required+preferred != ""
 	}
 	n := len(children[""])
-	least, why := r.number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
+	least, why := r.Number("spec.minSubGroup", n), kaiUnrooted(subGroups, children)
 	if why == "" && least > n {
 		why = fmt.Sprintf("minSubGroup is %d, and there %s %s without a parent", least, plural.Choose(n, "is", "are"),
 			plural.Of(n, "sub-group"))
 	}
 	switch {
 	case why != "":
-		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.kind, r.name, why)
+		s.Why = fmt.Sprintf("%s %s cannot start: %s", r.Kind, r.Name, why)
 	case len(subGroups) == 0:
 	case tree || least < n:
 		groups := kaiGroups(children, "")
@@ -51,26 +52,26 @@ func readKAIGroup(r *objectReader) OwnerState {
 		roles := map[string]int{}
 		s.Minimum = 0
 		for _, sub := range subGroups {
-			name := sub.text("name")
-			roles[name] = sub.number("minMember", 0)
+			name := sub.Text("name")
+			roles[name] = sub.Number("minMember", 0)
 			s.Minimum = sum(s.Minimum, roles[name])
 			s.within(kaiLevels(sub, "topologyConstraint", nil))
 		}
 		s.needRoles(r, kaiSubGroup, roles)
 	}
-	if queue := r.text("spec.queue"); queue != "" {
+	if queue := r.Text("spec.queue"); queue != "" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	switch r.text("spec.preemptibility") {
+	switch r.Text("spec.preemptibility") {
 	case "non-preemptible":
 		s.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
 	case "":
 		s.Lasting = true
 	}
-	if delay := r.text("spec.preemptionDelay"); delay != "" {
+	if delay := r.Text("spec.preemptionDelay"); delay != "" {
 		s.notKept("preemptionDelay %s: preemption does not wait", delay)
 	}
-	if grace := r.text("spec.stalenessGracePeriod"); grace != "" {
+	if grace := r.Text("spec.stalenessGracePeriod"); grace != "" {
 		s.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
 	}
 	return s
@@ -78,7 +79,7 @@ func readKAIGroup(r *objectReader) OwnerState {
 
 // kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
 // none is so.
-func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader) string {
+func kaiUnrooted(subGroups []*fields.Reader, children map[string][]*fields.Reader) string {
 	rooted := map[string]bool{}
 	for names := []string{""}; len(names) > 0; names = names[1:] {
 		if rooted[names[0]] {
@@ -86,35 +87,35 @@ func kaiUnrooted(subGroups []*objectReader, children map[string][]*objectReader)
 		}
 		rooted[names[0]] = true
 		for _, sub := range children[names[0]] {
-			name := sub.text("name")
+			name := sub.Text("name")
 			names = append(names, name)
 			within := len(children[name])
-			if least := sub.number("minSubGroup", within); within > 0 && least > within {
+			if least := sub.Number("minSubGroup", within); within > 0 && least > within {
 				return fmt.Sprintf("minSubGroup of sub-group %.120q is %d, and it has %s", name, least,
 					plural.Of(within, "sub-group"))
 			}
 		}
 	}
 	for _, sub := range subGroups {
-		if name := sub.text("name"); !rooted[name] {
+		if name := sub.Text("name"); !rooted[name] {
 			return fmt.Sprintf("sub-group %.120q is in no group: its parent %.120q does not exist, or the parents form a circle",
-				name, sub.text("parent"))
+				name, sub.Text("parent"))
 		}
 	}
 	return ""
 }
 
 // kaiGroups are the sub-groups of a parent, with those within.
-func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.Group {
+func kaiGroups(children map[string][]*fields.Reader, parent string) []grouptree.Group {
 	groups := make([]grouptree.Group, 0, len(children[parent]))
 	for _, sub := range children[parent] {
-		of := grouptree.Group{Name: sub.text("name")}
+		of := grouptree.Group{Name: sub.Text("name")}
 		of.Required, of.Preferred = kaiLevels(sub, "topologyConstraint", nil)
 		if within := children[of.Name]; len(within) > 0 {
-			least := sub.number("minSubGroup", len(within))
+			least := sub.Number("minSubGroup", len(within))
 			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name)
 		} else {
-			pods := sub.number("minMember", 0)
+			pods := sub.Number("minMember", 0)
 			of.Pods = &pods
 		}
 		groups = append(groups, of)
@@ -124,11 +125,11 @@ func kaiGroups(children map[string][]*objectReader, parent string) []grouptree.G
 
 // kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
 // they are levels of. An alias of a level is told from a label by its lack of a slash; the state, unless nil, says so.
-func kaiLevels(r *objectReader, path string, s *OwnerState) (required, preferred string) {
-	if r.text(path+".topology") == "" {
+func kaiLevels(r *fields.Reader, path string, s *OwnerState) (required, preferred string) {
+	if r.Text(path+".topology") == "" {
 		return "", ""
 	}
-	required, preferred = r.text(path+".requiredTopologyLevel"), r.text(path+".preferredTopologyLevel")
+	required, preferred = r.Text(path+".requiredTopologyLevel"), r.Text(path+".preferredTopologyLevel")
 	for _, level := range []string{required, preferred} {
 		if s != nil && level != "" && !strings.Contains(level, "/") {
 			s.notKept("level %s as an alias: Topology objects are not read, the key of a node label counts", level)

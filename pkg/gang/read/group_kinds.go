@@ -15,7 +15,9 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -57,16 +59,8 @@ func NameAnnotations() []string {
 // PodAnnotations are all annotations by which pods say in which gang they are, and their number in it, in a way of
 // other projects.
 func PodAnnotations() []string {
-	keys := append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
-		kaiMinMember)
-	for _, n := range numberings {
-		for _, key := range []string{n.number, n.block, n.set} {
-			if key != "" {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
+	return append(append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
+		kaiMinMember), numbering.Keys()...)
 }
 
 // StatusResource is the resource by which the status of groups is written, empty if it is not.
@@ -120,8 +114,8 @@ func groupOwner(pod *v1.Pod, kind, name string) Owner {
 }
 
 // groupState is what every group of Kubernetes or another scheduler says. It stands for a PodGroup, if an empty one.
-func groupState(r *objectReader, minimum int) OwnerState {
-	return OwnerState{Minimum: minimum, Class: r.text("spec.priorityClassName"), Says: map[string]string{}}
+func groupState(r *fields.Reader, minimum int) OwnerState {
+	return OwnerState{Minimum: minimum, Class: r.Text("spec.priorityClassName"), Says: map[string]string{}}
 }
 
 // say adds an annotation of a PodGroup that declares what the object does, unless it is empty.
@@ -143,7 +137,7 @@ func (s *OwnerState) within(required, preferred string) {
 }
 
 // needRoles has the gang need numbers of pods of some roles. The pods name theirs in the label or annotation key.
-func (s *OwnerState) needRoles(r *objectReader, key string, roles map[string]int) {
+func (s *OwnerState) needRoles(r *fields.Reader, key string, roles map[string]int) {
 	if len(roles) == 0 {
 		return
 	}
@@ -154,22 +148,22 @@ func (s *OwnerState) needRoles(r *objectReader, key string, roles map[string]int
 	s.say(wellknown.RoleLabelKey, key)
 	s.say(wellknown.MinMembersByRoleKey, strings.Join(parts, ","))
 	if len(roles) > maxRoles {
-		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.kind, r.name, plural.Of(len(roles), "part"), maxRoles)
+		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.Kind, r.Name, plural.Of(len(roles), "part"), maxRoles)
 	}
 }
 
 // needGroups has the gang consist of groups, which may have levels of their own or groups within. The pods name theirs
 // in labels or annotations, joined by commas. It needs as many pods as the groups do, or its minimum if that is more.
-func (s *OwnerState) needGroups(r *objectReader, keys string, groups []grouptree.Group) {
+func (s *OwnerState) needGroups(r *fields.Reader, keys string, groups []grouptree.Group) {
 	if len(groups) == 0 {
 		return
 	}
 	s.say(wellknown.GroupLabelKey, keys)
 	s.say(wellknown.GroupsKey, grouptree.EncodeGroups(groups))
-	root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: s.Says}})
+	root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Annotations: s.Says}})
 	if err != nil {
 		_, why, _ := strings.Cut(err.Error(), ": ") // the object has other fields than the annotation that it is put in
-		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, why)
+		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.Kind, r.Name, why)
 		return
 	}
 	s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)

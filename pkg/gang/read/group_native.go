@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
@@ -29,21 +30,21 @@ func (p *OwnerPolicy) nativeOf(pod *v1.Pod, name string) Owner {
 	return groupOwner(pod, NativeGroup, name)
 }
 
-func readNativeGroup(r *objectReader, minimum string) OwnerState {
-	n := grouptree.Node{Parent: r.text("spec.parentCompositePodGroupName"), Least: max(r.number(minimum, 1), 1),
-		All: r.has("spec.disruptionMode.all"), Basic: !r.has(minimum)}
+func readNativeGroup(r *fields.Reader, minimum string) OwnerState {
+	n := grouptree.Node{Parent: r.Text("spec.parentCompositePodGroupName"), Least: max(r.Number(minimum, 1), 1),
+		All: r.Has("spec.disruptionMode.all"), Basic: !r.Has(minimum)}
 	var levels []string
-	for _, level := range r.items("spec.schedulingConstraints.topology") {
-		levels = append(levels, level.text("key"))
+	for _, level := range r.Items("spec.schedulingConstraints.topology") {
+		levels = append(levels, level.Text("key"))
 	}
 	n.Required = strings.Join(levels, ",")
 	s := groupState(r, n.Least)
 	s.within(n.Required, "")
 	s.Node = n
-	if len(r.items("spec.resourceClaims")) > 0 {
+	if len(r.Items("spec.resourceClaims")) > 0 {
 		s.notKept("resourceClaims: devices are reserved for pods, not for the group")
 	}
-	if r.text("spec.preemptionPolicy") == "Never" {
+	if r.Text("spec.preemptionPolicy") == "Never" {
 		s.notKept("preemptionPolicy Never: that of the pods counts")
 	}
 	return s
@@ -82,11 +83,11 @@ func (t *Trees) Set(obj runtime.Object) []string {
 	if kind == nil {
 		return nil
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil
 	}
-	group := &unstructured.Unstructured{Object: fields}
+	group := &unstructured.Unstructured{Object: content}
 	node := kind.States(group)[""].Node
 	return t.set(kind, group, &node)
 }

@@ -20,7 +20,7 @@ const (
 
 // kueueGang reads Kueue's group of the pod, which needs no object: each pod says how many there are.
 func kueueGang(pod *v1.Pod) (Membership, error) {
-	name, count := labelOrAnnotation(pod, kueueGroup), pod.Annotations[kueueCount]
+	name, count := podview.LabelOrAnnotation(pod, kueueGroup), pod.Annotations[kueueCount]
 	if name == "" || count == "" || pod.Annotations[kueueFast] == "true" || pod.Annotations[kueueServing] == "true" {
 		return Membership{}, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -23,9 +24,9 @@ const (
 	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
-func readVolcanoGroup(r *objectReader) OwnerState {
-	s := groupState(r, r.number("spec.minMember", 1))
-	tasks, inTasks := r.numbers("spec.minTaskMember"), 0
+func readVolcanoGroup(r *fields.Reader) OwnerState {
+	s := groupState(r, r.Number("spec.minMember", 1))
+	tasks, inTasks := r.Numbers("spec.minTaskMember"), 0
 	for _, n := range tasks {
 		inTasks = sum(inTasks, n)
 	}
@@ -34,15 +35,15 @@ func readVolcanoGroup(r *objectReader) OwnerState {
 		s.needRoles(r, volcanoTask, tasks)
 	}
 	s.within(volcanoNetwork(r, &s))
-	if r.has("spec.subGroupPolicy") {
+	if r.Has("spec.subGroupPolicy") {
 		s.notKept("subGroupPolicy: the number of pods counts, not in which sub-group they are")
 	}
-	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
+	if queue := r.Text("spec.queue"); queue != "" && queue != "default" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	preemptable, says := r.key("metadata.annotations", volcanoPreemptable)
+	preemptable, says := r.Key("metadata.annotations", volcanoPreemptable)
 	if !says {
-		preemptable, _ = r.key("metadata.labels", volcanoPreemptable)
+		preemptable, _ = r.Key("metadata.labels", volcanoPreemptable)
 	}
 	if preemptable == "false" {
 		s.notKept("%s false: pods of a higher priority may evict it", volcanoPreemptable)
@@ -52,22 +53,22 @@ func readVolcanoGroup(r *objectReader) OwnerState {
 
 // volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what
 // other tiers mean only HyperNodes say.
-func volcanoNetwork(r *objectReader, s *OwnerState) (required, preferred string) {
+func volcanoNetwork(r *fields.Reader, s *OwnerState) (required, preferred string) {
 	const path = "spec.networkTopology"
-	if !r.has(path) {
+	if !r.Has(path) {
 		return "", ""
 	}
 	// "hard" is what the definition fills in.
-	mode := r.text(path + ".mode")
-	tier := r.text(path + ".highestTierName")
+	mode := r.Text(path + ".mode")
+	tier := r.Text(path + ".highestTierName")
 	if strings.Contains(tier, "/") && len(validation.IsQualifiedName(tier)) == 0 {
 		if mode == "soft" {
 			return "", tier
 		}
 		return tier, ""
 	}
-	if r.has(path + ".highestTierAllowed") {
-		tier = fmt.Sprint(r.number(path+".highestTierAllowed", 0))
+	if r.Has(path + ".highestTierAllowed") {
+		tier = fmt.Sprint(r.Number(path+".highestTierAllowed", 0))
 	}
 	s.notKept("networkTopology (%s, tier %s): HyperNodes are not read; give the key of a node label, such as %s, as "+
 		"highestTierName", cmp.Or(mode, "hard"), tier, wellknown.RackLabel)

@@ -35,7 +35,7 @@ func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	}
 	name := ""
 	for i, key := range groupLabels(pg) {
-		value := labelOrAnnotation(pod, key)
+		value := podview.LabelOrAnnotation(pod, key)
 		if key == grouptree.PodField {
 			value = grouptree.GroupName(NativeName(pod))
 		}

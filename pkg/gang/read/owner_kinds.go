@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -91,14 +92,14 @@ func trainingKind(kind, replicas string) OwnerKind {
 
 // read reads an object of the kind. The state under the empty name is that of all its pods, the others are those of its
 // parts, which only a JobSet has.
-func (k *OwnerKind) read(r *objectReader) map[string]OwnerState {
+func (k *OwnerKind) read(r *fields.Reader) map[string]OwnerState {
 	if k.Kind == "JobSet" {
 		return readJobSet(r)
 	}
 	return map[string]OwnerState{"": k.readWhole(r)}
 }
 
-func (k *OwnerKind) readWhole(r *objectReader) OwnerState {
+func (k *OwnerKind) readWhole(r *fields.Reader) OwnerState {
 	switch k.Kind {
 	case leaderWorkerSet:
 		return readLeaderWorkerSet(r)
@@ -165,7 +166,7 @@ func OwnerKindNames() []string {
 // States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of
 // its parts. An object that cannot be read says so in the state's Why.
 func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState {
-	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error)}
+	r := fields.Of(k.Title(), obj.GetName(), obj.Object)
 	states := k.read(r)
 	for part, s := range states {
 		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
@@ -177,8 +178,8 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 				maxMinMember)
 		}
 		s.Minimum = min(max(s.Minimum, 1), maxMinMember)
-		if *r.err != nil {
-			s.Why = fmt.Sprintf("%s %s: %v", k.Title(), obj.GetName(), *r.err)
+		if err := r.Err(); err != nil {
+			s.Why = fmt.Sprintf("%s %s: %v", k.Title(), obj.GetName(), err)
 		}
 		states[part] = s
 	}
@@ -188,10 +189,10 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 // Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
 // reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error), reads: map[string]bool{}}
+	r := fields.Of(k.Title(), obj.GetName(), obj.Object)
+	r.Note()
 	k.read(r)
-	fields, _ := readPart(obj.Object, "", r.reads)
-	kept := &unstructured.Unstructured{Object: fields.(map[string]any)}
+	kept := &unstructured.Unstructured{Object: r.Noted()}
 	kept.SetAPIVersion(obj.GetAPIVersion())
 	kept.SetKind(obj.GetKind())
 	kept.SetNamespace(obj.GetNamespace())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -84,17 +87,18 @@ func tooMany(pods, asked int, field string) string {
 }
 
 // lower has the gang of all pods of an object whose pods are alike start with fewer, if an annotation of it says so.
-func (s *OwnerState) lower(r *objectReader, pods int) {
+func (s *OwnerState) lower(r *fields.Reader, pods int) {
 	for _, key := range []string{volcanoMinMember, kaiMinMember} {
-		if !r.annotated("metadata", key) {
+		value, found := r.Key("metadata.annotations", key)
+		if !found {
 			continue
 		}
-		asked, ok := parseMinimum(r.annotation("metadata", key))
+		asked, ok := parseMinimum(value)
 		switch {
 		case !ok:
-			r.fail("metadata.annotations."+key, r.annotation("metadata", key), allowedMinimum)
+			r.Fail("metadata.annotations."+key, value, allowedMinimum)
 		case asked > pods:
-			s.Why = fmt.Sprintf("%s %s %s", r.kind, r.name, tooMany(pods, asked, key))
+			s.Why = fmt.Sprintf("%s %s %s", r.Kind, r.Name, tooMany(pods, asked, key))
 		default:
 			s.Minimum = min(s.Minimum, asked)
 		}
@@ -123,16 +127,16 @@ const (
 )
 
 // never says why a gang can never be complete: how its controller creates the pods, and what to change.
-func never(r *objectReader, how string, minimum int, remedy string) string {
-	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.kind, r.name, how, minimum, remedy)
+func never(r *fields.Reader, how string, minimum int, remedy string) string {
+	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.Kind, r.Name, how, minimum, remedy)
 }
 
 // jobPods is how many pods of the Job whose spec is at the path run at a time: its parallelism, and no more than it has
 // completions left. Indexes that have failed for good are lost and get no pods any more.
-func jobPods(r *objectReader, spec, failedIndexes string) int {
-	pods := r.number(spec+".parallelism", 1)
-	if r.has(spec + ".completions") {
-		completions := r.number(spec+".completions", 1)
+func jobPods(r *fields.Reader, spec, failedIndexes string) int {
+	pods := r.Number(spec+".parallelism", 1)
+	if r.Has(spec + ".completions") {
+		completions := r.Number(spec+".completions", 1)
 		pods = min(pods, max(completions-countIndexes(failedIndexes), 0))
 	}
 	return pods
@@ -140,60 +144,61 @@ func jobPods(r *objectReader, spec, failedIndexes string) int {
 
 // exclusiveLevel is the node label whose domain each Job has for itself, by the annotations of the object at the path.
 // The pods of such a Job wait for its first pod.
-func exclusiveLevel(r *objectReader, metadata string) string {
-	if level := r.annotation(metadata, exclusiveTopologyKey); !r.annotated(metadata, nodeSelectorStrategyKey) {
-		return level
+func exclusiveLevel(r *fields.Reader, metadata string) string {
+	level := r.Annotation(metadata, exclusiveTopologyKey)
+	if _, byNodes := r.Key(metadata+".annotations", nodeSelectorStrategyKey); byNodes {
+		return ""
 	}
-	return ""
+	return level
 }
 
-func readJob(r *objectReader) OwnerState {
-	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
+func readJob(r *fields.Reader) OwnerState {
+	s := OwnerState{Minimum: jobPods(r, "spec", r.Text("status.failedIndexes")), Limit: jobLimit(r)}
 	s.lower(r, jobPods(r, "spec", ""))
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
-		s.startsWith(r, jobNameLabel, []grouptree.Group{exclusiveGroup(r.name, level)})
+		s.startsWith(r, jobNameLabel, []grouptree.Group{exclusiveGroup(r.Name, level)})
 	}
 	return s
 }
 
 // jobLimit is the Job's activeDeadlineSeconds. One that is longer than a pod may declare to run limits nothing.
-func jobLimit(r *objectReader) time.Duration {
+func jobLimit(r *fields.Reader) time.Duration {
 	const longest = 10 * 365 * 24 * 3600
-	seconds, ok := r.field("spec.activeDeadlineSeconds").(int64)
+	seconds, ok := r.Field("spec.activeDeadlineSeconds").(int64)
 	if !ok || seconds <= 0 || seconds > longest {
 		return 0
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-func readStatefulSet(r *objectReader) OwnerState {
+func readStatefulSet(r *fields.Reader) OwnerState {
 	s := readReplicas(r)
-	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
+	if policy := r.Text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
 		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
 	}
 	return s
 }
 
-func readReplicas(r *objectReader) OwnerState {
-	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
+func readReplicas(r *fields.Reader) OwnerState {
+	s := OwnerState{Minimum: r.Number("spec.replicas", 1)}
 	s.lower(r, s.Minimum)
 	return s
 }
 
 // readLeaderWorkerSet reads what holds for every group. The minimum of each is on its pods, since groups of different
 // sizes exist while the set is updated.
-func readLeaderWorkerSet(r *objectReader) OwnerState {
-	s := OwnerState{Minimum: r.number("spec.leaderWorkerTemplate.size", 1)}
+func readLeaderWorkerSet(r *fields.Reader) OwnerState {
+	s := OwnerState{Minimum: r.Number("spec.leaderWorkerTemplate.size", 1)}
 	switch {
 	case s.Minimum < 2:
-	case r.text("spec.startupPolicy") == leaderReady:
+	case r.Text("spec.startupPolicy") == leaderReady:
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
-	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
-		s.startsWith(r, leaderWorkerSetNameLabel, []grouptree.Group{exclusiveGroup(r.name,
-			r.annotation("metadata", lwsExclusiveTopologyKey))})
-	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
+	case r.Annotation("metadata", lwsExclusiveTopologyKey) != "":
+		s.startsWith(r, leaderWorkerSetNameLabel, []grouptree.Group{exclusiveGroup(r.Name,
+			r.Annotation("metadata", lwsExclusiveTopologyKey))})
+	case r.Annotation("metadata", lwsSubGroupTopologyKey) != "":
 		minimum := s.Minimum
 		s.startsWith(r, leaderWorkerSetNameLabel+","+leaderWorkerSetSubGroupLabel, leaderWorkerSubGroups(r, minimum))
 		s.Minimum = minimum
@@ -203,21 +208,21 @@ func readLeaderWorkerSet(r *objectReader) OwnerState {
 
 // leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
 // in the first, or in none.
-func leaderWorkerSubGroups(r *objectReader, size int) []grouptree.Group {
+func leaderWorkerSubGroups(r *fields.Reader, size int) []grouptree.Group {
 	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
-	each := r.number(policy+".subGroupSize", 0)
+	each := r.Number(policy+".subGroupSize", 0)
 	if each < 2 {
 		return nil
 	}
-	level := r.annotation("metadata", lwsSubGroupTopologyKey)
-	excluded := r.text(policy+".subGroupPolicyType") == "LeaderExcluded"
+	level := r.Annotation("metadata", lwsSubGroupTopologyKey)
+	excluded := r.Text(policy+".subGroupPolicyType") == "LeaderExcluded"
 	groups := make([]grouptree.Group, 0, min(size/each, maxGroups+1))
 	for i := range cap(groups) {
 		pods := each
 		if i == 0 && !excluded && size%each == 1 {
 			pods++
 		}
-		groups = append(groups, grouptree.Group{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
+		groups = append(groups, grouptree.Group{Name: fmt.Sprint(r.Name, "-", i), Pods: &pods, Required: level, Alone: true})
 	}
 	return groups
 }
@@ -230,7 +235,7 @@ func exclusiveGroup(name, level string) grouptree.Group {
 
 // startsWith has the gang start with what the groups need, whatever its minimum. Pods name theirs by the values of
 // labels, joined by commas.
-func (s *OwnerState) startsWith(r *objectReader, labels string, groups []grouptree.Group) {
+func (s *OwnerState) startsWith(r *fields.Reader, labels string, groups []grouptree.Group) {
 	if len(groups) > 0 {
 		s.Minimum, s.Why = 1, ""
 		s.needGroups(r, labels, groups)
@@ -241,17 +246,17 @@ func (s *OwnerState) startsWith(r *objectReader, labels string, groups []grouptr
 const jobSetLabels = replicatedJobNameLabel + ",jobset.sigs.k8s.io/job-index"
 
 // readJobSet returns the states of the JobSet and of each replicated job.
-func readJobSet(r *objectReader) map[string]OwnerState {
+func readJobSet(r *fields.Reader) map[string]OwnerState {
 	states := map[string]OwnerState{}
-	jobs := r.items("spec.replicatedJobs")
-	all, depends := OwnerState{Attempt: r.number("status.restarts", 0)}, ""
+	jobs := r.Items("spec.replicatedJobs")
+	all, depends := OwnerState{Attempt: r.Number("status.restarts", 0)}, ""
 	var groups []grouptree.Group
 	exclusive := false
 	for _, job := range jobs {
-		each, copies, name := jobPods(job, "template.spec", ""), job.number("replicas", 1), job.text("name")
+		each, copies, name := jobPods(job, "template.spec", ""), job.Number("replicas", 1), job.Text("name")
 		s := OwnerState{Minimum: times(copies, each), Attempt: all.Attempt}
 		all.Minimum = sum(all.Minimum, s.Minimum)
-		if depends == "" && len(job.items("dependsOn")) > 0 {
+		if depends == "" && len(job.Items("dependsOn")) > 0 {
 			depends = name
 		}
 		of := grouptree.Group{Name: name, Copies: &copies, Pods: &each}
@@ -271,7 +276,7 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 		all.startsWith(r, jobSetLabels, groups)
 	}
 	switch {
-	case len(jobs) > 1 && r.text("spec.startupPolicy.startupPolicyOrder") == inOrder:
+	case len(jobs) > 1 && r.Text("spec.startupPolicy.startupPolicyOrder") == inOrder:
 		all.Why = never(r, "starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", all.Minimum,
 			"set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	case depends != "":
@@ -283,10 +288,10 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 }
 
 // readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
-func readTrainingJob(r *objectReader, replicas string) OwnerState {
-	total, needed, types := 0, map[string]int{}, r.values("spec."+replicas)
+func readTrainingJob(r *fields.Reader, replicas string) OwnerState {
+	total, needed, types := 0, map[string]int{}, r.Values("spec."+replicas)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		n, role := types[name].number("replicas", 1), strings.ToLower(name)
+		n, role := types[name].Number("replicas", 1), strings.ToLower(name)
 		if total = sum(total, n); role != "worker" && role != "evaluator" {
 			needed[role] = n
 		}
@@ -296,14 +301,14 @@ func readTrainingJob(r *objectReader, replicas string) OwnerState {
 
 // trainingState is that of a job with a number of pods. It may want fewer to start with; then the pods that the others
 // depend on are among them, if it wants enough for these, or for the first of them.
-func trainingState(r *objectReader, total int, roleKey string, needed map[string]int) OwnerState {
+func trainingState(r *fields.Reader, total int, roleKey string, needed map[string]int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
-	s := OwnerState{Minimum: r.number(minAvailable, total)}
+	s := OwnerState{Minimum: r.Number(minAvailable, total)}
 	if s.Minimum > total {
-		s.Why = fmt.Sprintf("%s %s %s", r.kind, r.name, tooMany(total, s.Minimum, minAvailable))
+		s.Why = fmt.Sprintf("%s %s %s", r.Kind, r.Name, tooMany(total, s.Minimum, minAvailable))
 	}
 	if sum(slices.Collect(maps.Values(needed))...) > s.Minimum {
-		maps.DeleteFunc(needed, func(role string, _ int) bool { return !slices.Contains(firstSets, role) })
+		maps.DeleteFunc(needed, func(role string, _ int) bool { return !numbering.IsFirst(role) })
 	}
 	if n := sum(slices.Collect(maps.Values(needed))...); n > 0 && n <= s.Minimum && s.Minimum < total {
 		s.needRoles(r, roleKey, needed)
@@ -313,12 +318,12 @@ func trainingState(r *objectReader, total int, roleKey string, needed map[string
 
 // readMPIJob counts the launcher unless it is created when the workers are ready: then they are the gang, and the
 // launcher is placed as it fits.
-func readMPIJob(r *objectReader) OwnerState {
-	pods, needed, roleKey := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
-	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
+func readMPIJob(r *fields.Reader) OwnerState {
+	pods, needed, roleKey := r.Number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
+	if r.Text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
 		pods, needed["launcher"] = sum(pods, 1), 1
 	}
-	if r.text("apiVersion") == "kubeflow.org/v1" {
+	if r.Text("apiVersion") == "kubeflow.org/v1" {
 		roleKey = ReplicaTypeLabel // that of the training operator
 	}
 	return trainingState(r, pods, roleKey, needed)
@@ -329,25 +334,25 @@ const RayHead = "headgroup"
 
 // readRayCluster counts the head and the workers of each group. A cluster that is scaled by Ray starts with the least
 // that its groups may have, as Ray adds and removes the others. Groups that cannot be told apart count together.
-func readRayCluster(r *objectReader) OwnerState {
+func readRayCluster(r *fields.Reader) OwnerState {
 	pods, roles, apart := 1, map[string]int{RayHead: 1}, true
-	scaled := r.flag("spec.enableInTreeAutoscaling")
-	for _, group := range r.items("spec.workerGroupSpecs") {
-		least := group.number("minReplicas", 0)
-		workers := group.number("replicas", least)
+	scaled := r.Flag("spec.enableInTreeAutoscaling")
+	for _, group := range r.Items("spec.workerGroupSpecs") {
+		least := group.Number("minReplicas", 0)
+		workers := group.Number("replicas", least)
 		if scaled {
 			workers = least
 		}
-		if group.has("maxReplicas") {
-			workers = min(workers, group.number("maxReplicas", 0))
+		if group.Has("maxReplicas") {
+			workers = min(workers, group.Number("maxReplicas", 0))
 		}
 		workers = max(workers, least)
-		if group.flag("suspend") {
+		if group.Flag("suspend") {
 			workers = 0
 		}
-		workers = times(workers, max(group.number("numOfHosts", 1), 1))
+		workers = times(workers, max(group.Number("numOfHosts", 1), 1))
 		pods = sum(pods, workers)
-		name := group.text("groupName")
+		name := group.Text("groupName")
 		_, twice := roles[name]
 		apart = apart && !twice && name != "" && len(validation.IsValidLabelValue(name)) == 0 && workers <= maxMinMember
 		roles[name] = workers
@@ -357,4 +362,34 @@ func readRayCluster(r *objectReader) OwnerState {
 		s.needRoles(r, rayGroupLabel, roles)
 	}
 	return s
+}
+
+// sum adds numbers of pods that fit 32 bits each, without wrapping around.
+func sum(counts ...int) int {
+	total := 0
+	for _, n := range counts {
+		total = min(total+n, math.MaxInt32)
+	}
+	return total
+}
+
+// times multiplies two numbers of at most 32 bits without wrapping around.
+func times(a, b int) int { return int(min(int64(a)*int64(b), math.MaxInt32)) }
+
+// countIndexes returns how many indexes of a Job a text names such as "1,3-5,7", which is how its status lists them.
+// What cannot be read counts for nothing.
+func countIndexes(text string) int {
+	count := 0
+	for item := range strings.SplitSeq(text, ",") {
+		first, last, interval := strings.Cut(item, "-")
+		if !interval {
+			last = first
+		}
+		from, err1 := strconv.ParseUint(first, 10, 31)
+		to, err2 := strconv.ParseUint(last, 10, 31)
+		if err1 == nil && err2 == nil && from <= to {
+			count = sum(count, int(to-from+1))
+		}
+	}
+	return count
 }

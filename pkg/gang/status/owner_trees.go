@@ -8,11 +8,20 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -26,6 +35,33 @@ type Refile func(from gang.ID, podGroup string)
 func (o *Owners) FollowTrees(policy *read.OwnerPolicy, refile Refile) {
 	o.refile = refile
 	policy.Trees = o.trees
+}
+
+// FollowCore has the groups known that the scheduler's core plans: they are no gangs, but some may be disrupted only as
+// a whole. It asks for the informers only where the features are on: one for an API that is not served never syncs.
+func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
+	if !members.CorePlansNative() {
+		return nil
+	}
+	set := func(g metav1.Object, composite bool, node *grouptree.Node) {
+		o.trees.Set(grouptree.Key{Namespace: g.GetNamespace(), Name: g.GetName(), Composite: composite}, node)
+	}
+	_, err := informers.Handle(factory, factory.Scheduling().V1beta1().PodGroups().Informer(),
+		informers.Events[*schedulingv1beta1.PodGroup]{Set: func(_, g *schedulingv1beta1.PodGroup) {
+			parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
+			set(g, false, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
+		}, Gone: func(g *schedulingv1beta1.PodGroup) { set(g, false, nil) }})
+	if err == nil && utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		_, err = informers.Handle(factory, factory.Scheduling().V1alpha3().CompositePodGroups().Informer(),
+			informers.Events[*schedulingv1alpha3.CompositePodGroup]{Set: func(_, g *schedulingv1alpha3.CompositePodGroup) {
+				parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
+				set(g, true, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
+			}, Gone: func(g *schedulingv1alpha3.CompositePodGroup) { set(g, true, nil) }})
+	}
+	if err != nil {
+		return fmt.Errorf("watching groups of Kubernetes: %w", err)
+	}
+	return nil
 }
 
 // plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.

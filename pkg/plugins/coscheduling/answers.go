@@ -24,9 +24,6 @@ func (a answers) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 
 // Together names the members of the pod's gang, or native group, that can only be evicted with it; empty for none.
 func (a answers) Together(pod *v1.Pod) string {
-	if unit := a.shared.evictor.Sources.Native.UnitOf(pod); unit != (gang.ID{}) {
-		return unit.Name
-	}
 	with, _ := a.shared.told.owners.Together(pod)
 	return with
 }

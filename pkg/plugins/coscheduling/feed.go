@@ -19,7 +19,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/plan/account"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/status"
@@ -68,7 +67,6 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	wide.KeptBy(&c.holds.Gate)
 	of := &c.evictor.Sources
-	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	c.told.owners, err = status.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.members,
 		c.told.recorder, f.applyOwner)
@@ -76,6 +74,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err //nolint:wrapcheck // it says what it is for
 	}
 	c.told.owners.FollowTrees(c.settings.owners, f.refile)
+	if err := c.told.owners.FollowCore(factory); err != nil {
+		return err //nolint:wrapcheck // it says what it is for
+	}
 	of.Owners, c.holds.Gate.Owners = c.told.owners, c.told.owners
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gang/tree"
 )
 
@@ -160,7 +161,7 @@ func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Mem
 		if other == nil || others[i].UID == members[0].UID {
 			continue
 		}
-		if _, ranked := read.IndexOf(other); ranked || levels.Segment.Size == 0 {
+		if _, ranked := numbering.IndexOf(other); ranked || levels.Segment.Size == 0 {
 			members = append(members, others[i])
 		}
 	}

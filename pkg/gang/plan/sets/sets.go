@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/ranks"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gang/tree"
 )
 
@@ -128,7 +129,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, _ 
 		if pod == nil || known[ref.UID] {
 			continue
 		}
-		index, numbered := read.IndexOf(pod)
+		index, numbered := numbering.IndexOf(pod)
 		switch {
 		case numbered:
 			known[ref.UID] = true

@@ -1,4 +1,4 @@
-package read
+package numbering
 
 import (
 	"testing"
@@ -73,7 +73,7 @@ func FuzzIndexOf(f *testing.F) {
 	f.Add("training.kubeflow.org/replica-index", "99999")
 	f.Fuzz(func(t *testing.T, key, value string) {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: value}}}
-		if index, numbered := IndexOf(pod); numbered && (index.Number < 0 || index.Number >= maxMinMember) {
+		if index, numbered := IndexOf(pod); numbered && (index.Number < 0 || index.Number >= MaxMembers) {
 			t.Errorf("%s=%s is number %d", key, value, index.Number)
 		}
 	})

@@ -1,4 +1,4 @@
-package read
+package numbering
 
 import (
 	"slices"
@@ -24,9 +24,9 @@ type numbering struct {
 // numberings are in order of precedence: the pods of a JobSet are those of Jobs as well, and the leaders of a
 // LeaderWorkerSet those of a StatefulSet.
 var numberings = []numbering{
-	{number: "leaderworkerset.sigs.k8s.io/worker-index", block: leaderWorkerSetIndexLabel, whole: true},
+	{number: "leaderworkerset.sigs.k8s.io/worker-index", block: "leaderworkerset.sigs.k8s.io/group-index", whole: true},
 	{number: completionIndexKey, block: "jobset.sigs.k8s.io/job-global-index", whole: true},
-	{number: completionIndexKey, block: "jobset.sigs.k8s.io/job-index", set: replicatedJobNameLabel},
+	{number: completionIndexKey, block: "jobset.sigs.k8s.io/job-index", set: "jobset.sigs.k8s.io/replicatedjob-name"},
 	{number: completionIndexKey},
 	{number: "training.kubeflow.org/replica-index", set: "training.kubeflow.org/replica-type"},
 	{number: "volcano.sh/task-index", set: "volcano.sh/task-spec"},
@@ -38,8 +38,26 @@ var numberings = []numbering{
 
 const completionIndexKey = "batch.kubernetes.io/job-completion-index"
 
+// MaxMembers is the largest minimum of a gang that is believed. Members have smaller numbers.
+const MaxMembers = 100000
+
 // firstSets are the parts of workloads whose pods have the first ranks, as their frameworks number them.
 var firstSets = []string{"master", "Master", "chief", "Chief", "launcher", "Launcher", "leader", "head"}
+
+// IsFirst reports whether pods of the part of a workload have the first ranks.
+func IsFirst(set string) bool { return slices.Contains(firstSets, set) }
+
+// Keys are the labels and annotations that number pods.
+func Keys() (keys []string) {
+	for _, n := range numberings {
+		for _, key := range []string{n.number, n.block, n.set} {
+			if key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
 
 // IndexOf returns how the pod's controller numbers it; false if it does not, or not so that it can be read.
 func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
@@ -57,8 +75,8 @@ func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
 		}
 		switch {
 		case n.set != "":
-			index.Set = labelOrAnnotation(pod, n.set)
-			index.First = slices.Contains(firstSets, index.Set)
+			index.Set = podview.LabelOrAnnotation(pod, n.set)
+			index.First = IsFirst(index.Set)
 		case n.whole:
 		default:
 			if by := podview.ControllerOf(pod); by != nil {
@@ -72,15 +90,8 @@ func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
 
 // numberAt reads a number that counts the pods of a gang, or parts of it.
 func numberAt(pod *v1.Pod, key string) (int, bool) {
-	n, err := strconv.Atoi(labelOrAnnotation(pod, key))
-	return n, err == nil && n >= 0 && n < maxMinMember
-}
-
-func labelOrAnnotation(pod *v1.Pod, key string) string {
-	if value := pod.Labels[key]; value != "" {
-		return value
-	}
-	return pod.Annotations[key]
+	n, err := strconv.Atoi(podview.LabelOrAnnotation(pod, key))
+	return n, err == nil && n >= 0 && n < MaxMembers
 }
 
 // SetIndex numbers a pod as an indexed Job does.

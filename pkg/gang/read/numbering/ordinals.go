@@ -1,4 +1,4 @@
-package read
+package numbering
 
 import (
 	"encoding/json"
@@ -21,10 +21,10 @@ var ordinalKeys = map[string]bool{
 	completionIndexKey: true,
 	"batch.kubernetes.io/job-index-failure-count":         true,
 	"batch.kubernetes.io/job-index-ignored-failure-count": true,
-	jobNameLabel:                         true,
-	"batch.kubernetes.io/controller-uid": true,
-	"job-name":                           true,
-	"controller-uid":                     true,
+	"batch.kubernetes.io/job-name":                        true,
+	"batch.kubernetes.io/controller-uid":                  true,
+	"job-name":                                            true,
+	"controller-uid":                                      true,
 	// StatefulSets, ReplicaSets and DaemonSets.
 	"apps.kubernetes.io/pod-index":       true,
 	"statefulset.kubernetes.io/pod-name": true,
@@ -77,12 +77,12 @@ func withoutOrdinals(m map[string]string) map[string]string {
 	return m
 }
 
-// OrdinalLabel reports whether the label is one by which a controller numbers the pods of one set.
-func OrdinalLabel(key string) bool { return ordinalKeys[key] }
+// IsOrdinal reports whether the label is one by which a controller numbers the pods of one set.
+func IsOrdinal(key string) bool { return ordinalKeys[key] }
 
-// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
+// PlacementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
 // left out; a pod for which they matter after all finds that out when it reserves its node.
-func placementClass(pod *v1.Pod) string {
+func PlacementClass(pod *v1.Pod) string {
 	class := struct {
 		Scheduler                         string
 		Priority                          int32
