@@ -47,7 +47,7 @@ func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 		return gpuview.Keys{GPUNames: prices.Names()}
 	case of == "":
 		args = &config.GPUAwareArgs{}
-		config.SetDefaultsGPUAwareArgs(args)
+		args.SetDefaults()
 	}
 	return gpuview.Keys{GPUNames: args.Names()}
 }
@@ -59,7 +59,7 @@ func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDolla
 	args, of := argsOf[*config.CostOptimizedArgs](c, c.thatScoresCost(profile))
 	if of == "" {
 		args = &config.CostOptimizedArgs{}
-		config.SetDefaultsCostOptimizedArgs(args)
+		args.SetDefaults()
 	}
 	return costoptimized.GivenPrices(args, of)
 }

@@ -156,8 +156,8 @@ type GPUHostNeed struct {
 	MemoryMiB *int64 `json:"memoryMiB,omitempty"`
 }
 
-// SetDefaultsCostOptimizedArgs fills the fields that were left out.
-func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
+// SetDefaults fills the fields that were left out.
+func (a *CostOptimizedArgs) SetDefaults() {
 	setDefaultsGPUNames(&a.GPUNames)
 	SetDefaultsPriceSignals(a.PriceSource)
 	setDefault(&a.DefaultRates, ResourceRates{})

@@ -26,8 +26,8 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		SetDefaultsGPUAwareArgs(&gpu)
-		SetDefaultsCostOptimizedArgs(&cost)
+		gpu.SetDefaults()
+		cost.SetDefaults()
 		if diff := cmp.Diff(gpu.Names(), cost.Names()); diff != "" {
 			t.Errorf("%s: keys of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
 		}
@@ -55,8 +55,8 @@ func TestArgsOfGPUAwareThatAreRefused(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(text), &args); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		SetDefaultsGPUAwareArgs(&args)
-		if err := ValidateGPUAwareArgs(field.NewPath("args"), &args); err == nil || !strings.Contains(err.Error(), want) {
+		args.SetDefaults()
+		if err := args.Validate(field.NewPath("args")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that names %s", text, err, want)
 		}
 	}
