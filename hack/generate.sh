@@ -10,7 +10,7 @@ export LC_ALL=C
 
 generate() {
   local controller_gen=(go tool -modfile=hack/tools/controller-gen/go.mod controller-gen)
-  "${controller_gen[@]}" object paths=./pkg/apis/...
+  "${controller_gen[@]}" object paths=./pkg/apis/... paths=./pkg/wellknown
   "${controller_gen[@]}" crd paths=./pkg/apis/network/... paths=./pkg/apis/placement/... paths=./pkg/apis/scheduling/... output:crd:dir=manifests/crd
   # The reasons for what both have stand in the source.
   {
@@ -69,7 +69,8 @@ case "${1:-}" in
   cp -r go.mod go.sum charts cmd docs hack manifests pkg "$scratch"
   (cd "$scratch" && generate)
   if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
-    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
+    ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -ru pkg/wellknown "$scratch/pkg/wellknown" ||
+    ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1
   fi

@@ -44,12 +44,12 @@ func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	prices, ofPrices := argsOf[*config.CostOptimizedArgs](c, profile)
 	switch {
 	case ofPrices != "" && (of == "" || of != profile && ofPrices == profile):
-		return gpuview.Keys{GPUNames: prices.Names()}
+		return gpuview.Keys{GPUNames: prices.GPUNames}
 	case of == "":
 		args = &config.GPUAwareArgs{}
 		args.SetDefaults()
 	}
-	return gpuview.Keys{GPUNames: args.Names()}
+	return gpuview.Keys{GPUNames: args.GPUNames}
 }
 
 // Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is

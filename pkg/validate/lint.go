@@ -157,8 +157,7 @@ func (l *profileLint) packing() {
 func (l *profileLint) gpuNames() {
 	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
 	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
-	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil ||
-		reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
+	if gpu == nil || cost == nil || reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
 		return
 	}
 	l.warn("gpu", path,

@@ -97,7 +97,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		}, []string{"args.capacityTypes[0].contains[0]"}},
 		"no resource that is a GPU": {func(a *CostOptimizedArgs) { a.Resources = []string{} },
 			[]string{"args.resources"}},
-		"a label that is none": {func(a *CostOptimizedArgs) { a.Labels.Product = []string{"a b"} },
+		"a label that is none": {func(a *CostOptimizedArgs) { a.ProductLabels = []string{"a b"} },
 			[]string{"args.labels.product[0]"}},
 		"a risk below nothing": {func(a *CostOptimizedArgs) { a.Interruptions[0].PerThousandHours = -1 },
 			[]string{"args.interruptions[0].perThousandHours"}},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // +kubebuilder:object:root=true
@@ -22,7 +23,7 @@ type GPUAwareArgs struct {
 	Weights *GPUWeights `json:"weights,omitempty"`
 
 	// The names by which GPUs are known.
-	GPUNames `json:",inline"`
+	wellknown.GPUNames `json:",inline"`
 
 	// MinMemoryMiB is the least memory of each GPU of the profile's pods. A pod may ask for more by annotation. Default 0.
 	MinMemoryMiB *int32 `json:"minMemoryMiB,omitempty"`

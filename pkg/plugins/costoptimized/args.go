@@ -65,7 +65,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
-		gpuKeys:       gpuview.Keys{GPUNames: args.Names()},
+		gpuKeys:       gpuview.Keys{GPUNames: args.GPUNames},
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),

@@ -28,7 +28,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.Names()}
+	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.GPUNames}
 	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
 	return &settings{
 		keys: keys,
