@@ -37,6 +37,14 @@ type NodeCounter interface {
 	Unfit(*v1.Pod) func(*v1.Node) obstacle.NodeCause
 }
 
+// NodeRule is a plugin whose Filter refuses nodes for what they are, whatever runs there.
+type NodeRule interface {
+	fwk.FilterPlugin
+	// NodeRule returns what the plugin says against a node, empty for nothing; nil for a pod that may be on any. Pods to
+	// which the same rule applies have the same name of it.
+	NodeRule(*v1.Pod) (name string, against func(*v1.Node) string)
+}
+
 // Book is where plugins of one process find each other. It is safe for concurrent use.
 type Book struct {
 	mu     sync.RWMutex

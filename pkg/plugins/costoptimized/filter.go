@@ -95,14 +95,32 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	capacity := p.nodes.of(info.Node()).capacity
-	switch {
-	case s.spot.Allows(capacity):
-		return nil
-	case capacity == priceview.Spot:
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonSpot)
+	if reason := against(s.spot, p.nodes.of(info.Node()).capacity); reason != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonNotSpot)
+	return nil
+}
+
+// NodeRule is the pod's stance to spot, in the eyes of the profile.
+func (p *Plugin) NodeRule(pod *v1.Pod) (name string, says func(*v1.Node) string) {
+	policy, understood := p.stance(pod)
+	if !understood || policy == priceview.SpotTolerate {
+		return "", nil
+	}
+	return p.profile + "/" + string(policy), func(node *v1.Node) string {
+		return against(policy, p.settings.capacityRules.TypeOf(node))
+	}
+}
+
+// against is what is said against capacity that the stance does not allow.
+func against(policy priceview.SpotPolicy, capacity priceview.CapacityType) string {
+	switch {
+	case policy.Allows(capacity):
+		return ""
+	case capacity == priceview.Spot:
+		return reasonSpot
+	}
+	return reasonNotSpot
 }
 
 const (
