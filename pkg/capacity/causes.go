@@ -86,7 +86,7 @@ func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	switch verdict := s.rule.verdicts[n.slot]; verdict {
 	case admitted:
 	case refused:
-		return obstacle.OfNodes(obstacle.Told(s.rule.against(n.node)))
+		return obstacle.OfNodes(obstacle.Told(s.rule.ofPlugin.Against(n.node)))
 	default:
 		return obstacle.OfNodes(stockWords[verdict])
 	}

@@ -35,18 +35,17 @@ type placementRule struct {
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
-	// against is what a plugin says against a node; nil for none.
-	against func(*v1.Node) string
+	// ofPlugin is the rule of a plugin, nil for none.
+	ofPlugin process.NodeRule
 	// verdicts are in the order of the nodes' slots; before holds the last ones of the nodes that are being compared.
 	verdicts, before []verdict
 }
 
 func newPlacementRule(pod *v1.Pod, filters *process.Traits, description string, nodes []*nodeEntry) *placementRule {
-	_, against := filters.NodeRule(pod)
 	r := &placementRule{
 		description: description,
 		checks:      filters.Rules,
-		against:     against,
+		ofPlugin:    filters.NodeRule(pod),
 		nodeName:    pod.Spec.NodeName,
 		tolerations: pod.Spec.Tolerations,
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
@@ -93,7 +92,7 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	if r.checks&process.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
 		return failing
 	}
-	if r.against != nil && r.against(node) != "" {
+	if r.ofPlugin != nil && r.ofPlugin.Against(node) != "" {
 		return refused
 	}
 	return admitted

@@ -71,8 +71,11 @@ func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
 func describeRule(pod *v1.Pod, filters *process.Traits) []byte {
 	var w shapeWriter
 	w.number(int64(filters.Rules))
-	rule, _ := filters.NodeRule(pod)
-	w.text(rule)
+	if rule := filters.NodeRule(pod); rule != nil {
+		w.text(rule.Key())
+	} else {
+		w.text("")
+	}
 	w.text(pod.Spec.NodeName)
 	w.number(int64(len(pod.Spec.NodeSelector)))
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {

@@ -29,8 +29,8 @@ type Traits struct {
 	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
 	// counters are the plugins that count what pods take of a node beyond its resources.
 	counters []NodeCounter
-	// rules are the plugins that refuse nodes for what they are.
-	rules []NodeRule
+	// rulers are the plugins that refuse nodes for what they are.
+	rulers []NodeRuler
 	// Claims reports whether devices are allocated to the pod by claims.
 	Claims func(*v1.Pod) bool
 	// HiddenReserve is set if a plugin reserves something that other pods may not see.
@@ -111,8 +111,8 @@ func TraitsOf(profile framework.Framework) *Traits {
 		if counter, ok := plugin.(NodeCounter); ok {
 			f.counters = append(f.counters, counter)
 		}
-		if rule, ok := plugin.(NodeRule); ok {
-			f.rules = append(f.rules, rule)
+		if ruler, ok := plugin.(NodeRuler); ok {
+			f.rulers = append(f.rulers, ruler)
 		}
 	}
 	f.findDependence(profile)
@@ -139,14 +139,14 @@ func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	return nil
 }
 
-// NodeRule is that of the first plugin that has one for the pod.
-func (t *Traits) NodeRule(pod *v1.Pod) (name string, against func(*v1.Node) string) {
-	for _, rule := range t.rules {
-		if name, against := rule.NodeRule(pod); against != nil {
-			return rule.Name() + "/" + name, against
+// NodeRule is that of the first plugin that has one for the pod; nil if none has.
+func (t *Traits) NodeRule(pod *v1.Pod) NodeRule {
+	for _, ruler := range t.rulers {
+		if rule := ruler.NodeRule(pod); rule != nil {
+			return rule
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // roomIn asks the filter.

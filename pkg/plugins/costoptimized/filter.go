@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -101,16 +102,27 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	return nil
 }
 
-// NodeRule is the pod's stance to spot, in the eyes of the profile.
-func (p *Plugin) NodeRule(pod *v1.Pod) (name string, says func(*v1.Node) string) {
+// nodeRule is a stance to spot, in the eyes of a profile.
+type nodeRule struct {
+	profile string
+	policy  priceview.SpotPolicy
+	rules   priceview.CapacityRules
+}
+
+// NodeRule is the pod's stance to spot, nil if that is tolerance.
+func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
 	policy, understood := p.stance(pod)
 	if !understood || policy == priceview.SpotTolerate {
-		return "", nil
+		return nil
 	}
-	return p.profile + "/" + string(policy), func(node *v1.Node) string {
-		return against(policy, p.settings.capacityRules.TypeOf(node))
-	}
+	return nodeRule{p.profile, policy, p.settings.capacityRules}
 }
+
+// Key names the profile, because each has rules of its own.
+func (r nodeRule) Key() string { return r.profile + "/" + string(r.policy) }
+
+// Against is what Filter says against the node.
+func (r nodeRule) Against(node *v1.Node) string { return against(r.policy, r.rules.TypeOf(node)) }
 
 // against is what is said against capacity that the stance does not allow.
 func against(policy priceview.SpotPolicy, capacity priceview.CapacityType) string {

@@ -56,7 +56,7 @@ var (
 	_ fwk.ScorePlugin       = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
-	_ process.NodeRule      = &Plugin{}
+	_ process.NodeRuler     = &Plugin{}
 )
 
 // New makes the plugin for one profile.
