@@ -26,8 +26,8 @@ const (
 	verdicts
 )
 
-// placementRule is what several shapes have in common: node selector, required node affinity, tolerations, the rule of a
-// plugin. It is judged for a node only when the node's labels, taints, cordon or hardware change.
+// placementRule is what several shapes have in common: node selector, required node affinity, tolerations, the rule of
+// a plugin. It is judged for a node only when the node's labels, taints, cordon or hardware change.
 type placementRule struct {
 	description string
 	holders     int

@@ -14,8 +14,8 @@ import (
 )
 
 // ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
-// node selector, required node affinity, tolerations and the rule of a plugin tell. Labels, other annotations and indices
-// make no difference.
+// node selector, required node affinity, tolerations and the rule of a plugin tell. Labels, other annotations and
+// indices make no difference.
 type ShapeKey string
 
 // shape is what is known of the pods of one shape.

@@ -59,8 +59,8 @@ func TestPricesAreThoseOfAProfileThatScoresByThem(t *testing.T) {
 			"{prices: [{requirements: [{key: kind, operator: Exists}], pricePerHour: '" + dollars + "'}]}}]}\n"
 	}
 	const scores = "multiPoint: {enabled: [{name: CostOptimized}]}"
-	c, err := Parse("f", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
-		profile("filters", "1", scores+", score: {disabled: [{name: CostOptimized}]}")+
+	c, err := Parse("f", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+		"profiles:\n"+profile("filters", "1", scores+", score: {disabled: [{name: CostOptimized}]}")+
 		profile("first", "2", scores)+profile("second", "3", scores)))
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ const (
 	GPULinksKey = "berth.dev/gpu-links"
 )
 
-// GPUNames are the resource names and node label keys in which GPUs are described, as they stand in the args of plugins.
-// Of each list the first that an object carries counts.
+// GPUNames are the resource names and node label keys in which GPUs are described, as they stand in the args of
+// plugins. Of each list the first that an object carries counts.
 //
 // +kubebuilder:object:generate=true
 type GPUNames struct {

@@ -31,7 +31,7 @@ type Args interface {
 	Validate(path *field.Path) error
 }
 
-// Checked returns the args that a plugin is made with in a profile. They are an error if they are of another type or not
+// Checked returns the args that a plugin is made with in a profile. It is an error if they are of another type or not
 // valid.
 func Checked[T Args](obj runtime.Object, profile, plugin string) (T, error) {
 	args, ok := obj.(T)
