@@ -277,28 +277,6 @@ func profiles(t *testing.T, file string) map[string]any {
 	return byName
 }
 
-func TestTheReplacementServesTheSameProfilesAsTheSecondScheduler(t *testing.T) {
-	t.Parallel()
-	got := profiles(t, "replace-default/scheduler-config.yaml")
-	delete(got, "default-scheduler")
-	if diff := cmp.Diff(profiles(t, "base/scheduler-config.yaml"), got); diff != "" {
-		t.Errorf("profiles (-base +replace-default):\n%s", diff)
-	}
-}
-
-func TestTheStaticPodDiffersFromTheReplacementInItsKubeconfigOnly(t *testing.T) {
-	t.Parallel()
-	got := readFile[map[string]any](t, "static-pod/scheduler-config.yaml")
-	client := got["clientConnection"].(map[string]any)
-	if kubeconfig := client["kubeconfig"]; kubeconfig != "/etc/kubernetes/scheduler.conf" {
-		t.Errorf("kubeconfig %v, want that of kubeadm", kubeconfig)
-	}
-	delete(client, "kubeconfig")
-	if diff := cmp.Diff(readFile[map[string]any](t, "replace-default/scheduler-config.yaml"), got); diff != "" {
-		t.Errorf("configuration (-replace-default +static-pod):\n%s", diff)
-	}
-}
-
 // Operators that write PodGroups for scheduler-plugins, whose type has no minimum, write 0 for "the default".
 func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
 	t.Parallel()

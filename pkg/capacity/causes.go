@@ -83,7 +83,11 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 // cause is the first that keeps a pod of the shape off a node, whatever domain that is in.
 func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.NodeCause {
-	if verdict := s.rule.verdicts[n.slot]; verdict != admitted {
+	switch verdict := s.rule.verdicts[n.slot]; verdict {
+	case admitted:
+	case refused:
+		return obstacle.OfNodes(obstacle.Told(s.rule.ofPlugin.Against(n.node)))
+	default:
 		cause := obstacle.OfNodes(stockWords[verdict])
 		cause.Own = verdict != failing
 		return cause

@@ -21,7 +21,7 @@ func unclaimed(v1.ResourceName) bool { return false }
 func allFilters(*v1.Pod) *process.Traits { return process.AllTraits }
 
 func shapeOf(pod *v1.Pod) ShapeKey {
-	return keyOf(asksOf(pod, process.AllTraits.Compares), describeRule(pod, process.AllTraits.Rules))
+	return keyOf(asksOf(pod, process.AllTraits.Compares), describeRule(pod, process.AllTraits))
 }
 
 func gpuNode(name string, gpus string) *st.NodeWrapper {

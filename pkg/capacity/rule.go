@@ -22,11 +22,12 @@ const (
 	tainted
 	unselected
 	failing
+	refused
 	verdicts
 )
 
-// placementRule is what several shapes have in common: node selector, required node affinity, tolerations. It is judged
-// for a node only when the node's labels, taints, cordon or hardware change.
+// placementRule is what several shapes have in common: node selector, required node affinity, tolerations, the rule of
+// a plugin. It is judged for a node only when the node's labels, taints, cordon or hardware change.
 type placementRule struct {
 	description string
 	holders     int
@@ -34,14 +35,17 @@ type placementRule struct {
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
+	// ofPlugin is the rule of a plugin, nil for none.
+	ofPlugin process.NodeRule
 	// verdicts are in the order of the nodes' slots; before holds the last ones of the nodes that are being compared.
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, checks process.Checks, description string, nodes []*nodeEntry) *placementRule {
+func newPlacementRule(pod *v1.Pod, filters *process.Traits, description string, nodes []*nodeEntry) *placementRule {
 	r := &placementRule{
 		description: description,
-		checks:      checks,
+		checks:      filters.Rules,
+		ofPlugin:    filters.NodeRule(pod),
 		nodeName:    pod.Spec.NodeName,
 		tolerations: pod.Spec.Tolerations,
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
@@ -87,6 +91,9 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	}
 	if r.checks&process.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
 		return failing
+	}
+	if r.ofPlugin != nil && r.ofPlugin.Against(node) != "" {
+		return refused
 	}
 	return admitted
 }

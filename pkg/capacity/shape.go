@@ -14,7 +14,8 @@ import (
 )
 
 // ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
-// node selector, required node affinity and tolerations tell. Labels, annotations and indices make no difference.
+// node selector, required node affinity, tolerations and the rule of a plugin tell. Labels, other annotations and
+// indices make no difference.
 type ShapeKey string
 
 // shape is what is known of the pods of one shape.
@@ -67,9 +68,14 @@ func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
 }
 
 // describeRule writes what decides on which nodes a pod may be, whatever it requests.
-func describeRule(pod *v1.Pod, checks process.Checks) []byte {
+func describeRule(pod *v1.Pod, filters *process.Traits) []byte {
 	var w shapeWriter
-	w.number(int64(checks))
+	w.number(int64(filters.Rules))
+	if rule := filters.NodeRule(pod); rule != nil {
+		w.text(rule.Key())
+	} else {
+		w.text("")
+	}
 	w.text(pod.Spec.NodeName)
 	w.number(int64(len(pod.Spec.NodeSelector)))
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
@@ -124,14 +130,14 @@ func (w *shapeWriter) text(s string) {
 // ShapeOf is equal for pods that the index cannot tell apart.
 func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
 	filters := x.filters(pod)
-	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters.Rules))
+	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters))
 }
 
 // Acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
 // live shapes only.
 func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	filters := x.filters(pod)
-	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters.Rules)
+	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters)
 	key := keyOf(asks, description)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,7 +148,7 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	x.settle()
 	rule := x.shapes.rules[string(description)]
 	if rule == nil {
-		rule = newPlacementRule(pod, filters.Rules, string(description), x.nodes.slots)
+		rule = newPlacementRule(pod, filters, string(description), x.nodes.slots)
 		x.shapes.rules[rule.description] = rule
 	}
 	rule.holders++

@@ -33,7 +33,7 @@ func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile,
 		if err != nil {
 			return nil, err
 		}
-		return &unassigned{keys: &gpuview.Keys{GPUNames: args.Names()}, nodes: nodes}, nil
+		return &unassigned{keys: &gpuview.Keys{GPUNames: args.GPUNames}, nodes: nodes}, nil
 	}
 	return nil, nil
 }

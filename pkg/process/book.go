@@ -37,6 +37,21 @@ type NodeCounter interface {
 	Unfit(*v1.Pod) func(*v1.Node) obstacle.NodeCause
 }
 
+// NodeRuler is a plugin whose Filter refuses nodes for what they are, whatever runs there.
+type NodeRuler interface {
+	fwk.FilterPlugin
+	// NodeRule returns the rule for a pod, nil for one that may be on any node.
+	NodeRule(*v1.Pod) NodeRule
+}
+
+// NodeRule says which nodes a plugin refuses for what they are.
+type NodeRule interface {
+	// Key is the same for rules that say the same.
+	Key() string
+	// Against is what is said against a node, empty for nothing.
+	Against(*v1.Node) string
+}
+
 // Book is where plugins of one process find each other. It is safe for concurrent use.
 type Book struct {
 	mu     sync.RWMutex

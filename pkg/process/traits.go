@@ -29,6 +29,8 @@ type Traits struct {
 	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
 	// counters are the plugins that count what pods take of a node beyond its resources.
 	counters []NodeCounter
+	// rulers are the plugins that refuse nodes for what they are.
+	rulers []NodeRuler
 	// Claims reports whether devices are allocated to the pod by claims.
 	Claims func(*v1.Pod) bool
 	// HiddenReserve is set if a plugin reserves something that other pods may not see.
@@ -109,6 +111,9 @@ func TraitsOf(profile framework.Framework) *Traits {
 		if counter, ok := plugin.(NodeCounter); ok {
 			f.counters = append(f.counters, counter)
 		}
+		if ruler, ok := plugin.(NodeRuler); ok {
+			f.rulers = append(f.rulers, ruler)
+		}
 	}
 	f.findDependence(profile)
 	ofMembers := *f
@@ -129,6 +134,16 @@ func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	for _, counter := range t.counters {
 		if unfit := counter.Unfit(pod); unfit != nil {
 			return unfit
+		}
+	}
+	return nil
+}
+
+// NodeRule is that of the first plugin that has one for the pod; nil if none has.
+func (t *Traits) NodeRule(pod *v1.Pod) NodeRule {
+	for _, ruler := range t.rulers {
+		if rule := ruler.NodeRule(pod); rule != nil {
+			return rule
 		}
 	}
 	return nil

@@ -27,9 +27,8 @@ func TestWhoSchedules(t *testing.T) {
 		},
 		"the replacement serves all": {
 			configuration: shipped(Options{ReplaceDefault: true}),
-			want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler, gpu-aware-scheduler, " +
-				"cost-optimized-scheduler, " +
-				"gang-scheduler, scheduler-plugins-scheduler, berth-scheduler",
+			want: "pods are scheduled if spec.schedulerName is left out or one of gpu-aware-scheduler, " +
+				"cost-optimized-scheduler, gang-scheduler, scheduler-plugins-scheduler, berth-scheduler, default-scheduler",
 		},
 		"a profile without a name is the default one": {
 			configuration: "profiles: [{schedulerName: mine}, {}]",

@@ -44,24 +44,44 @@ func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	prices, ofPrices := argsOf[*config.CostOptimizedArgs](c, profile)
 	switch {
 	case ofPrices != "" && (of == "" || of != profile && ofPrices == profile):
-		return gpuview.Keys{GPUNames: prices.Names()}
+		return gpuview.Keys{GPUNames: prices.GPUNames}
 	case of == "":
 		args = &config.GPUAwareArgs{}
-		config.SetDefaultsGPUAwareArgs(args)
+		args.SetDefaults()
 	}
-	return gpuview.Keys{GPUNames: args.Names()}
+	return gpuview.Keys{GPUNames: args.GPUNames}
 }
 
 // Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is
-// divided over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only
+// divided over resources, in the eyes of a profile or, where prices move none of its pods, of another. Prices that only
 // Prometheus knows are not known here.
 func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
-	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
+	args, of := argsOf[*config.CostOptimizedArgs](c, c.thatScoresCost(profile))
 	if of == "" {
 		args = &config.CostOptimizedArgs{}
-		config.SetDefaultsCostOptimizedArgs(args)
+		args.SetDefaults()
 	}
 	return costoptimized.GivenPrices(args, of)
+}
+
+// thatScoresCost returns the profile if CostOptimized scores in it, else the first in which it does, else the profile.
+func (c *Configuration) thatScoresCost(profile string) string {
+	if name, err := c.Profile(profile); err == nil {
+		profile = name
+	}
+	var scoring []string
+	for _, p := range c.Component.Profiles {
+		filtersOnly := p.Plugins != nil && slices.ContainsFunc(p.Plugins.Score.Disabled, func(p schedulerapi.Plugin) bool {
+			return p.Name == costoptimized.Name
+		})
+		if !filtersOnly && c.enables(p.SchedulerName, costoptimized.Name) {
+			scoring = append(scoring, p.SchedulerName)
+		}
+	}
+	if len(scoring) == 0 || slices.Contains(scoring, profile) {
+		return profile
+	}
+	return scoring[0]
 }
 
 // NetworkLevels are those of NetworkTopology's args for a profile, or the default ones if no profile has any.

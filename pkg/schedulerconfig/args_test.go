@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/price"
 )
 
 func TestTheLevelsOfTheNetworkAreThoseOfTheProfileOrTheDefaultOnes(t *testing.T) {
@@ -46,6 +48,31 @@ func TestTheLevelsOfTheNetworkAreThoseOfTheProfileOrTheDefaultOnes(t *testing.T)
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}}
 		if got := tc.configuration.NetworkLevels("").Narrowest(node).String(); got != tc.want {
 			t.Errorf("%s: the narrowest domain is %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestPricesAreThoseOfAProfileThatScoresByThem(t *testing.T) {
+	t.Parallel()
+	profile := func(name, dollars, plugins string) string {
+		return "- {schedulerName: " + name + ", plugins: {" + plugins + "}, pluginConfig: [{name: CostOptimized, args: " +
+			"{prices: [{requirements: [{key: kind, operator: Exists}], pricePerHour: '" + dollars + "'}]}}]}\n"
+	}
+	const scores = "multiPoint: {enabled: [{name: CostOptimized}]}"
+	c, err := Parse("f", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+		"profiles:\n"+profile("filters", "1", scores+", score: {disabled: [{name: CostOptimized}]}")+
+		profile("first", "2", scores)+profile("second", "3", scores)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kind": "x"}}}
+	for name, want := range map[string]price.MicroDollars{"filters": 2e6, "first": 2e6, "second": 3e6} {
+		priceOf, _, err := c.Prices(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, known := priceOf(node); !known || got != want {
+			t.Errorf("profile %s: the node costs %d, known %t, want %d", name, got, known, want)
 		}
 	}
 }

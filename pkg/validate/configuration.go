@@ -147,23 +147,12 @@ func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	for i := range c.Profiles {
 		for _, plugin := range c.Profiles[i].PluginConfig {
 			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Key(plugin.Name).Child("args")
-			var err error
-			switch args := plugin.Args.(type) {
-			case *config.GPUAwareArgs:
-				err = config.ValidateGPUAwareArgs(path, args)
-			case *config.CostOptimizedArgs:
-				_, err = config.ValidateCostOptimizedArgs(path, args)
-			case *config.CoschedulingArgs:
-				err = config.ValidateCoschedulingArgs(path, args)
-			case *config.NetworkTopologyArgs:
-				err = config.ValidateNetworkTopologyArgs(path, args)
-			case *config.SLAAwareArgs:
-				err = config.ValidateSLAAwareArgs(path, args)
-			case *config.IPReservationArgs:
-				err = config.ValidateIPReservationArgs(path, args)
+			args, ours := plugin.Args.(config.Args)
+			if !ours {
+				continue
 			}
 			var all utilerrors.Aggregate
-			if errors.As(err, &all) {
+			if errors.As(args.Validate(path), &all) {
 				found = true
 				for _, err := range utilerrors.Flatten(all).Errors() {
 					d.validationError(err)

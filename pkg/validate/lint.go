@@ -157,9 +157,9 @@ func (l *profileLint) packing() {
 func (l *profileLint) gpuNames() {
 	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
 	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
-	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil ||
+	if gpu == nil || cost == nil || l.profile.weight(costoptimized.Name) == 0 ||
 		reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
-		return
+		return // a profile that does not score by prices asks for no GPU of a node
 	}
 	l.warn("gpu", path,
 		"CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes, deviceDrivers "+

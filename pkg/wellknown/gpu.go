@@ -22,31 +22,42 @@ const (
 	GPULinksKey = "berth.dev/gpu-links"
 )
 
-// GPUNames are the resource names and node label keys in which GPUs are described. Of each list the first that an
-// object carries counts.
+// GPUNames are the resource names and node label keys in which GPUs are described, as they stand in the args of
+// plugins. Of each list the first that an object carries counts.
+//
+// +kubebuilder:object:generate=true
 type GPUNames struct {
 	// Resources are extended resources whose unit is a GPU.
-	Resources []string
+	Resources []string `json:"resources,omitempty"`
 	// SharedResources are extended resources whose unit is a time slice of a GPU.
-	SharedResources []string
+	SharedResources []string `json:"sharedResources,omitempty"`
 	// SlicePrefixes are prefixes of extended resources whose unit is a hardware slice of a GPU.
-	SlicePrefixes []string
+	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
+	// Drivers are those of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a device
+	// would be allocated for it.
+	Drivers []string `json:"deviceDrivers,omitempty"`
+
+	GPULabels `json:"labels,omitempty"`
+}
+
+// GPULabels are the keys of node labels that describe GPUs. The labels of providers count after them.
+//
+// +kubebuilder:object:generate=true
+type GPULabels struct {
 	// ProductLabels hold the model.
-	ProductLabels []string
+	ProductLabels []string `json:"product,omitempty"`
 	// MemoryLabels hold the memory per GPU: a plain number is MiB, or GiB where the key ends in -gb; units G, Gi, M and
 	// Mi are understood.
-	MemoryLabels []string
+	MemoryLabels []string `json:"memory,omitempty"`
 	// CountLabels hold the number of physical GPUs.
-	CountLabels []string
+	CountLabels []string `json:"count,omitempty"`
 	// ReplicasLabels hold into how many time slices each GPU is cut.
-	ReplicasLabels []string
+	ReplicasLabels []string `json:"replicas,omitempty"`
 	// GenerationLabels hold a compute capability ("9.0"), its major version ("9"), a family ("hopper") or the name of a
 	// well-known model ("h100").
-	GenerationLabels []string
+	GenerationLabels []string `json:"generation,omitempty"`
 	// InterconnectLabels say "nvlink" where all GPUs of the node are connected by it.
-	InterconnectLabels []string
-	// Drivers are those of dynamic resource allocation whose devices are GPUs.
-	Drivers []string
+	InterconnectLabels []string `json:"interconnect,omitempty"`
 }
 
 // DefaultGPUNames are the defaults of the args, which are the one source of names for all else: NVIDIA's as GPU feature
@@ -56,14 +67,16 @@ func DefaultGPUNames() GPUNames {
 		Resources:       []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915"},
 		SharedResources: []string{"nvidia.com/gpu.shared"},
 		SlicePrefixes:   []string{"nvidia.com/mig-"},
-		ProductLabels: []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product",
-			"gpu-type"},
-		MemoryLabels: []string{"nvidia.com/gpu.memory", "amd.com/gpu.vram", "gpu.intel.com/memory.max",
-			"gpu-memory-gb"},
-		CountLabels:        []string{"nvidia.com/gpu.count"},
-		ReplicasLabels:     []string{"nvidia.com/gpu.replicas"},
-		GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},
-		InterconnectLabels: []string{"gpu-interconnect"},
-		Drivers:            []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"},
+		Drivers:         []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"},
+		GPULabels: GPULabels{
+			ProductLabels: []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product",
+				"gpu-type"},
+			MemoryLabels: []string{"nvidia.com/gpu.memory", "amd.com/gpu.vram", "gpu.intel.com/memory.max",
+				"gpu-memory-gb"},
+			CountLabels:        []string{"nvidia.com/gpu.count"},
+			ReplicasLabels:     []string{"nvidia.com/gpu.replicas"},
+			GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},
+			InterconnectLabels: []string{"gpu-interconnect"},
+		},
 	}
 }

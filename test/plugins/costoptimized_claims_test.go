@@ -13,7 +13,7 @@ import (
 // claimDriver is one of a site, which the args name.
 const claimDriver = "gpu.example.com"
 
-func claimDrivers(a *config.CostOptimizedArgs) { a.DeviceDrivers = []string{claimDriver} }
+func claimDrivers(a *config.CostOptimizedArgs) { a.Drivers = []string{claimDriver} }
 
 // claimedGPUs are a node whose eight GPUs stand in a slice, one of them allocated to a claim, and a claim of two GPUs.
 func claimedGPUs() []runtime.Object {

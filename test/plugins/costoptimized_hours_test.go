@@ -26,7 +26,7 @@ func windows(a *config.CostOptimizedArgs) {
 		{Name: "weekend", Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00", TimeZone: new("Europe/Berlin"),
 			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"patience": "days"}}},
 	}
-	config.SetDefaultsCostOptimizedArgs(a)
+	a.SetDefaults()
 }
 
 // billAt starts the plugin with windows at a time.

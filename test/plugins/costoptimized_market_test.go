@@ -45,7 +45,7 @@ func TestPricesOfMetricsFollowThoseOfNodeAndTable(t *testing.T) {
 			team := []v1.NodeSelectorRequirement{{Key: "team", Operator: v1.NodeSelectorOpIn, Values: []string{"a"}}}
 			a.Prices = []config.NodePrice{{Requirements: team, PricePerHour: "6"}}
 			a.PriceSource = &config.PriceSignals{Prometheus: config.Prometheus{URL: server.URL}}
-			config.SetDefaultsCostOptimizedArgs(a)
+			a.SetDefaults()
 		}, priced("stated", "3"), priced("listed", "", "team", "a"), priced("metered", ""), priced("both", "", offered...),
 			priced("offered", "", offered...), priced("unpriced", ""))
 		check := func(when string, want map[string]float64) {

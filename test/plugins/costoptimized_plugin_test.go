@@ -102,7 +102,7 @@ func (profileHandle) ProfileName() string { return costProfile }
 func TestCostArgsThatAreWrongAreRefusedInOneLine(t *testing.T) {
 	t.Parallel()
 	bad := &config.CostOptimizedArgs{Prices: []config.NodePrice{{PricePerHour: "$3"}}}
-	config.SetDefaultsCostOptimizedArgs(bad)
+	bad.SetDefaults()
 	for name, tc := range map[string]struct {
 		args runtime.Object
 		want []string

@@ -160,7 +160,7 @@ func TestWhatNodesCost(t *testing.T) {
 					{Requirements: requirement("type", "big"), PricePerHour: "20"},
 					{Requirements: requirement(karpenterLabel, "spot"), PricePerHour: "10", Weight: new(int32(1))},
 				}
-				config.SetDefaultsCostOptimizedArgs(a)
+				a.SetDefaults()
 				a.Interruptions = nil
 			},
 			objects: []runtime.Object{priced("big", "", "type", "big"), priced("big-spot", "", "type", "big", karpenterLabel,

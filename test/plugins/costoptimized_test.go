@@ -32,7 +32,7 @@ type billed struct {
 // billSetup has args that tune may change.
 func billSetup(tune func(*config.CostOptimizedArgs), all []runtime.Object, points ...string) framework.Setup {
 	args := &config.CostOptimizedArgs{}
-	config.SetDefaultsCostOptimizedArgs(args)
+	args.SetDefaults()
 	if tune != nil {
 		tune(args)
 	}

@@ -261,7 +261,7 @@ func (b *blind) see(open bool) {
 
 // setArgs changes the args of the profile, which are the defaults.
 func setArgs(setup framework.Setup, args *config.IPReservationArgs) framework.Setup {
-	config.SetDefaultsIPReservationArgs(args)
+	args.SetDefaults()
 	setup.Profile = framework.Alone("berth-scheduler", ipreservation.Name, args)
 	return setup
 }

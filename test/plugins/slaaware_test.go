@@ -52,7 +52,7 @@ func figureServer(t *testing.T, answer func(query string) map[string]string) *ht
 func startSLA(t *testing.T, signals *config.SLOSignals, nodes ...string) *framework.Scheduler {
 	t.Helper()
 	args := &config.SLAAwareArgs{Signals: signals, HeadroomPercent: new(int32(20))}
-	config.SetDefaultsSLAAwareArgs(args)
+	args.SetDefaults()
 	setup := framework.Setup{
 		Profile: framework.Alone("slo-scheduler", slaaware.Name, args),
 		Plugins: frameworkruntime.Registry{slaaware.Name: slaaware.New},
@@ -241,7 +241,7 @@ func TestSLAArgsThatAreWrongStopTheStart(t *testing.T) {
 				"reading args of profile slo-scheduler: want SLAAwareArgs, got *config.GPUAwareArgs"},
 		} {
 			if a, ok := tc.args.(*config.SLAAwareArgs); ok {
-				config.SetDefaultsSLAAwareArgs(a)
+				a.SetDefaults()
 			}
 			if _, err := slaaware.New(t.Context(), tc.args, s); err == nil || err.Error() != tc.want {
 				t.Errorf("%s: error %v, want %s", tc.name, err, tc.want)

@@ -34,36 +34,14 @@ func FuzzArgs(f *testing.F) {
 	}
 	path := field.NewPath("args")
 	f.Fuzz(func(t *testing.T, text string) {
-		check := func(err error) {
-			if err != nil && (!strings.Contains(err.Error(), "args") || strings.ContainsAny(err.Error(), "\n\r")) {
-				t.Errorf("the error is not a line that names the field: %q", err)
+		for _, args := range argsTypes() {
+			if yaml.Unmarshal([]byte(text), args) == nil {
+				args.SetDefaults()
+				if err := args.Validate(path); err != nil &&
+					(!strings.Contains(err.Error(), "args") || strings.ContainsAny(err.Error(), "\n\r")) {
+					t.Errorf("the error is not a line that names the field: %q", err)
+				}
 			}
-		}
-		var gpu GPUAwareArgs
-		if yaml.Unmarshal([]byte(text), &gpu) == nil {
-			SetDefaultsGPUAwareArgs(&gpu)
-			check(ValidateGPUAwareArgs(path, &gpu))
-		}
-		var cost CostOptimizedArgs
-		if yaml.Unmarshal([]byte(text), &cost) == nil {
-			SetDefaultsCostOptimizedArgs(&cost)
-			_, err := ValidateCostOptimizedArgs(path, &cost)
-			check(err)
-		}
-		var gangs CoschedulingArgs
-		if yaml.Unmarshal([]byte(text), &gangs) == nil {
-			SetDefaultsCoschedulingArgs(&gangs)
-			check(ValidateCoschedulingArgs(path, &gangs))
-		}
-		var network NetworkTopologyArgs
-		if yaml.Unmarshal([]byte(text), &network) == nil {
-			SetDefaultsNetworkTopologyArgs(&network)
-			check(ValidateNetworkTopologyArgs(path, &network))
-		}
-		var objectives SLAAwareArgs
-		if yaml.Unmarshal([]byte(text), &objectives) == nil {
-			SetDefaultsSLAAwareArgs(&objectives)
-			check(ValidateSLAAwareArgs(path, &objectives))
 		}
 	})
 }

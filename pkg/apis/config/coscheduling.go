@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -78,11 +80,11 @@ type GangReservationNamespace struct {
 const AnyNamespace = "*"
 
 func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorList {
-	var errs field.ErrorList
-	most := ptr.Deref(r.MaxNodesPercent, 100)
-	errs = append(errs, validateRange(path.Child("maxNodesPercent"), int64(most), 0, 100)...)
-	errs = append(errs, validateRange(path.Child("afterSeconds"), int64(*r.AfterSeconds), 0, 86400)...)
-	errs = append(errs, validateRange(path.Child("ttlSeconds"), int64(*r.TTLSeconds), 1, 604800)...)
+	errs := slices.Concat(
+		validateRange(path.Child("maxNodesPercent"), r.MaxNodesPercent, 0, 100),
+		validateRange(path.Child("afterSeconds"), r.AfterSeconds, 0, 86400),
+		validateRange(path.Child("ttlSeconds"), r.TTLSeconds, 1, 604800),
+	)
 	seen := map[string]bool{}
 	for i, n := range r.Namespaces {
 		at := path.Child("namespaces").Index(i)
@@ -93,15 +95,14 @@ func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorLi
 			errs = append(errs, field.Duplicate(at.Child("name"), n.Name))
 		}
 		seen[n.Name] = true
-		if n.MaxNodesPercent != nil {
-			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0, int64(most))...)
-		}
+		errs = append(errs, validateRange(at.Child("maxNodesPercent"), n.MaxNodesPercent, 0,
+			ptr.Deref(r.MaxNodesPercent, 100))...)
 	}
 	return errs
 }
 
-// SetDefaultsCoschedulingArgs fills the fields that were left out.
-func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
+// SetDefaults fills the fields that were left out.
+func (args *CoschedulingArgs) SetDefaults() {
 	setDefault(&args.ScheduleTimeoutSeconds, 60)
 	setDefault(&args.RetryInitialSeconds, 1)
 	setDefault(&args.RetryMaxSeconds, 10)
@@ -123,21 +124,16 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	}
 }
 
-// ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
-func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
-	var errs field.ErrorList
-	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1,
-		900)...)
-	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
-	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds),
-		int64(*args.RetryInitialSeconds), 3600)...)
-	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
-	if r := args.Reservation; r != nil {
-		errs = append(errs, validateGangReservation(path.Child("reservation"), r)...)
-	}
-	if p := args.Preemption; p != nil {
-		errs = append(errs, validatePreemption(path.Child("preemption"), p)...)
-	}
+// Validate checks defaulted args that stand at path in the configuration.
+func (args *CoschedulingArgs) Validate(path *field.Path) error {
+	errs := slices.Concat(
+		validateRange(path.Child("scheduleTimeoutSeconds"), args.ScheduleTimeoutSeconds, 1, 900),
+		validateRange(path.Child("retryInitialSeconds"), args.RetryInitialSeconds, 1, 3600),
+		validateRange(path.Child("retryMaxSeconds"), args.RetryMaxSeconds, *args.RetryInitialSeconds, 3600),
+		validateRange(path.Child("recoverySeconds"), args.RecoverySeconds, 0, 3600),
+		validateGangReservation(path.Child("reservation"), args.Reservation),
+		validatePreemption(path.Child("preemption"), args.Preemption),
+	)
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)
 	}

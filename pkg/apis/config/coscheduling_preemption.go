@@ -1,6 +1,10 @@
 package config
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // Preemption says what counts when victims are chosen among pods of one priority: the work that an eviction loses, and
 // what pods may ask for. What the first profile says counts for all.
@@ -23,9 +27,9 @@ func setDefaultsPreemption(p *Preemption) {
 }
 
 func validatePreemption(path *field.Path, p *Preemption) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateRange(path.Child("maxUnsavedSeconds"), int64(*p.MaxUnsavedSeconds), 0, 30*24*3600)...)
-	errs = append(errs, validateRange(path.Child("maxRestartSeconds"), int64(*p.MaxRestartSeconds), 0, 24*3600)...)
-	errs = append(errs, validateRange(path.Child("maxProtectSeconds"), int64(*p.MaxProtectSeconds), 0, 24*3600)...)
-	return errs
+	return slices.Concat(
+		validateRange(path.Child("maxUnsavedSeconds"), p.MaxUnsavedSeconds, 0, 30*24*3600),
+		validateRange(path.Child("maxRestartSeconds"), p.MaxRestartSeconds, 0, 24*3600),
+		validateRange(path.Child("maxProtectSeconds"), p.MaxProtectSeconds, 0, 24*3600),
+	)
 }

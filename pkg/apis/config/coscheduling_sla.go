@@ -92,17 +92,21 @@ func validateQueueSLA(path *field.Path, q *QueueSLA) field.ErrorList {
 		if a.PriorityPerHour == nil {
 			errs = append(errs, field.Required(at.Child("priorityPerHour"),
 				fmt.Sprintf("want a whole number from 1 to %d", maxPerHour)))
-		} else {
-			errs = append(errs, validateRange(at.Child("priorityPerHour"), int64(*a.PriorityPerHour), 1, maxPerHour)...)
 		}
-		errs = append(errs, validateRange(at.Child("upToPriority"), int64(*a.UpToPriority), -maxPerHour,
-			highestUserPriority)...)
+		errs = append(errs, validateRange(at.Child("priorityPerHour"), a.PriorityPerHour, 1, maxPerHour)...)
+		errs = append(errs, validateRange(at.Child("upToPriority"), a.UpToPriority, -maxPerHour, highestUserPriority)...)
 	}
 	return errs
 }
 
 func validateSLAClass(path *field.Path, c *SLAClass, ages bool) field.ErrorList {
-	var errs field.ErrorList
+	ageFrom := path.Child("ageFromPriority")
+	errs := slices.Concat(
+		validateRange(path.Child("deadlineSeconds"), c.DeadlineSeconds, 1, maxSLASeconds),
+		validateRange(path.Child("earliestOwnDeadlineSeconds"), c.EarliestOwnDeadlineSeconds, 1, maxSLASeconds),
+		validateRange(path.Child("timeoutSeconds"), c.TimeoutSeconds, 1, maxSLASeconds),
+		validateRange(ageFrom, c.AgeFromPriority, -maxPerHour, highestUserPriority),
+	)
 	if len(validation.IsDNS1123Label(c.Name)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("name"), c.Name, "want a DNS label, such as interactive"))
 	}
@@ -113,24 +117,11 @@ func validateSLAClass(path *field.Path, c *SLAClass, ages bool) field.ErrorList 
 			errs = append(errs, field.Duplicate(at, name))
 		}
 	}
-	if c.DeadlineSeconds != nil {
-		errs = append(errs, validateRange(path.Child("deadlineSeconds"), int64(*c.DeadlineSeconds), 1, maxSLASeconds)...)
+	if c.AgeFromPriority != nil && !ages {
+		errs = append(errs, field.Forbidden(ageFrom, "has no effect without ageing"))
 	}
-	if s := c.EarliestOwnDeadlineSeconds; s != nil {
-		errs = append(errs, validateRange(path.Child("earliestOwnDeadlineSeconds"), int64(*s), 1, maxSLASeconds)...)
-	}
-	if c.TimeoutSeconds != nil {
-		errs = append(errs, validateRange(path.Child("timeoutSeconds"), int64(*c.TimeoutSeconds), 1, maxSLASeconds)...)
-	}
-	if c.AgeFromPriority != nil {
-		at := path.Child("ageFromPriority")
-		errs = append(errs, validateRange(at, int64(*c.AgeFromPriority), -maxPerHour, highestUserPriority)...)
-		if !ages {
-			errs = append(errs, field.Forbidden(at, "has no effect without ageing"))
-		}
-		if len(c.PriorityClasses) == 0 {
-			errs = append(errs, field.Forbidden(at, "needs priorityClasses, or any pod could take the class"))
-		}
+	if c.AgeFromPriority != nil && len(c.PriorityClasses) == 0 {
+		errs = append(errs, field.Forbidden(ageFrom, "needs priorityClasses, or any pod could take the class"))
 	}
 	return errs
 }

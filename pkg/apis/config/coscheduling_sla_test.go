@@ -57,9 +57,9 @@ func TestValidateQueueSLA(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			args := &CoschedulingArgs{SLA: tc.sla.DeepCopy()}
-			SetDefaultsCoschedulingArgs(args)
+			args.SetDefaults()
 			message := ""
-			if err := ValidateCoschedulingArgs(field.NewPath("args"), args); err != nil {
+			if err := args.Validate(field.NewPath("args")); err != nil {
 				message = err.Error()
 			}
 			if message != tc.err {

@@ -77,9 +77,9 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			SetDefaultsCoschedulingArgs(&tc.args)
+			tc.args.SetDefaults()
 			message := ""
-			if err := ValidateCoschedulingArgs(field.NewPath("args"), &tc.args); err != nil {
+			if err := tc.args.Validate(field.NewPath("args")); err != nil {
 				message = err.Error()
 			}
 			if message != tc.err {
@@ -92,7 +92,7 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 func TestDefaultGangOwners(t *testing.T) {
 	t.Parallel()
 	args := CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}}}
-	SetDefaultsCoschedulingArgs(&args)
+	args.SetDefaults()
 	want := &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To(GangPerJobSet),
 		Kinds: []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet",
 			"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster"}}
@@ -100,7 +100,7 @@ func TestDefaultGangOwners(t *testing.T) {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	off := CoschedulingArgs{}
-	SetDefaultsCoschedulingArgs(&off)
+	off.SetDefaults()
 	if off.GangOwners != nil {
 		t.Errorf("without gangOwners: got %+v", off.GangOwners)
 	}

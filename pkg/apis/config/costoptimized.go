@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // +kubebuilder:object:root=true
@@ -14,7 +16,7 @@ type CostOptimizedArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// The names by which GPUs are known, as in GPUAwareArgs.
-	GPUNames `json:",inline"`
+	wellknown.GPUNames `json:",inline"`
 
 	// Prices state the prices of the nodes that do not state their own.
 	Prices []NodePrice `json:"prices,omitempty"`
@@ -156,8 +158,8 @@ type GPUHostNeed struct {
 	MemoryMiB *int64 `json:"memoryMiB,omitempty"`
 }
 
-// SetDefaultsCostOptimizedArgs fills the fields that were left out.
-func SetDefaultsCostOptimizedArgs(a *CostOptimizedArgs) {
+// SetDefaults fills the fields that were left out.
+func (a *CostOptimizedArgs) SetDefaults() {
 	setDefaultsGPUNames(&a.GPUNames)
 	SetDefaultsPriceSignals(a.PriceSource)
 	setDefault(&a.DefaultRates, ResourceRates{})

@@ -97,7 +97,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		}, []string{"args.capacityTypes[0].contains[0]"}},
 		"no resource that is a GPU": {func(a *CostOptimizedArgs) { a.Resources = []string{} },
 			[]string{"args.resources"}},
-		"a label that is none": {func(a *CostOptimizedArgs) { a.Labels.Product = []string{"a b"} },
+		"a label that is none": {func(a *CostOptimizedArgs) { a.ProductLabels = []string{"a b"} },
 			[]string{"args.labels.product[0]"}},
 		"a risk below nothing": {func(a *CostOptimizedArgs) { a.Interruptions[0].PerThousandHours = -1 },
 			[]string{"args.interruptions[0].perThousandHours"}},
@@ -120,10 +120,10 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := &CostOptimizedArgs{}
-			SetDefaultsCostOptimizedArgs(args)
+			args.SetDefaults()
 			tc.change(args)
-			SetDefaultsCostOptimizedArgs(args)
-			_, err := ValidateCostOptimizedArgs(field.NewPath("args"), args)
+			args.SetDefaults()
+			err := args.Validate(field.NewPath("args"))
 			if len(tc.want) == 0 {
 				if err != nil {
 					t.Fatal(err)
@@ -152,8 +152,8 @@ func TestDefaultsOfCostOptimizedArgsKeepWhatWasSaid(t *testing.T) {
 		Spot: new("require"), ThetaPercent: new(int32(0)), Interruptions: []InterruptionRisk{},
 		DefaultRates: &ResourceRates{GPUPerHour: new("2")}, GPUHost: &GPUHostNeed{MilliCPU: new(int64(0))},
 	}
-	SetDefaultsCostOptimizedArgs(a)
-	SetDefaultsCostOptimizedArgs(a)
+	a.SetDefaults()
+	a.SetDefaults()
 	if *a.Spot != "require" || *a.ThetaPercent != 0 || len(a.Interruptions) != 0 || *a.DefaultRates.GPUPerHour != "2" ||
 		*a.GPUHost.MilliCPU != 0 || *a.DefaultRates.CorePerHour != "0.03" || *a.GPUHost.MemoryMiB != 2048 {
 		t.Errorf("defaults changed what was said or left something out: %+v", a)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,27 +33,37 @@ type CostOptimizedValues struct {
 	Windows []NamedWindow
 }
 
-// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration, and returns what it had to
-// read for that.
-func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOptimizedValues, error) {
-	var errs field.ErrorList
+// Validate checks defaulted args that stand at path in the configuration.
+func (a *CostOptimizedArgs) Validate(path *field.Path) error {
+	_, err := a.Values(path)
+	return err
+}
+
+// Values are those of defaulted args that stand at path in the configuration. It is an error if the args are not valid.
+func (a *CostOptimizedArgs) Values(path *field.Path) (*CostOptimizedValues, error) {
+	const maxHostNeed = 1 << 40
+	rates := path.Child("defaultRates")
+	values := &CostOptimizedValues{}
+	errs := slices.Concat(
+		validateGPUNames(path, &a.GPUNames),
+		ValidatePriceSignals(a.PriceSource, path.Child("priceSource")),
+		readPrice(rates.Child("corePerHour"), *a.DefaultRates.CorePerHour, &values.Rates.Core),
+		readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour, &values.Rates.MemoryGiB),
+		readPrice(rates.Child("gpuPerHour"), *a.DefaultRates.GPUPerHour, &values.Rates.GPU),
+		validateEnum(path.Child("unknownPrice"), *a.UnknownPrice, unknownPricePolicies),
+		validateEnum(path.Child("spot"), *a.Spot, spotPolicies),
+		validateEnum(path.Child("fleet"), *a.Fleet, fleetPolicies),
+		validateRange(path.Child("thetaPercent"), a.ThetaPercent, 0, 100),
+		validateRange(path.Child("growthPercent"), a.GrowthPercent, 0, 1000),
+		validateRange(path.Child("gpuHost", "milliCPU"), a.GPUHost.MilliCPU, 0, maxHostNeed),
+		validateRange(path.Child("gpuHost", "memoryMiB"), a.GPUHost.MemoryMiB, 0, maxHostNeed),
+		validateRange(path.Child("candidates"), a.Candidates, 0, maxCandidates),
+	)
 	rules := make([]price.Rule, len(a.Prices))
 	for i := range a.Prices {
 		errs = append(errs, readNodePrice(path.Child("prices").Index(i), &a.Prices[i], &rules[i])...)
 	}
-	values := &CostOptimizedValues{Prices: price.NewTable(rules)}
-	errs = append(errs, validateGPUNames(path, &a.GPUNames)...)
-	errs = append(errs, ValidatePriceSignals(a.PriceSource, path.Child("priceSource"))...)
-	rates := path.Child("defaultRates")
-	errs = append(errs, readPrice(rates.Child("corePerHour"), *a.DefaultRates.CorePerHour, &values.Rates.Core)...)
-	errs = append(errs, readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour,
-		&values.Rates.MemoryGiB)...)
-	errs = append(errs, readPrice(rates.Child("gpuPerHour"), *a.DefaultRates.GPUPerHour, &values.Rates.GPU)...)
-	errs = append(errs, validateEnum(path.Child("unknownPrice"), *a.UnknownPrice, unknownPricePolicies)...)
-	errs = append(errs, validateEnum(path.Child("spot"), *a.Spot, spotPolicies)...)
-	errs = append(errs, validateEnum(path.Child("fleet"), *a.Fleet, fleetPolicies)...)
-	errs = append(errs, validateRange(path.Child("thetaPercent"), int64(*a.ThetaPercent), 0, 100)...)
-	errs = append(errs, validateRange(path.Child("growthPercent"), int64(*a.GrowthPercent), 0, 1000)...)
+	values.Prices = price.NewTable(rules)
 	for i, r := range a.CapacityTypes {
 		at := path.Child("capacityTypes").Index(i)
 		errs = append(errs, metav1validation.ValidateLabelName(r.Label, at.Child("label"))...)
@@ -71,16 +83,12 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOpt
 			errs = append(errs, field.Duplicate(at.Child("capacityType"), r.CapacityType))
 		}
 		seen[r.CapacityType] = true
-		errs = append(errs, validateRange(at.Child("perThousandHours"), int64(r.PerThousandHours), 0, maxPerThousandHours)...)
-		errs = append(errs, validateRange(at.Child("lostMinutes"), int64(r.LostMinutes), 0, maxLostMinutes)...)
+		errs = append(errs, validateRange(at.Child("perThousandHours"), &r.PerThousandHours, 0, maxPerThousandHours)...)
+		errs = append(errs, validateRange(at.Child("lostMinutes"), &r.LostMinutes, 0, maxLostMinutes)...)
 	}
 	var windowErrs field.ErrorList
 	values.Windows, windowErrs = readWindows(path.Child("windows"), a.Windows)
 	errs = append(errs, windowErrs...)
-	const maxHostNeed = 1 << 40
-	errs = append(errs, validateRange(path.Child("gpuHost", "milliCPU"), *a.GPUHost.MilliCPU, 0, maxHostNeed)...)
-	errs = append(errs, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
-	errs = append(errs, validateRange(path.Child("gpuHost", "memoryMiB"), *a.GPUHost.MemoryMiB, 0, maxHostNeed)...)
 	return values, errs.ToAggregate()
 }
 

@@ -1,10 +1,13 @@
 package config
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // +kubebuilder:object:root=true
@@ -20,7 +23,7 @@ type GPUAwareArgs struct {
 	Weights *GPUWeights `json:"weights,omitempty"`
 
 	// The names by which GPUs are known.
-	GPUNames `json:",inline"`
+	wellknown.GPUNames `json:",inline"`
 
 	// MinMemoryMiB is the least memory of each GPU of the profile's pods. A pod may ask for more by annotation. Default 0.
 	MinMemoryMiB *int32 `json:"minMemoryMiB,omitempty"`
@@ -101,8 +104,8 @@ const (
 	maxCandidates = 100_000
 )
 
-// SetDefaultsGPUAwareArgs fills the fields that were left out.
-func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
+// SetDefaults fills the fields that were left out.
+func (a *GPUAwareArgs) SetDefaults() {
 	setDefault(&a.Strategy, GPUStrategyPack)
 	if a.Weights == nil {
 		a.Weights = &GPUWeights{}
@@ -126,28 +129,26 @@ func SetDefaultsGPUAwareArgs(a *GPUAwareArgs) {
 	setDefault(&a.Candidates, defaultCandidates)
 }
 
-// ValidateGPUAwareArgs checks defaulted args that stand at path in the configuration.
-func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
-	all := validateEnum(path.Child("strategy"), *a.Strategy, []GPUStrategy{GPUStrategyPack, GPUStrategySpread})
+// Validate checks defaulted args that stand at path in the configuration.
+func (a *GPUAwareArgs) Validate(path *field.Path) error {
 	w, weights := a.Weights, path.Child("weights")
-	for _, f := range []struct {
-		name  string
-		value *int32
-	}{
-		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"opening", w.Opening},
-		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"linksPercent", w.LinksPercent},
-		{"utilisation", w.Utilisation},
-		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer},
-	} {
-		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)
-	}
-	all = append(all, validateGPUNames(path, &a.GPUNames)...)
-	all = append(all, validateRange(path.Child("minMemoryMiB"), int64(*a.MinMemoryMiB), 0, 1<<30)...)
-	all = append(all, validateRange(path.Child("cpuIntensiveMinMilliCPU"), *a.CPUIntensiveMinMilliCPU, 0, 1<<40)...)
-	all = append(all, ValidateGPUSignals(a.Signals, path.Child("signals"))...)
-	all = append(all, validateEnum(path.Child("unassignedShares"), *a.UnassignedShares,
-		[]UnassignedShares{UnassignedSharesRequested, UnassignedSharesAnnotated})...)
-	all = append(all, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
-	return all.ToAggregate()
+	return slices.Concat(
+		validateEnum(path.Child("strategy"), *a.Strategy, []GPUStrategy{GPUStrategyPack, GPUStrategySpread}),
+		validateRange(weights.Child("packingPercent"), w.PackingPercent, 0, maxGPUWeight),
+		validateRange(weights.Child("bestFit"), w.BestFit, 0, maxGPUWeight),
+		validateRange(weights.Child("opening"), w.Opening, 0, maxGPUWeight),
+		validateRange(weights.Child("hostsPercent"), w.HostsPercent, 0, maxGPUWeight),
+		validateRange(weights.Child("scarcity"), w.Scarcity, 0, maxGPUWeight),
+		validateRange(weights.Child("linksPercent"), w.LinksPercent, 0, maxGPUWeight),
+		validateRange(weights.Child("utilisation"), w.Utilisation, 0, maxGPUWeight),
+		validateRange(weights.Child("foreignUse"), w.ForeignUse, 0, maxGPUWeight),
+		validateRange(weights.Child("framebuffer"), w.Framebuffer, 0, maxGPUWeight),
+		validateGPUNames(path, &a.GPUNames),
+		validateRange(path.Child("minMemoryMiB"), a.MinMemoryMiB, 0, 1<<30),
+		validateRange(path.Child("cpuIntensiveMinMilliCPU"), a.CPUIntensiveMinMilliCPU, 0, 1<<40),
+		ValidateGPUSignals(a.Signals, path.Child("signals")),
+		validateEnum(path.Child("unassignedShares"), *a.UnassignedShares,
+			[]UnassignedShares{UnassignedSharesRequested, UnassignedSharesAnnotated}),
+		validateRange(path.Child("candidates"), a.Candidates, 0, maxCandidates),
+	).ToAggregate()
 }

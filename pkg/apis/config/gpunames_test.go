@@ -26,16 +26,13 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		SetDefaultsGPUAwareArgs(&gpu)
-		SetDefaultsCostOptimizedArgs(&cost)
-		if diff := cmp.Diff(gpu.Names(), cost.Names()); diff != "" {
+		gpu.SetDefaults()
+		cost.SetDefaults()
+		if diff := cmp.Diff(gpu.GPUNames, cost.GPUNames); diff != "" {
 			t.Errorf("%s: keys of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(gpu.DeviceDrivers, cost.DeviceDrivers); diff != "" || len(gpu.DeviceDrivers) == 0 {
-			t.Errorf("%s: drivers of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
-		}
-		if defaults := wellknown.DefaultGPUNames(); (name == "defaults") != cmp.Equal(gpu.Names(), defaults) {
-			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.Names(), defaults)
+		if defaults := wellknown.DefaultGPUNames(); (name == "defaults") != cmp.Equal(gpu.GPUNames, defaults) {
+			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.GPUNames, defaults)
 		}
 	}
 }
@@ -55,8 +52,8 @@ func TestArgsOfGPUAwareThatAreRefused(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(text), &args); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		SetDefaultsGPUAwareArgs(&args)
-		if err := ValidateGPUAwareArgs(field.NewPath("args"), &args); err == nil || !strings.Contains(err.Error(), want) {
+		args.SetDefaults()
+		if err := args.Validate(field.NewPath("args")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that names %s", text, err, want)
 		}
 	}

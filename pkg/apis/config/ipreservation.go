@@ -36,14 +36,14 @@ const (
 // DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
 const DefaultAddressAnnotation = wellknown.IPAddressKey
 
-// SetDefaultsIPReservationArgs fills the fields that were left out.
-func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
+// SetDefaults fills the fields that were left out.
+func (a *IPReservationArgs) SetDefaults() {
 	setDefault(&a.AddressAnnotation, DefaultAddressAnnotation)
 	setDefault(&a.AddressFormat, AddressPlain)
 }
 
-// ValidateIPReservationArgs checks defaulted args that stand at path in the configuration.
-func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
+// Validate checks defaulted args that stand at path in the configuration.
+func (a *IPReservationArgs) Validate(path *field.Path) error {
 	var errs field.ErrorList
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
 		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation,

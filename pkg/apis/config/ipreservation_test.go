@@ -37,8 +37,8 @@ func TestIPReservationArgs(t *testing.T) {
 		{name: "two bad values", args: IPReservationArgs{AddressAnnotation: new(""), AddressFormat: new(AddressFormat("x"))},
 			bad: []string{"addressAnnotation", "addressFormat"}},
 	} {
-		SetDefaultsIPReservationArgs(&test.args)
-		err := ValidateIPReservationArgs(field.NewPath("args"), &test.args)
+		test.args.SetDefaults()
+		err := test.args.Validate(field.NewPath("args"))
 		if (err != nil) != (test.bad != nil) {
 			t.Errorf("%s: got %v", test.name, err)
 		}
@@ -53,14 +53,14 @@ func TestIPReservationArgs(t *testing.T) {
 func TestDefaultsOfIPReservationArgsKeepWhatIsSet(t *testing.T) {
 	t.Parallel()
 	var none IPReservationArgs
-	SetDefaultsIPReservationArgs(&none)
+	none.SetDefaults()
 	if diff := cmp.Diff(IPReservationArgs{AddressAnnotation: new(DefaultAddressAnnotation),
 		AddressFormat: new(AddressPlain)}, none); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	set := IPReservationArgs{AddressAnnotation: new("a/b"), AddressFormat: new(AddressJSONList)}
 	same := *set.DeepCopy()
-	SetDefaultsIPReservationArgs(&set)
+	set.SetDefaults()
 	if diff := cmp.Diff(same, set); diff != "" {
 		t.Errorf("what was set (-want +got):\n%s", diff)
 	}

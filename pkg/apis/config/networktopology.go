@@ -101,8 +101,8 @@ const (
 	maxGiBPerHour    = 1_000_000
 )
 
-// SetDefaultsNetworkTopologyArgs fills the fields that were left out.
-func SetDefaultsNetworkTopologyArgs(args *NetworkTopologyArgs) {
+// SetDefaults fills the fields that were left out.
+func (args *NetworkTopologyArgs) SetDefaults() {
 	setDefault(&args.SameNodeMicroseconds, defaultSameNodeMicroseconds)
 	if len(args.Levels) == 0 {
 		args.Levels = DefaultNetworkLevels()
@@ -113,9 +113,9 @@ func SetDefaultsNetworkTopologyArgs(args *NetworkTopologyArgs) {
 	setDefault(&args.AppGiBPerHour, 10)
 }
 
-// ValidateNetworkTopologyArgs checks defaulted args that stand at path in the configuration.
-func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) error {
-	errs := validateRange(path.Child("sameNodeMicroseconds"), *args.SameNodeMicroseconds, 0, maxMicroseconds)
+// Validate checks defaulted args that stand at path in the configuration.
+func (args *NetworkTopologyArgs) Validate(path *field.Path) error {
+	errs := validateRange(path.Child("sameNodeMicroseconds"), args.SameNodeMicroseconds, 0, maxMicroseconds)
 	if n := len(args.Levels); n > maxNetworkLevels {
 		errs = append(errs, field.TooMany(path.Child("levels"), n, maxNetworkLevels))
 	}
@@ -144,8 +144,8 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 		within = level.NetworkDistance
 	}
 	errs = append(errs, validateDistance(path.Child("apart"), *args.Apart, within)...)
-	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
-	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
+	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), args.GangGiBPerHour, 0, maxGiBPerHour)...)
+	errs = append(errs, validateRange(path.Child("appGiBPerHour"), args.AppGiBPerHour, 1, maxGiBPerHour)...)
 	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("appLabel"), key, "want the key of a pod label"))
 	}
@@ -155,7 +155,7 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 // validateDistance refuses a distance that is less than within the next narrower level.
 func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorList {
 	path = path.Child("microseconds")
-	errs := validateRange(path, d.Microseconds, 0, maxMicroseconds)
+	errs := validateRange(path, &d.Microseconds, 0, maxMicroseconds)
 	if d.Microseconds < within.Microseconds {
 		errs = append(errs, field.Invalid(path, d.Microseconds,
 			fmt.Sprintf("want at least the %d of the next narrower level", within.Microseconds)))

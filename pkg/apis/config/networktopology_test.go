@@ -50,8 +50,8 @@ func TestNetworkTopologyArgs(t *testing.T) {
 		{name: "apps without traffic", args: NetworkTopologyArgs{AppGiBPerHour: new(int64(0))},
 			bad: []string{"appGiBPerHour", "from 1"}},
 	} {
-		SetDefaultsNetworkTopologyArgs(&test.args)
-		err := ValidateNetworkTopologyArgs(field.NewPath("args"), &test.args)
+		test.args.SetDefaults()
+		err := test.args.Validate(field.NewPath("args"))
 		if (err != nil) != (test.bad != nil) {
 			t.Errorf("%s: got %v", test.name, err)
 		}

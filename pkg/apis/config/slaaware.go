@@ -49,8 +49,8 @@ const (
 	defaultHeadroom = int32(10)
 )
 
-// SetDefaultsSLAAwareArgs fills the fields that were left out.
-func SetDefaultsSLAAwareArgs(a *SLAAwareArgs) {
+// SetDefaults fills the fields that were left out.
+func (a *SLAAwareArgs) SetDefaults() {
 	setDefault(&a.HeadroomPercent, defaultHeadroom)
 	s := a.Signals
 	if s == nil {
@@ -63,9 +63,9 @@ func SetDefaultsSLAAwareArgs(a *SLAAwareArgs) {
 	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultSampleAge})
 }
 
-// ValidateSLAAwareArgs checks defaulted args that stand at path in the configuration.
-func ValidateSLAAwareArgs(path *field.Path, a *SLAAwareArgs) error {
-	errs := validateRange(path.Child("headroomPercent"), int64(*a.HeadroomPercent), 0, maxHeadroom)
+// Validate checks defaulted args that stand at path in the configuration.
+func (a *SLAAwareArgs) Validate(path *field.Path) error {
+	errs := validateRange(path.Child("headroomPercent"), a.HeadroomPercent, 0, maxHeadroom)
 	if a.Signals != nil {
 		errs = append(errs, validateSLOSignals(path.Child("signals"), a.Signals)...)
 	}

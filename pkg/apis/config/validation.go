@@ -15,10 +15,18 @@ func validateEnum[T ~string](path *field.Path, value T, allowed []T) field.Error
 	return nil
 }
 
-// validateRange refuses a number outside of [lowest, highest].
-func validateRange(path *field.Path, value, lowest, highest int64) field.ErrorList {
-	if value < lowest || value > highest {
-		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("want a whole number from %d to %d", lowest, highest))}
+// validateRange refuses a number outside of [lowest, highest]. One that is absent is right.
+func validateRange[N int32 | int64](path *field.Path, value *N, lowest, highest N) field.ErrorList {
+	if value != nil && (*value < lowest || *value > highest) {
+		return field.ErrorList{field.Invalid(path, *value,
+			fmt.Sprintf("want a whole number from %d to %d", lowest, highest))}
 	}
 	return nil
+}
+
+// setDefault fills an optional field that was left out.
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
 }

@@ -1,11 +1,9 @@
 package coscheduling
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
@@ -33,12 +31,8 @@ type settings struct {
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
-	args, ok := obj.(*config.CoschedulingArgs)
-	if !ok {
-		return settings{}, fmt.Errorf("making %s: got args of type %T, want *config.CoschedulingArgs", Name, obj)
-	}
-	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
-	if err := config.ValidateCoschedulingArgs(path, args); err != nil {
+	args, err := config.Checked[*config.CoschedulingArgs](obj, profile, Name)
+	if err != nil {
 		return settings{}, err
 	}
 	seconds := func(n *int32) time.Duration { return time.Duration(*n) * time.Second }

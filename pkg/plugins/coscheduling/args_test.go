@@ -48,7 +48,7 @@ func TestOwnerPolicy(t *testing.T) {
 			t.Parallel()
 			args := config.CoschedulingArgs{GangOwners: &tc.args}
 			tc.args.Kinds = []config.GangOwnerKind{"Job"}
-			config.SetDefaultsCoschedulingArgs(&args)
+			args.SetDefaults()
 			tc.want.Kinds = map[string]bool{"Job": true}
 			if diff := cmp.Diff(&tc.want, ownerPolicy(args.GangOwners)); diff != "" {
 				t.Errorf("policy (-want +got):\n%s", diff)

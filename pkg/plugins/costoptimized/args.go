@@ -1,10 +1,7 @@
 package costoptimized
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpuview"
@@ -48,12 +45,11 @@ func CapacityRules(args *config.CostOptimizedArgs) priceview.CapacityRules {
 
 // readArgs checks and converts the plugin's args of one profile.
 func readArgs(obj runtime.Object, profile string) (*settings, error) {
-	args, ok := obj.(*config.CostOptimizedArgs)
-	if !ok {
-		return nil, fmt.Errorf("reading args of profile %s: want CostOptimizedArgs, got %T", profile, obj)
+	args, err := config.Checked[*config.CostOptimizedArgs](obj, profile, Name)
+	if err != nil {
+		return nil, err
 	}
-	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
-	values, err := config.ValidateCostOptimizedArgs(path, args)
+	values, err := args.Values(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +65,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
-		gpuKeys:       gpuview.Keys{GPUNames: args.Names()},
+		gpuKeys:       gpuview.Keys{GPUNames: args.GPUNames},
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),

@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -95,14 +96,43 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	capacity := p.nodes.of(info.Node()).capacity
-	switch {
-	case s.spot.Allows(capacity):
-		return nil
-	case capacity == priceview.Spot:
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonSpot)
+	if reason := against(s.spot, p.nodes.of(info.Node()).capacity); reason != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonNotSpot)
+	return nil
+}
+
+// nodeRule is a stance to spot, in the eyes of a profile.
+type nodeRule struct {
+	profile string
+	policy  priceview.SpotPolicy
+	rules   priceview.CapacityRules
+}
+
+// NodeRule is the pod's stance to spot, nil if that is tolerance.
+func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
+	policy, understood := p.stance(pod)
+	if !understood || policy == priceview.SpotTolerate {
+		return nil
+	}
+	return nodeRule{p.profile, policy, p.settings.capacityRules}
+}
+
+// Key names the profile, because each has rules of its own.
+func (r nodeRule) Key() string { return r.profile + "/" + string(r.policy) }
+
+// Against is what Filter says against the node.
+func (r nodeRule) Against(node *v1.Node) string { return against(r.policy, r.rules.TypeOf(node)) }
+
+// against is what is said against capacity that the stance does not allow.
+func against(policy priceview.SpotPolicy, capacity priceview.CapacityType) string {
+	switch {
+	case policy.Allows(capacity):
+		return ""
+	case capacity == priceview.Spot:
+		return reasonSpot
+	}
+	return reasonNotSpot
 }
 
 const (

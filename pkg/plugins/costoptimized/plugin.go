@@ -27,6 +27,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -36,6 +37,7 @@ const Name = "CostOptimized"
 
 // Plugin is the CostOptimized plugin of one profile.
 type Plugin struct {
+	profile  string
 	settings *settings
 	nodes    *nodeViews
 	gangs    *read.Gangs
@@ -54,6 +56,7 @@ var (
 	_ fwk.ScorePlugin       = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
+	_ process.NodeRuler     = &Plugin{}
 )
 
 // New makes the plugin for one profile.
@@ -82,6 +85,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	p := &Plugin{
+		profile:  handle.ProfileName(),
 		settings: s,
 		gangs:    gangs,
 		claims:   claims,

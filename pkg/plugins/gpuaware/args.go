@@ -1,11 +1,8 @@
 package gpuaware
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
@@ -27,15 +24,11 @@ type settings struct {
 
 // readArgs checks and converts the plugin's args of one profile.
 func readArgs(obj runtime.Object, profile string) (*settings, error) {
-	args, ok := obj.(*config.GPUAwareArgs)
-	if !ok {
-		return nil, fmt.Errorf("reading args of profile %s: want GPUAwareArgs, got %T", profile, obj)
-	}
-	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
-	if err := config.ValidateGPUAwareArgs(path, args); err != nil {
+	args, err := config.Checked[*config.GPUAwareArgs](obj, profile, Name)
+	if err != nil {
 		return nil, err
 	}
-	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.Names()}
+	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.GPUNames}
 	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
 	return &settings{
 		keys: keys,

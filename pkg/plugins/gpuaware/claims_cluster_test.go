@@ -276,7 +276,7 @@ func TestDeviceDriversAreDriverNames(t *testing.T) {
 	t.Parallel()
 	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false,
 		"gpu.example.com/gpu": false} {
-		_, err := readArgs(defaultArgs(func(a *config.GPUAwareArgs) { a.DeviceDrivers = []string{driver} }), "p")
+		_, err := readArgs(defaultArgs(func(a *config.GPUAwareArgs) { a.Drivers = []string{driver} }), "p")
 		if (err == nil) != good || !good && !strings.Contains(err.Error(), "deviceDrivers[0]") {
 			t.Errorf("driver %q: %v", driver, err)
 		}

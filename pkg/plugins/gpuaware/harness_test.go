@@ -48,7 +48,7 @@ type harness struct {
 // defaultArgs are the defaulted args, changed by the test.
 func defaultArgs(tune ...func(*config.GPUAwareArgs)) *config.GPUAwareArgs {
 	args := &config.GPUAwareArgs{}
-	config.SetDefaultsGPUAwareArgs(args)
+	args.SetDefaults()
 	for _, t := range tune {
 		t(args)
 	}

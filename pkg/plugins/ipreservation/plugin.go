@@ -8,11 +8,9 @@ package ipreservation
 
 import (
 	"context"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -41,12 +39,8 @@ var (
 
 // New makes the plugin for one profile.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, ok := obj.(*config.IPReservationArgs)
-	if !ok {
-		return nil, fmt.Errorf("reading args of profile %s: want IPReservationArgs, got %T", handle.ProfileName(), obj)
-	}
-	path := field.NewPath("profiles").Key(handle.ProfileName()).Child("pluginConfig").Key(Name).Child("args")
-	if err := config.ValidateIPReservationArgs(path, args); err != nil {
+	args, err := config.Checked[*config.IPReservationArgs](obj, handle.ProfileName(), Name)
+	if err != nil {
 		return nil, err
 	}
 	b, err := informers.Shared(handle.SharedInformerFactory(), func() (*book, error) { return newBook(ctx, handle) })

@@ -1,10 +1,7 @@
 package networktopology
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/podview"
@@ -27,12 +24,8 @@ const kibPerGiB = 1 << 20
 
 // readArgs checks and converts the plugin's args of one profile.
 func readArgs(obj runtime.Object, profile string) (*settings, error) {
-	args, ok := obj.(*config.NetworkTopologyArgs)
-	if !ok {
-		return nil, fmt.Errorf("reading args of profile %s: want NetworkTopologyArgs, got %T", profile, obj)
-	}
-	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
-	if err := config.ValidateNetworkTopologyArgs(path, args); err != nil {
+	args, err := config.Checked[*config.NetworkTopologyArgs](obj, profile, Name)
+	if err != nil {
 		return nil, err
 	}
 	s := &settings{

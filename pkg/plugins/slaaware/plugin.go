@@ -18,6 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 )
@@ -41,7 +42,7 @@ var (
 
 // New makes the plugin for one profile.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := readArgs(obj, handle.ProfileName())
+	args, err := config.Checked[*config.SLAAwareArgs](obj, handle.ProfileName(), Name)
 	if err != nil {
 		return nil, err
 	}

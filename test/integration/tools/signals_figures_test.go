@@ -15,7 +15,7 @@ import (
 func startFigures(t *testing.T, slo config.SLOSignals, nodes ...signals.Node) (r *signals.FigureReader, begin func()) {
 	t.Helper()
 	args := &config.SLAAwareArgs{Signals: &slo}
-	config.SetDefaultsSLAAwareArgs(args)
+	args.SetDefaults()
 	factory := newFactory()
 	r, err := signals.StartFigures(t.Context(), factory, args.Signals, func() []signals.Node { return nodes })
 	if err != nil {
