@@ -54,8 +54,8 @@ func countersOf(counters map[string]resourcev1.Counter) amounts {
 }
 
 // milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted,
-// else of its memory, else the largest part of anything. It is rounded up, so that parts that do not fit together never
-// seem to. Where nothing is counted it is all of it.
+// else of its memory, else the largest part of anything. It is rounded down, so that parts that fit together seem
+// to, too. Where nothing is counted it is all of it.
 func (a amounts) milliOf(total amounts) int {
 	for _, name := range append(computeAmounts[:len(computeAmounts):len(computeAmounts)], amountMemory) {
 		if used := a[name]; used > 0 && total[name] > 0 {
@@ -75,7 +75,7 @@ func (a amounts) milliOf(total amounts) int {
 }
 
 func partMilli(used, total float64) int {
-	return int(math.Ceil(math.Min(1, used/total)*gpu.WholeMilli - 1e-6))
+	return max(1, int(math.Min(1, used/total)*gpu.WholeMilli+1e-6))
 }
 
 // memMiB is the memory among the amounts, 0 where it is not counted.
