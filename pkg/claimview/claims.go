@@ -115,14 +115,23 @@ func (g *GPUs) Now() *State {
 	return g.latest.Load()
 }
 
-// Latest is the state of a moment ago, for all others; nil without GPUs that can be claimed.
-func (g *GPUs) Latest() *State {
+// Recent is the state of a moment ago, for all others; nil without GPUs that can be claimed. It is asked for once a
+// cycle, and reads what has changed since.
+func (g *GPUs) Recent() *State {
 	if g == nil {
 		return nil
 	}
 	if !g.settled() && time.Since(time.Unix(0, g.readAt.Load())) > readEvery && g.mu.TryLock() {
 		defer g.mu.Unlock()
 		g.readAll()
+	}
+	return g.latest.Load()
+}
+
+// Latest is the state that was read last, for each node of a cycle; nil without GPUs that can be claimed.
+func (g *GPUs) Latest() *State {
+	if g == nil {
+		return nil
 	}
 	return g.latest.Load()
 }
@@ -170,7 +179,7 @@ func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.Allocated
 // ten seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
 // anyway.
 func (g *GPUs) Epoch() any {
-	if latest := g.Latest(); latest != nil {
+	if latest := g.Recent(); latest != nil {
 		return latest.epoch
 	}
 	return nil

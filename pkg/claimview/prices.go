@@ -33,6 +33,7 @@ func (g *GPUs) Left(n *priceview.Node, info fwk.NodeInfo) *gpu.Inventory {
 
 // Asked adds to what a pod asks for the GPUs that it claims.
 func (g *GPUs) Asked(ctx context.Context, p priceview.Pod, pod *v1.Pod) priceview.Pod {
+	g.Recent()
 	if p.WantsGPU() {
 		return p
 	}

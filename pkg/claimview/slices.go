@@ -39,22 +39,6 @@ func (c *Slices) Sole(g *gpuview.Node) *Node {
 	return c.nodes[g.Node.Name]
 }
 
-// Changed returns the nodes whose GPUs are others than before.
-func (c *Slices) Changed(before *Slices) []string {
-	var names []string
-	for name, n := range c.nodes {
-		if before.nodes[name] != n {
-			names = append(names, name)
-		}
-	}
-	for name := range before.nodes {
-		if c.nodes[name] == nil {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // pool names a pool of devices, whose slices belong together.
 type pool struct{ driver, name string }
 

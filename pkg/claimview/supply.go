@@ -62,7 +62,10 @@ func (s *supply) take(c choice) bool {
 	n := int64(0)
 	for i := range s.node.devices {
 		d := &s.node.devices[i]
-		if !c.kinds[d.kind] || c.count > 0 && n == c.count {
+		if c.count > 0 && n == c.count {
+			break
+		}
+		if !c.kinds[d.kind] {
 			continue
 		}
 		if !d.tainted || c.tolerates {

@@ -18,7 +18,7 @@ func TestADeviceTaintRuleIsSeen(t *testing.T) {
 	w := newWorld(t, node, sliceOf(gpuDriver, "n", 2, "16Gi"))
 	seen, _ := (&gpuview.Keys{}).ReadGPUNode(node)
 	healthy := func() int {
-		inventory := w.claims.Latest().Inventory(seen, infoOf(node))
+		inventory := w.claims.Recent().Inventory(seen, infoOf(node))
 		if inventory == nil {
 			return -1
 		}

@@ -134,7 +134,7 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.
 func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
-	return c.views.keys.MayUseGPU(pod) || c.claims.Latest() != nil && c.claims.Serves(pod)
+	return c.views.keys.MayUseGPU(pod) || c.claims.Recent() != nil && c.claims.Serves(pod)
 }
 
 // seeNode counts the node as the informer knows it, and reports what cannot be read of it.

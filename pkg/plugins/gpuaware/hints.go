@@ -103,7 +103,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	change := p.readChange(before, after)
 	now := change.now.For(&request.Request)
 	offersNone := now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0
-	if offersNone && p.cluster.claims.Serves(pod) && p.cluster.claims.Node(after.Name) != nil {
+	if offersNone && p.cluster.claims.Serves(pod) && p.cluster.claims.Recent().Devices(after.Name) != nil {
 		return fwk.Queue, nil
 	}
 	if change.sameOffer && (change.sameDoor || !opened(pod, before, after)) {

@@ -127,7 +127,7 @@ func (f *fleet) touch(node string) {
 
 // byModel counts the changed nodes and sums all up.
 func (f *fleet) byModel() map[string]count {
-	claimable := f.cluster.claims.Latest()
+	claimable := f.cluster.claims.Recent()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	demand := f.cluster.views.totals.demandNow()

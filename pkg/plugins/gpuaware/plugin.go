@@ -120,6 +120,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.cluster.claims.Recent()
 	p.cluster.views.count(p.handle.SnapshotSharedLister())
 	s := &podState{request: request}
 	p.readClaims(ctx, pod, s)
