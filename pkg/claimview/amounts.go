@@ -18,9 +18,10 @@ var computeAmounts = []string{"multiprocessors", "cores", "computeUnits", "compu
 // amounts are capacities or counters by name, without the driver's domain.
 type amounts map[string]float64
 
-func (a amounts) set(name string, q *resource.Quantity) {
+// set sets the amount of that name, which may have the driver's domain.
+func (a amounts) set(driver, name string, q *resource.Quantity) {
 	if q.Sign() > 0 {
-		a[name] = q.AsApproximateFloat64()
+		a[strings.TrimPrefix(name, driver+"/")] = q.AsApproximateFloat64()
 	}
 }
 
@@ -29,7 +30,7 @@ func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.
 	a := make(amounts, len(capacity))
 	for name := range capacity {
 		q := capacity[name].Value
-		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+		a.set(driver, string(name), &q)
 	}
 	return a
 }
@@ -38,7 +39,7 @@ func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.
 func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Quantity) amounts {
 	a := make(amounts, len(consumed))
 	for name, q := range consumed {
-		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+		a.set(driver, string(name), &q)
 	}
 	return a
 }
@@ -48,7 +49,7 @@ func countersOf(counters map[string]resourcev1.Counter) amounts {
 	a := make(amounts, len(counters))
 	for name := range counters {
 		q := counters[name].Value
-		a.set(name, &q)
+		a.set("", name, &q)
 	}
 	return a
 }

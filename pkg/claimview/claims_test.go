@@ -102,8 +102,8 @@ func podWith(claim string) *v1.Pod {
 	}}
 }
 
-func nodeNamed(name string, labels map[string]string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+func nodeNamed(name string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 func infoOf(node *v1.Node) fwk.NodeInfo {
@@ -173,7 +173,7 @@ func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 	var many []runtime.Object
 	for i := range 20 {
 		name := fmt.Sprint("n", i)
-		many = append(many, nodeNamed(name, nil), sliceOf(gpuDriver, name, 1, fmt.Sprint(10+i, "Gi")))
+		many = append(many, nodeNamed(name), sliceOf(gpuDriver, name, 1, fmt.Sprint(10+i, "Gi")))
 	}
 	for name, tc := range map[string]struct {
 		claim   *resourcev1.ResourceClaim
@@ -181,8 +181,8 @@ func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 	}{
 		"the twentieth kind alone serves it": {large, many},
 		"a network device beside counts for nothing": {closeTogether(), []runtime.Object{
-			nodeNamed("a", nil), sliceOf(gpuDriver, "a", 1, "16Gi"),
-			nodeNamed("b", nil), sliceOf(gpuDriver, "b", 1, "16Gi"), sliceOf(nicDriver, "b", 1, "1Gi"),
+			nodeNamed("a"), sliceOf(gpuDriver, "a", 1, "16Gi"),
+			nodeNamed("b"), sliceOf(gpuDriver, "b", 1, "16Gi"), sliceOf(nicDriver, "b", 1, "1Gi"),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestDemandIsKnownWhenANodeCanServeIt(t *testing.T) {
 		Expression: `"rack" in device.attributes["gpu.nvidia.com"]`,
 	}}}
 	slice := sliceOf(gpuDriver, "n", 1, "16Gi")
-	w := newWorld(t, nodeNamed("n", nil), classOf("gpu", gpuDriver), claim, slice)
+	w := newWorld(t, nodeNamed("n"), classOf("gpu", gpuDriver), claim, slice)
 	if r, ok := w.demand(t); ok {
 		t.Fatalf("demand %+v of what no node serves", r)
 	}

@@ -3,7 +3,6 @@ package claimview
 import (
 	"math"
 	"slices"
-	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -65,7 +64,7 @@ func (d *claimDevice) held(allocated *structured.AllocatedState) usage {
 	}
 	a := make(amounts, len(consumed))
 	for name, q := range consumed {
-		a.set(strings.TrimPrefix(string(name), d.id.Driver.String()+"/"), q)
+		a.set(d.id.Driver.String(), string(name), q)
 	}
 	return d.share(a)
 }

@@ -27,8 +27,8 @@ type Pod struct {
 	// allocated are the claims that have their devices already.
 	allocated []*resourcev1.ResourceClaim
 	// loose reports that a node may serve the pod with fewer devices than Request says: it asks for all that the node
-	// has, for the first of a list, or for devices of whichever size, or its init containers ask for devices that other
-	// containers get after them.
+	// has, for the first of a list, or for devices of whichever size or that no slice describes, or its init containers
+	// ask for devices that other containers get after them.
 	loose bool
 	// constrained reports claims with constraints between devices.
 	constrained bool
@@ -122,10 +122,11 @@ func (c *Pod) readResources(ctx context.Context, g *GPUs, pod *v1.Pod) {
 		if class == nil || q.Sign() <= 0 {
 			continue
 		}
+		kinds := g.selected(ctx, c.state.read, class.Name, nil)
 		c.resources = append(c.resources, classResource{name, request{{
-			count: min(q.Value(), gpuview.MaxGPUs), kinds: g.selected(ctx, c.state.read, class.Name, nil),
+			count: min(q.Value(), gpuview.MaxGPUs), kinds: kinds,
 		}}})
-		c.loose = c.loose || slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool {
+		c.loose = c.loose || len(kinds) == 0 || slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool {
 			_, asks := init.Resources.Requests[name]
 			return asks
 		})
@@ -186,11 +187,6 @@ func (c *Pod) Request() (r gpu.Request, ok bool) {
 
 // Loose reports that a node may serve the pod with fewer devices than Request says.
 func (c *Pod) Loose() bool { return c.loose }
-
-// Knows reports whether slices describe devices that could serve all that the pod asks of the node.
-func (c *Pod) Knows(info fwk.NodeInfo) bool {
-	return !slices.ContainsFunc(c.on(info), func(r classResource) bool { return len(r.request[0].kinds) == 0 })
-}
 
 // Offer is what a node has for the pod, pods counted that are only simulated, and which of it the allocator is likely
 // to give. It is false where that is not known. The inventory is nil without GPUs that can be claimed anywhere.

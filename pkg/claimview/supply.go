@@ -121,7 +121,7 @@ func (d *claimDevice) asked(requested map[resourcev1.QualifiedName]resource.Quan
 		} else if c.RequestPolicy != nil && c.RequestPolicy.Default != nil {
 			q = *c.RequestPolicy.Default
 		}
-		a.set(strings.TrimPrefix(string(name), d.id.Driver.String()+"/"), &q)
+		a.set(d.id.Driver.String(), string(name), &q)
 	}
 	return d.share(a)
 }

@@ -14,7 +14,7 @@ import (
 
 func TestADeviceTaintRuleIsSeen(t *testing.T) {
 	t.Parallel()
-	node := nodeNamed("n", nil)
+	node := nodeNamed("n")
 	w := newWorld(t, node, sliceOf(gpuDriver, "n", 2, "16Gi"))
 	seen, _ := (&gpuview.Keys{}).ReadGPUNode(node)
 	healthy := func() int {

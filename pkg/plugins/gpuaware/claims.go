@@ -56,7 +56,7 @@ func (c *claims) fit(info fwk.NodeInfo, r *gpu.Request) gpu.Reason {
 	switch {
 	case ok:
 		return gpu.FitGranted(inventory, r, given)
-	case inventory == nil || c.pod.Loose() || !c.pod.Knows(info):
+	case inventory == nil || c.pod.Loose():
 		return gpu.Reason{}
 	}
 	return gpu.Fit(inventory, r)

@@ -48,8 +48,8 @@ func (v *view) hasGPU() bool {
 type place = informers.NodeEntry[atomic.Pointer[view]]
 
 // views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but
-// for those of native pod groups, so a view is good exactly as long as those numbers and the devices are the same. Views
-// are safe for concurrent use.
+// for those of native pod groups, so a view is good exactly as long as its numbers and devices are the same. Views are
+// safe for concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
 	keys *gpuview.Keys
