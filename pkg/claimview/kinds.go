@@ -61,6 +61,15 @@ func (g *GPUs) selected(ctx context.Context, s *Slices, class string,
 	return kinds
 }
 
+// differ reports whether devices of these kinds are of several sizes.
+func (c *Slices) differ(kinds map[kind]bool) bool {
+	sizes := map[int]bool{}
+	for k := range kinds {
+		sizes[c.kinds[k].size()] = true
+	}
+	return len(sizes) > 1
+}
+
 // accept reports whether the selectors accept the device. One that fails accepts nothing, and the allocator says why.
 func (g *GPUs) accept(ctx context.Context, selectors []resourcev1.DeviceSelector, d sourceDevice) bool {
 	for i := range selectors {

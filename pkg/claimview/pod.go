@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
@@ -97,11 +96,7 @@ func (c *Pod) readRequest(ctx context.Context, g *GPUs, of *resourcev1.DeviceReq
 		if mode == resourcev1.DeviceAllocationModeAll {
 			count, c.loose = 0, true
 		}
-		sizes := sets.New[int]()
-		for k := range kinds {
-			sizes.Insert(c.state.read.kinds[k].size())
-		}
-		c.loose = c.loose || len(sizes) > 1
+		c.loose = c.loose || c.state.read.differ(kinds)
 		r = append(r, choice{count, kinds, ptr.Deref(capacity, resourcev1.CapacityRequirements{}).Requests,
 			len(tolerations) > 0})
 	}
@@ -126,10 +121,11 @@ func (c *Pod) readResources(ctx context.Context, g *GPUs, pod *v1.Pod) {
 		c.resources = append(c.resources, classResource{name, request{{
 			count: min(q.Value(), gpuview.MaxGPUs), kinds: kinds,
 		}}})
-		c.loose = c.loose || len(kinds) == 0 || slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool {
+		reused := slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool {
 			_, asks := init.Resources.Requests[name]
 			return asks
 		})
+		c.loose = c.loose || reused || len(kinds) == 0 || c.state.read.differ(kinds)
 	}
 	slices.SortFunc(c.resources, func(a, b classResource) int { return strings.Compare(string(a.name), string(b.name)) })
 }
