@@ -26,7 +26,7 @@ type Pod struct {
 	// allocated are the claims that have their devices already.
 	allocated []*resourcev1.ResourceClaim
 	// loose reports that a node may serve the pod with fewer devices than Request says: it asks for all that the node
-	// has, for the first of a list, or for devices of whichever size or that no slice describes, or its init containers
+	// has, for the first of a list, or for devices of any size or that no slice describes, or its init containers
 	// ask for devices that other containers get after them.
 	loose bool
 	// constrained reports claims with constraints between devices.

@@ -19,7 +19,7 @@ import (
 )
 
 // A node on which the allocator of Kubernetes can serve a claim is never refused, and what one request is given is
-// what was foreseen, but for requests of devices of whichever size.
+// what was foreseen, but for requests of devices of any size.
 func TestWhatTheAllocatorGivesIsForeseen(t *testing.T) {
 	t.Parallel()
 	parts, counters := objects.Partitions(4)
