@@ -47,6 +47,10 @@ type GPUs struct {
 	// mu is held to read.
 	mu     sync.Mutex
 	slices *Slices
+	// epoch is the number of the state epochOf, which was looked at epochAt.
+	epoch   uint64
+	epochOf *State
+	epochAt time.Time
 }
 
 // State is which devices are allocated at one moment. It is immutable. A nil one knows no GPUs.
@@ -54,9 +58,6 @@ type State struct {
 	dra   fwk.SharedDRAManager
 	read  *Slices
 	nodes map[string]*Devices
-	// epoch is the number of the epoch that began at epochAt.
-	epoch   uint64
-	epochAt time.Time
 }
 
 // GPUsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
@@ -138,8 +139,7 @@ func (g *GPUs) Latest() *State {
 
 // readAll reads what has changed. The state before has to do where claims change all the time. The lock is held.
 func (g *GPUs) readAll() {
-	now := time.Now()
-	defer g.readAt.Store(now.UnixNano())
+	defer g.readAt.Store(time.Now().UnixNano())
 	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return
@@ -152,25 +152,20 @@ func (g *GPUs) readAll() {
 	for range maxReads {
 		// The one error is that claims have changed while they were read.
 		if allocated, err = g.dra.ResourceClaims().GatherAllocatedState(); err == nil && allocated != nil {
-			g.latest.Store(g.slices.state(g.dra, allocated, g.latest.Load(), now))
+			g.latest.Store(g.slices.state(g.dra, allocated, g.latest.Load()))
 			return
 		}
 	}
 }
 
 // state counts what is allocated. What has not changed since the state before is the same object as there.
-func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.AllocatedState, before *State,
-	now time.Time) *State {
+func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.AllocatedState, before *State) *State {
 	if before == nil {
 		before = &State{}
 	}
-	s := &State{dra: dra, read: c, nodes: make(map[string]*Devices, len(c.nodes)), epoch: before.epoch,
-		epochAt: before.epochAt}
+	s := &State{dra: dra, read: c, nodes: make(map[string]*Devices, len(c.nodes))}
 	for name, n := range c.nodes {
 		s.nodes[name] = n.devicesAfter(before.nodes[name], allocated)
-	}
-	if now.Sub(s.epochAt) >= epochOfAtLeast {
-		s.epoch, s.epochAt = s.epoch+1, now
 	}
 	return s
 }
@@ -179,10 +174,16 @@ func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.Allocated
 // ten seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
 // anyway.
 func (g *GPUs) Epoch() any {
-	if latest := g.Recent(); latest != nil {
-		return latest.epoch
+	latest := g.Recent()
+	if latest == nil {
+		return nil
 	}
-	return nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= epochOfAtLeast {
+		g.epoch, g.epochOf, g.epochAt = g.epoch+1, latest, now
+	}
+	return g.epoch
 }
 
 // GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where
