@@ -18,9 +18,10 @@ var computeAmounts = []string{"multiprocessors", "cores", "computeUnits", "compu
 // amounts are capacities or counters by name, without the driver's domain.
 type amounts map[string]float64
 
-func (a amounts) set(name string, q *resource.Quantity) {
+// set sets the amount of that name, which may have the driver's domain.
+func (a amounts) set(driver, name string, q *resource.Quantity) {
 	if q.Sign() > 0 {
-		a[name] = q.AsApproximateFloat64()
+		a[strings.TrimPrefix(name, driver+"/")] = q.AsApproximateFloat64()
 	}
 }
 
@@ -29,7 +30,7 @@ func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.
 	a := make(amounts, len(capacity))
 	for name := range capacity {
 		q := capacity[name].Value
-		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+		a.set(driver, string(name), &q)
 	}
 	return a
 }
@@ -38,7 +39,7 @@ func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.
 func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Quantity) amounts {
 	a := make(amounts, len(consumed))
 	for name, q := range consumed {
-		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+		a.set(driver, string(name), &q)
 	}
 	return a
 }
@@ -48,14 +49,14 @@ func countersOf(counters map[string]resourcev1.Counter) amounts {
 	a := make(amounts, len(counters))
 	for name := range counters {
 		q := counters[name].Value
-		a.set(name, &q)
+		a.set("", name, &q)
 	}
 	return a
 }
 
 // milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted,
-// else of its memory, else the largest part of anything. It is rounded up, so that parts that do not fit together never
-// seem to. Where nothing is counted it is all of it.
+// else of its memory, else the largest part of anything. It is rounded down, so that parts that fit together seem
+// to, too. Where nothing is counted it is all of it.
 func (a amounts) milliOf(total amounts) int {
 	for _, name := range append(computeAmounts[:len(computeAmounts):len(computeAmounts)], amountMemory) {
 		if used := a[name]; used > 0 && total[name] > 0 {
@@ -75,7 +76,7 @@ func (a amounts) milliOf(total amounts) int {
 }
 
 func partMilli(used, total float64) int {
-	return int(math.Ceil(math.Min(1, used/total)*gpu.WholeMilli - 1e-6))
+	return max(1, int(math.Min(1, used/total)*gpu.WholeMilli+1e-6))
 }
 
 // memMiB is the memory among the amounts, 0 where it is not counted.

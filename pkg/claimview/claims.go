@@ -1,84 +1,68 @@
 package claimview
 
 import (
-	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	kubeinformers "k8s.io/client-go/informers"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
-	"k8s.io/utils/lru"
 
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 )
 
 const (
-	// maxShapes bounds the kinds of claims that are remembered, and maxExpressions the compiled selectors.
-	maxShapes, maxExpressions = 256, 256
-	// settleFor is how long to try for a picture of all claims at one moment, and how long after an event what is read may
-	// still lag behind it.
+	// maxExpressions bounds the compiled selectors.
+	maxExpressions = 256
+	// settleFor is how long after an event what is read may still lag behind it.
 	settleFor = time.Second
-	// readEvery is how often at most all is read in the background.
+	// readEvery is how often at most all is read for pods without claims.
 	readEvery = 100 * time.Millisecond
-	// searchNodeWithin is how long the allocator may search one node, and searchKindsWithin how long all kinds of
-	// nodes. Its search is exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own
-	// filter waits for ten seconds.
-	searchNodeWithin, searchKindsWithin = 200 * time.Millisecond, time.Second
-	// maxLate is how many nodes are searched without success for one pod, and lateFor how long claims are not tried
-	// again for which there was not enough time.
-	maxLate, lateFor = 10, 10 * time.Second
 	// epochOfAtLeast is how long an epoch lasts at least.
 	epochOfAtLeast = 10 * time.Second
+	// maxReads is how often to try for a picture of all claims at one moment.
+	maxReads = 100
 )
 
 // GPUs reads GPUs that are served by dynamic resource allocation. It is what all profiles of one scheduler know
-// together, keeps what it read until a slice changes, and is safe for concurrent use. A nil one knows no GPUs.
+// together, and safe for concurrent use. A nil one knows no GPUs.
 type GPUs struct {
 	dra      fwk.SharedDRAManager
-	nodes    corelisters.NodeLister
-	features structured.Features
-	// compiled has its compiler from the start: making it does not count against the time of the first search.
 	compiled *cel.Cache
-	// nodeWithin and kindsWithin bound searches, of one node and of all kinds of nodes.
-	nodeWithin, kindsWithin time.Duration
-	// event is when something may have changed last; wake tells of it.
-	event  atomic.Int64
-	wake   chan struct{}
-	latest atomic.Pointer[State]
-	// outcomes and demands are by the shape of claims, and so is until when claims are not tried again.
-	outcomes, demands, late *lru.Cache
-
-	slices atomic.Pointer[Slices]
-
-	// mu is held to read slices.
-	mu sync.Mutex
-	// followers are told of nodes whose devices have changed, untold are the nodes that they have yet to be told of.
-	followers []func(node string)
-	untold    map[string]struct{}
-	// epoch is the number of the picture epochOf, which was looked at epochAt.
+	// event is when something may have changed last, readAt when latest was read, in nanoseconds of Unix time.
+	event, readAt atomic.Int64
+	latest        atomic.Pointer[State]
+	// mu is held to read.
+	mu     sync.Mutex
+	slices *Slices
+	// epoch is the number of the state epochOf, which was looked at epochAt.
 	epoch   uint64
 	epochOf *State
 	epochAt time.Time
 }
 
+// State is which devices are allocated at one moment. It is immutable. A nil one knows no GPUs.
+type State struct {
+	dra   fwk.SharedDRAManager
+	read  *Slices
+	nodes map[string]*Devices
+}
+
 // GPUsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
-// not allocate devices. They are read until ctx ends.
-func GPUsOf(
-	ctx context.Context, factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string,
-) (*GPUs, error) {
+// not allocate devices.
+func GPUsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string) (*GPUs, error) {
 	if dra == nil {
 		return nil, nil
 	}
@@ -87,24 +71,15 @@ func GPUsOf(
 		if !features.EnableDynamicResourceAllocation {
 			return nil, nil
 		}
-		g := &GPUs{
-			dra: dra, nodes: factory.Core().V1().Nodes().Lister(), features: dynamicresources.AllocatorFeatures(features),
-			compiled: cel.NewCache(maxExpressions, cel.Features{
-				EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
-				EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
-			}),
-			nodeWithin: searchNodeWithin, kindsWithin: searchKindsWithin,
-			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes), late: lru.New(maxShapes),
-			wake: make(chan struct{}, 1), untold: map[string]struct{}{},
-		}
-		g.slices.Store(NoSlices(drivers))
+		g := &GPUs{dra: dra, slices: NoSlices(drivers), compiled: cel.NewCache(maxExpressions, cel.Features{
+			EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+			EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+		})}
 		stale := cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { g.Stale() }, UpdateFunc: func(any, any) { g.Stale() }, DeleteFunc: func(any) { g.Stale() },
 		}
 		api := factory.Resource().V1()
-		watched := []cache.SharedIndexInformer{
-			api.ResourceSlices().Informer(), api.ResourceClaims().Informer(), api.DeviceClasses().Informer(),
-		}
+		watched := []cache.SharedIndexInformer{api.ResourceSlices().Informer(), api.ResourceClaims().Informer()}
 		if utilfeature.DefaultFeatureGate.Enabled(kubefeatures.DRADeviceTaintRules) {
 			watched = append(watched, api.DeviceTaintRules().Informer())
 		}
@@ -114,7 +89,6 @@ func GPUsOf(
 			}
 		}
 		g.Stale()
-		go g.keep(ctx)
 		return g, nil
 	})
 }
@@ -123,81 +97,39 @@ func GPUsOf(
 func (g *GPUs) Stale() {
 	if g != nil {
 		g.event.Store(time.Now().UnixNano())
-		g.poke()
 	}
 }
 
-func (g *GPUs) poke() {
-	select {
-	case g.wake <- struct{}{}:
-	default:
-	}
-}
+// settled reports whether nothing has happened since the latest state was read.
+func (g *GPUs) settled() bool { return g.readAt.Load() > g.event.Load()+int64(settleFor) }
 
-// keep reads what has changed and tells the followers, until ctx ends. What is read may lag behind an event, so that it
-// goes on for a moment.
-func (g *GPUs) keep(ctx context.Context) {
-	ticker := time.NewTicker(readEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-g.wake:
-		}
-		for settled := false; !settled; {
-			settled = time.Since(time.Unix(0, g.event.Load())) > settleFor
-			// Without a picture of one moment the one before has to do.
-			_, _ = g.Now(ctx)
-			g.tell()
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-		}
-	}
-}
-
-// Follow registers a function that is called in the background for each node whose devices have changed. Call it while
-// the profiles are made.
-func (g *GPUs) Follow(follower func(node string)) {
-	if g == nil {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.followers = append(g.followers, follower)
-}
-
-// Pod finds what has to be allocated for a pod; nil for nothing.
-func (g *GPUs) Pod(pod *v1.Pod) *Pod {
+// Now is the state of this moment, for those who place pods with claims; nil without GPUs that can be claimed.
+func (g *GPUs) Now() *State {
 	if g == nil {
 		return nil
 	}
-	return readPod(pod, g.dra)
-}
-
-// MayHold is a cheap test that is false only for pods that hold no GPU by claims.
-func (g *GPUs) MayHold(pod *v1.Pod) bool {
-	return g.Serves(pod) && g.slices.Load().Len() > 0
-}
-
-// Serves is a cheap test that is false only for pods for which no device is allocated.
-func (g *GPUs) Serves(pod *v1.Pod) bool {
-	return g != nil && ClaimsDevices(pod, g.dra.DeviceClassResolver())
-}
-
-// MayServe is a cheap test that is false only for nodes without devices for the claims of a pod.
-func (g *GPUs) MayServe(pod *v1.Pod, node string) bool {
-	if !g.Serves(pod) {
-		return false
+	if !g.settled() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.readAll()
 	}
-	read := g.slices.Load()
-	return read.Local(node) != nil || len(read.Elsewhere()) > 0
+	return g.latest.Load()
 }
 
-// Latest is the state of a moment ago, for those who do not allocate; nil without GPUs that can be claimed.
+// Recent is the state of a moment ago, for all others; nil without GPUs that can be claimed. It is asked for once a
+// cycle, and reads what has changed since.
+func (g *GPUs) Recent() *State {
+	if g == nil {
+		return nil
+	}
+	if !g.settled() && time.Since(time.Unix(0, g.readAt.Load())) > readEvery && g.mu.TryLock() {
+		defer g.mu.Unlock()
+		g.readAll()
+	}
+	return g.latest.Load()
+}
+
+// Latest is the state that was read last, for each node of a cycle; nil without GPUs that can be claimed.
 func (g *GPUs) Latest() *State {
 	if g == nil {
 		return nil
@@ -205,11 +137,44 @@ func (g *GPUs) Latest() *State {
 	return g.latest.Load()
 }
 
-// Epoch is nil without GPUs that can be claimed, and changes with what is allocated, not more often than every ten
-// seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
+// readAll reads what has changed. The state before has to do where claims change all the time. The lock is held.
+func (g *GPUs) readAll() {
+	defer g.readAt.Store(time.Now().UnixNano())
+	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return
+	}
+	if g.slices = g.slices.Read(list); len(g.slices.nodes) == 0 {
+		g.latest.Store(nil)
+		return
+	}
+	var allocated *structured.AllocatedState
+	for range maxReads {
+		// The one error is that claims have changed while they were read.
+		if allocated, err = g.dra.ResourceClaims().GatherAllocatedState(); err == nil && allocated != nil {
+			g.latest.Store(g.slices.state(g.dra, allocated, g.latest.Load()))
+			return
+		}
+	}
+}
+
+// state counts what is allocated. What has not changed since the state before is the same object as there.
+func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.AllocatedState, before *State) *State {
+	if before == nil {
+		before = &State{}
+	}
+	s := &State{dra: dra, read: c, nodes: make(map[string]*Devices, len(c.nodes))}
+	for name, n := range c.nodes {
+		s.nodes[name] = n.devicesAfter(before.nodes[name], allocated)
+	}
+	return s
+}
+
+// Epoch is nil without GPUs that can be claimed, and changes after something was allocated, not more often than every
+// ten seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
 // anyway.
 func (g *GPUs) Epoch() any {
-	latest := g.Latest()
+	latest := g.Recent()
 	if latest == nil {
 		return nil
 	}
@@ -221,62 +186,57 @@ func (g *GPUs) Epoch() any {
 	return g.epoch
 }
 
-// Now is the state of this moment; nil without GPUs that can be claimed.
-func (g *GPUs) Now(ctx context.Context) (*State, error) {
-	if g == nil {
-		return nil, nil
-	}
-	read, err := g.readSlices()
-	if err != nil {
-		return nil, err
-	}
-	if read.Len() == 0 {
-		g.latest.Store(nil)
-		return nil, nil
-	}
-	s := &State{claims: g, read: read}
-	err = wait.PollUntilContextTimeout(ctx, time.Microsecond, settleFor, true, func(context.Context) (bool, error) {
-		state, err := g.dra.ResourceClaims().GatherAllocatedState()
-		s.allocated = state
-		return err == nil && state != nil, nil // the one error is that claims have changed while they were read
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading allocated devices: %w", err)
-	}
-	g.latest.Store(s)
-	return s, nil
-}
-
-// readSlices reads the slices that have changed.
-func (g *GPUs) readSlices() (*Slices, error) {
-	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
-	if err != nil {
-		return nil, fmt.Errorf("listing resource slices: %w", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	old := g.slices.Load()
-	fresh := old.Read(list)
-	if fresh == old {
-		return old, nil
-	}
-	g.slices.Store(fresh)
-	for _, name := range fresh.Changed(old) {
-		g.untold[name] = struct{}{}
-	}
-	g.poke() // a reader may hold locks that followers need
-	return fresh, nil
-}
-
-// tell calls the followers.
-func (g *GPUs) tell() {
-	g.mu.Lock()
-	names, followers := g.untold, g.followers
-	g.untold = map[string]struct{}{}
-	g.mu.Unlock()
-	for name := range names {
-		for _, follow := range followers {
-			follow(name)
+// GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where
+// the kubelet offers GPUs, so that none is counted twice.
+func (g *GPUs) GPUNode(node *gpuview.Node) *gpuview.Node {
+	if s := g.Latest(); s != nil {
+		if n := s.read.Sole(node); n != nil {
+			return n.GPUNode(node)
 		}
 	}
+	return node
+}
+
+// Devices are those of a node; nil where it has no GPUs that can be claimed.
+func (s *State) Devices(node string) *Devices {
+	if s == nil {
+		return nil
+	}
+	return s.nodes[node]
+}
+
+// Inventory is the node's inventory with what is allocated; nil where there is nothing to claim, or where the kubelet
+// offers GPUs, so that none is counted twice.
+func (s *State) Inventory(g *gpuview.Node, info fwk.NodeInfo) *gpu.Inventory {
+	if s == nil || s.read.Sole(g) == nil {
+		return nil
+	}
+	return s.nodes[g.Node.Name].occupied(info, 0)
+}
+
+// Names are the nodes with GPUs that can be claimed.
+func (s *State) Names() iter.Seq[string] {
+	if s == nil {
+		return func(func(string) bool) {}
+	}
+	return s.read.Names()
+}
+
+// Held is what a pod that runs on a node holds of GPUs by claims.
+func (s *State) Held(pod *v1.Pod, node string) gpu.Request {
+	devices := s.Devices(node)
+	if devices == nil {
+		return gpu.Request{}
+	}
+	claims := claimsOf(pod, s.dra)
+	if made := pod.Status.ExtendedResourceClaimStatus; made != nil {
+		if claim, err := s.dra.ResourceClaims().Get(pod.Namespace, made.ResourceClaimName); err == nil {
+			claims = append(claims, claim)
+		}
+	}
+	var given []gpu.Grant
+	for _, claim := range claims {
+		given = devices.node.given(given, claim)
+	}
+	return requestOf(given)
 }

@@ -1,11 +1,8 @@
 package claimview
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -37,8 +34,7 @@ type world struct {
 	claims *GPUs
 }
 
-// newWorld waits until all objects are known. Searches have a minute, so that those that end do so on a busy machine,
-// too.
+// newWorld waits until all objects are known.
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	w := &world{client: fake.NewClientset(objects...)}
@@ -53,10 +49,10 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		t.Fatal(err)
 	}
 	w.dra = dynamicresources.NewDRAManager(t.Context(), cached, slices, factory)
-	if w.claims, err = GPUsOf(t.Context(), factory, w.dra, gpuview.DefaultKeys().Drivers); err != nil {
+	if w.claims, err = GPUsOf(factory, w.dra, gpuview.DefaultKeys().Drivers); err != nil {
 		t.Fatal(err)
 	}
-	w.claims.nodeWithin, w.claims.kindsWithin = time.Minute, time.Minute
+	nodes := factory.Core().V1().Nodes().Lister()
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown) // the context has ended by then
 	factory.WaitForCacheSync(t.Context().Done())
@@ -72,7 +68,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 					return false
 				}
 			case *v1.Node:
-				if _, err := w.claims.nodes.Get(o.Name); err != nil {
+				if _, err := nodes.Get(o.Name); err != nil {
 					return false
 				}
 			case *resourcev1.ResourceSlice:
@@ -91,18 +87,14 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	return w
 }
 
-// state is the state of this moment.
-func (w *world) state(t *testing.T) *State {
+// demand is what a pod with the claim "c" asks of GPUs.
+func (w *world) demand(t *testing.T) (gpu.Request, bool) {
 	t.Helper()
-	s, err := w.claims.Now(t.Context())
-	if err != nil || s == nil {
-		t.Fatalf("state %v, error %v", s, err)
+	if c := w.claims.Pod(t.Context(), podWith("c")); c != nil {
+		return c.Request()
 	}
-	return s
+	return gpu.Request{}, false
 }
-
-// pod reads a pod with the claim "c".
-func (w *world) pod() *Pod { return w.claims.Pod(podWith("c")) }
 
 func podWith(claim string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{
@@ -110,8 +102,8 @@ func podWith(claim string) *v1.Pod {
 	}}
 }
 
-func nodeNamed(name string, labels map[string]string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+func nodeNamed(name string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 func infoOf(node *v1.Node) fwk.NodeInfo {
@@ -162,80 +154,6 @@ func sliceOf(driver, node string, n int, memory string) *resourcev1.ResourceSlic
 	return s
 }
 
-// partitioned cuts eight GPUs in twelve ways each; no two fit on one GPU together.
-func partitioned(node string) []runtime.Object {
-	counters := &resourcev1.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: node + "-counters", UID: types.UID(node + "counters")},
-		Spec: resourcev1.ResourceSliceSpec{
-			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
-				ResourceSliceCount: 2},
-		},
-	}
-	devices := sliceOf(gpuDriver, node, 8*12, "48Gi")
-	devices.Spec.Pool.ResourceSliceCount = 2
-	for i := range 8 {
-		counters.Spec.SharedCounters = append(counters.Spec.SharedCounters, resourcev1.CounterSet{
-			Name: fmt.Sprint("gpu-", i), Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("80Gi")}},
-		})
-	}
-	for i := range devices.Spec.Devices {
-		devices.Spec.Devices[i].ConsumesCounters = []resourcev1.DeviceCounterConsumption{{
-			CounterSet: fmt.Sprint("gpu-", i/12),
-			Counters:   map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("48Gi")}},
-		}}
-	}
-	return []runtime.Object{counters, devices}
-}
-
-// Nine parts, if one fits on each of eight GPUs, keep an exhaustive search busy forever.
-func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
-	t.Parallel()
-	node := nodeNamed("n", nil)
-	w := newWorld(t, append(partitioned("n"), node, classOf("gpu", gpuDriver), claimNamed("c", 9, "gpu"))...)
-	w.claims.nodeWithin, w.claims.kindsWithin = searchNodeWithin, searchKindsWithin
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if r, ok := w.claims.Demand(t.Context(), w.pod()); ok {
-			t.Errorf("nine parts of eight GPUs are %+v", r)
-		}
-		state := w.state(t)
-		for range 2 * maxLate {
-			if o, err := state.Allocate(t.Context(), infoOf(node), w.pod()); err == nil {
-				t.Errorf("outcome %+v without an error", o)
-			}
-		}
-	}()
-	await.Next(t, done, "the allocator")
-	if _, known := w.claims.demands.Get(w.pod().Shape()); known {
-		t.Error("a demand that is not known is remembered")
-	}
-	if known := w.claims.remembered(w.pod().Shape()).load("n"); known.outcome != nil {
-		t.Errorf("outcome %+v is remembered", known.outcome)
-	}
-}
-
-func TestAnErrorIsNotRemembered(t *testing.T) {
-	t.Parallel()
-	node := nodeNamed("n", nil)
-	w := newWorld(t, node, classOf("gpu", gpuDriver), sliceOf(gpuDriver, "n", 2, "16Gi"), claimNamed("c", 2, "gpu"))
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if r, ok := w.claims.Demand(over, w.pod()); ok {
-		t.Fatalf("demand %+v of a search that was cancelled", r)
-	}
-	if r, ok := w.claims.Demand(t.Context(), w.pod()); !ok || r.Count != 2 {
-		t.Errorf("demand %+v, known %t, want two GPUs", r, ok)
-	}
-	state := w.state(t)
-	if _, err := state.Allocate(over, infoOf(node), w.pod()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v of a search that was cancelled", err)
-	}
-	if o, err := state.Allocate(t.Context(), infoOf(node), w.pod()); err != nil || !o.OK || len(o.Granted) != 2 {
-		t.Errorf("outcome %+v (%v), want two GPUs", o, err)
-	}
-}
-
 // closeTogether asks for a GPU and a network device behind one PCIe root.
 func closeTogether() *resourcev1.ResourceClaim {
 	c := claimNamed("c", 1, "gpu", "nic")
@@ -246,50 +164,7 @@ func closeTogether() *resourcev1.ResourceClaim {
 	return c
 }
 
-func TestOutcomesDependOnTheNodesDevicesOfAllDrivers(t *testing.T) {
-	t.Parallel()
-	node := nodeNamed("n", nil)
-	w := newWorld(t, node, classOf("gpu", gpuDriver), classOf("nic", nicDriver), closeTogether(),
-		sliceOf(gpuDriver, "n", 2, "16Gi"), sliceOf(nicDriver, "n", 2, "1Gi"))
-	granted := func() []gpu.Grant {
-		o, err := w.state(t).Allocate(t.Context(), infoOf(node), w.pod())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !o.OK {
-			return nil
-		}
-		return o.Granted
-	}
-	stamp := w.state(t).LocalStamp("n")
-	if got := granted(); len(got) != 1 || got[0].Device != 0 {
-		t.Fatalf("granted %+v, want GPU 0", got)
-	}
-	for i, want := range []int{1, -1} {
-		taken := claimNamed(fmt.Sprint("taken-", i), 1, "nic")
-		taken.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-			Results: []resourcev1.DeviceRequestAllocationResult{
-				{Request: "nic", Driver: nicDriver, Pool: "n", Device: fmt.Sprint("d", i)},
-			}}}
-		if _, err := w.client.ResourceV1().ResourceClaims("default").Create(t.Context(), taken,
-			metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		await.Until(t, "the network device is allocated", func() bool {
-			all, err := w.dra.ResourceClaims().ListAllAllocatedDevices()
-			return err == nil && len(all) == i+1
-		})
-		if now := w.state(t).LocalStamp("n"); now == stamp {
-			t.Error("the stamp is that of before the network device was taken")
-		}
-		got := granted()
-		if want < 0 && got != nil || want >= 0 && (len(got) != 1 || got[0].Device != want) {
-			t.Errorf("granted %+v with %d network devices taken, want GPU %d", got, i+1, want)
-		}
-	}
-}
-
-func TestDemandIsTriedOnAllKindsOfNodes(t *testing.T) {
+func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 	t.Parallel()
 	large := claimNamed("c", 1, "gpu")
 	large.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
@@ -298,23 +173,16 @@ func TestDemandIsTriedOnAllKindsOfNodes(t *testing.T) {
 	var many []runtime.Object
 	for i := range 20 {
 		name := fmt.Sprint("n", i)
-		many = append(many, nodeNamed(name, nil), sliceOf(gpuDriver, name, 1, fmt.Sprint(10+i, "Gi")))
+		many = append(many, nodeNamed(name), sliceOf(gpuDriver, name, 1, fmt.Sprint(10+i, "Gi")))
 	}
-	reached := sliceOf(nicDriver, "rack", 1, "1Gi")
-	reached.Spec.NodeName, reached.Spec.NodeSelector = nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
-		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpIn, Values: []string{"7"}}}},
-	}}
 	for name, tc := range map[string]struct {
 		claim   *resourcev1.ResourceClaim
 		objects []runtime.Object
 	}{
 		"the twentieth kind alone serves it": {large, many},
-		"a node like another has a network device beside": {closeTogether(), []runtime.Object{
-			nodeNamed("a", nil), sliceOf(gpuDriver, "a", 1, "16Gi"),
-			nodeNamed("b", nil), sliceOf(gpuDriver, "b", 1, "16Gi"), sliceOf(nicDriver, "b", 1, "1Gi"),
-		}},
-		"its labels let a node reach a device": {claimNamed("c", 1, "gpu", "nic"), []runtime.Object{
-			nodeNamed("a", map[string]string{"rack": "7"}), sliceOf(gpuDriver, "a", 1, "16Gi"), reached,
+		"a network device beside counts for nothing": {closeTogether(), []runtime.Object{
+			nodeNamed("a"), sliceOf(gpuDriver, "a", 1, "16Gi"),
+			nodeNamed("b"), sliceOf(gpuDriver, "b", 1, "16Gi"), sliceOf(nicDriver, "b", 1, "1Gi"),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -324,22 +192,22 @@ func TestDemandIsTriedOnAllKindsOfNodes(t *testing.T) {
 				objects = append(objects, o.DeepCopyObject())
 			}
 			w := newWorld(t, objects...)
-			if r, ok := w.claims.Demand(t.Context(), w.pod()); !ok || r.Count != 1 {
+			if r, ok := w.demand(t); !ok || r.Count != 1 {
 				t.Errorf("demand %+v, known %t, want one GPU", r, ok)
 			}
 		})
 	}
 }
 
-func TestWhatNoNodeServesIsTriedAgainWhenANodeChanges(t *testing.T) {
+func TestDemandIsKnownWhenANodeCanServeIt(t *testing.T) {
 	t.Parallel()
 	claim := claimNamed("c", 1, "gpu")
 	claim.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
 		Expression: `"rack" in device.attributes["gpu.nvidia.com"]`,
 	}}}
 	slice := sliceOf(gpuDriver, "n", 1, "16Gi")
-	w := newWorld(t, nodeNamed("n", nil), classOf("gpu", gpuDriver), claim, slice)
-	if r, ok := w.claims.Demand(t.Context(), w.pod()); ok {
+	w := newWorld(t, nodeNamed("n"), classOf("gpu", gpuDriver), claim, slice)
+	if r, ok := w.demand(t); ok {
 		t.Fatalf("demand %+v of what no node serves", r)
 	}
 	slice = slice.DeepCopy()
@@ -347,5 +215,5 @@ func TestWhatNoNodeServesIsTriedAgainWhenANodeChanges(t *testing.T) {
 	if _, err := w.client.ResourceV1().ResourceSlices().Update(t.Context(), slice, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, "the demand is known", func() bool { _, ok := w.claims.Demand(t.Context(), w.pod()); return ok })
+	await.Until(t, "the demand is known", func() bool { _, ok := w.demand(t); return ok })
 }

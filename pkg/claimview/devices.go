@@ -43,13 +43,24 @@ type claimGPU struct {
 
 // claimDevice is what can be allocated: a GPU, or a part of one or more.
 type claimDevice struct {
-	id    structured.DeviceID
-	parts []claimPart
+	id     structured.DeviceID
+	kind   kind
+	source sourceDevice
+	parts  []claimPart
 	// slice names the kind of a hardware slice whose GPU is unknown; it has one part, without a GPU.
 	slice string
 	// capacity is that of a device that several claims may share, nil for other devices.
 	capacity amounts
 	tainted  bool
+}
+
+// size is how much of GPUs the device is together, in thousandths of a GPU.
+func (d *claimDevice) size() int {
+	sum := 0
+	for _, p := range d.parts {
+		sum += p.milli
+	}
+	return sum
 }
 
 // claimPart is how much of a GPU a device is.
@@ -61,34 +72,15 @@ type claimPart struct {
 // Node is what slices say of one node's GPUs. It is immutable.
 type Node struct {
 	name string
-	// number is never given twice: another number is another state of the node's slices.
-	number uint64
-	slices []*resourcev1.ResourceSlice
-	// sources is how many devices the slices have, those that are left out too.
-	sources int
+	// sources are the slices of all pools with devices of the node.
+	sources []*resourcev1.ResourceSlice
 	gpus    []claimGPU
 	devices []claimDevice
 	byID    map[structured.DeviceID]int
 	// empty is the inventory while nothing is allocated.
 	empty gpu.Inventory
 	uuids []string
-	// kind is equal for nodes whose GPUs are alike.
-	kind string
-	// alike reports that every device is a GPU as all others are, and as far from each of them.
-	alike bool
 }
-
-// NoDevices is a node that no slice describes.
-func NoDevices() *Node { return &Node{empty: gpu.Inventory{Replicas: 1}} }
-
-// Name returns the node's name.
-func (n *Node) Name() string { return n.name }
-
-// Number is another number for another state of the node's slices, and never 0.
-func (n *Node) Number() uint64 { return n.number }
-
-// Interchangeable reports that every device is a GPU as all others are, and as far from each of them.
-func (n *Node) Interchangeable() bool { return n.alike }
 
 // sourceDevice is a device with the slice that it is in.
 type sourceDevice struct {
@@ -107,22 +99,30 @@ type deviceNodeReader struct {
 	byKey map[string]int
 }
 
-// readDeviceNode reads the devices of one node. Devices beyond those that can be told apart are left out.
-func readDeviceNode(name string, number uint64, devices []sourceDevice, counters map[counterKey]amounts) *Node {
+// readNode reads the devices of one node. Devices beyond those that can be told apart are left out.
+func readNode(name string, sources []*resourcev1.ResourceSlice) *Node {
 	r := &deviceNodeReader{
-		node:     &Node{name: name, number: number, sources: len(devices), byID: map[structured.DeviceID]int{}},
-		counters: counters, byKey: map[string]int{},
+		node:     &Node{name: name, sources: sources, byID: map[structured.DeviceID]int{}},
+		counters: map[counterKey]amounts{}, byKey: map[string]int{},
 	}
-	// Informers list slices in any order, and the index of a GPU must not depend on it.
+	var devices []sourceDevice
+	for _, s := range sources {
+		for i := range s.Spec.SharedCounters {
+			set := &s.Spec.SharedCounters[i]
+			r.counters[counterKey{s.Spec.Driver, s.Spec.Pool.Name, set.Name}] = countersOf(set.Counters)
+		}
+		for i := range s.Spec.Devices {
+			if nodeOf(s, &s.Spec.Devices[i]) == name {
+				devices = append(devices, sourceDevice{s, &s.Spec.Devices[i]})
+			}
+		}
+	}
 	slices.SortFunc(devices, func(a, b sourceDevice) int {
 		return cmp.Or(strings.Compare(a.slice.Spec.Driver, b.slice.Spec.Driver),
 			strings.Compare(a.slice.Spec.Pool.Name, b.slice.Spec.Pool.Name),
 			cmp.Compare(len(a.device.Name), len(b.device.Name)), strings.Compare(a.device.Name, b.device.Name))
 	})
 	for _, d := range devices {
-		if !slices.Contains(r.node.slices, d.slice) {
-			r.node.slices = append(r.node.slices, d.slice)
-		}
 		r.add(d)
 	}
 	r.finish()
@@ -132,7 +132,8 @@ func readDeviceNode(name string, number uint64, devices []sourceDevice, counters
 // add reads one device.
 func (r *deviceNodeReader) add(d sourceDevice) {
 	driver, pool := d.slice.Spec.Driver, d.slice.Spec.Pool.Name
-	out := claimDevice{id: structured.MakeDeviceID(driver, pool, d.device.Name), tainted: tainted(d.device)}
+	out := claimDevice{id: structured.MakeDeviceID(driver, pool, d.device.Name), kind: kindOf(d), source: d,
+		tainted: tainted(d.device)}
 	text := deviceText(driver, d.device)
 	capacity := capacityOf(driver, d.device.Capacity)
 	if a := d.device.AllowMultipleAllocations; a != nil && *a {
@@ -247,24 +248,11 @@ func (r *deviceNodeReader) finish() {
 		n.empty.Devices = append(n.empty.Devices, d)
 		n.uuids = append(n.uuids, g.uuid)
 		known = known || g.uuid != ""
-		n.kind += fmt.Sprintf("%q %d %d %d %t ", g.product, g.memMiB, g.generation, d.FreeMilli, g.tainted)
 	}
 	if !known {
 		n.uuids = nil
 	}
-	for i := range n.devices {
-		d := &n.devices[i]
-		n.kind += fmt.Sprintf("%s %q %v %t ", d.id.Driver, d.slice, d.parts, d.capacity != nil)
-	}
 	n.empty.Links = claimLinks(n.gpus, n.empty.Model)
-	product, _ := catalog.Lookup(n.empty.Model)
-	n.alike = len(n.devices) == len(n.gpus) && (n.empty.Links == nil || product.NVLinkMesh)
-	for i := range n.devices {
-		d := &n.devices[i]
-		n.alike = n.alike && d.capacity == nil && d.slice == "" && len(d.parts) == 1 && d.parts[0].milli == gpu.WholeMilli &&
-			!d.tainted &&
-			n.gpus[d.parts[0].gpu].product == n.gpus[0].product && n.gpus[d.parts[0].gpu].memMiB == n.gpus[0].memMiB
-	}
 }
 
 // tainted reports whether a taint keeps pods off the device that do not tolerate it.

@@ -62,15 +62,11 @@ func draNode(sets map[string]texts, devices ...resourcev1.Device) *Node {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: testDriver, NodeName: ptr.To("n"), Pool: resourcev1.ResourcePool{Name: "n"}, Devices: devices,
 	}}
-	counters := map[counterKey]amounts{}
 	for name, values := range sets {
-		counters[counterKey{testDriver, "n", name}] = countersOf(counterValues(values))
+		slice.Spec.SharedCounters = append(slice.Spec.SharedCounters,
+			resourcev1.CounterSet{Name: name, Counters: counterValues(values)})
 	}
-	source := make([]sourceDevice, 0, len(devices))
-	for i := range slice.Spec.Devices {
-		source = append(source, sourceDevice{slice, &slice.Spec.Devices[i]})
-	}
-	return readDeviceNode("n", 1, source, counters)
+	return readNode("n", []*resourcev1.ResourceSlice{slice})
 }
 
 // allocation is a state in which these devices are allocated, and of others parts: "device/capacity" to an amount.
@@ -156,7 +152,7 @@ func TestGPUsOfSlices(t *testing.T) {
 					takes("gpu-0", texts{"memory": "40Gi", "multiprocessors": "42"})),
 			},
 			held: []string{"gpu-0-mig-0", "gpu-0-mig-1"},
-			want: []gpu.Device{{FreeMilli: 1000 - 130 - 389, FreeMemMiB: 30 * gib}}, model: "NVIDIA-A100-SXM4-80GB",
+			want: []gpu.Device{{FreeMilli: 1000 - 129 - 388, FreeMemMiB: 30 * gib}}, model: "NVIDIA-A100-SXM4-80GB",
 		},
 		"a GPU with a counter set of which all is taken is full": {
 			counters: map[string]texts{"gpu-0": whole80},
@@ -219,27 +215,24 @@ func TestLinksOfSlices(t *testing.T) {
 	}
 }
 
-func TestStampsTellStatesApart(t *testing.T) {
+func TestDevicesAreTheSameObjectWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 	n := draNode(nil, draDevice("gpu-0", nil, mem80, shareable), draDevice("gpu-1", nil, mem80))
-	seen := map[uint64]string{}
+	before := n.devicesAfter(nil, allocation(nil, nil))
 	for name, state := range map[string]*structured.AllocatedState{
-		"nothing": allocation(nil, nil), "one": allocation([]string{"gpu-1"}, nil),
-		"a part":        allocation(nil, texts{"gpu-0/memory": "1Gi"}),
-		"a larger part": allocation(nil, texts{"gpu-0/memory": "2Gi"}),
-		"both":          allocation([]string{"gpu-1"}, texts{"gpu-0/memory": "2Gi"}),
+		"one": allocation([]string{"gpu-1"}, nil), "a part": allocation(nil, texts{"gpu-0/memory": "1Gi"}),
+		"both": allocation([]string{"gpu-1"}, texts{"gpu-0/memory": "2Gi"}),
 	} {
-		stamp := n.Stamp(state)
-		if other, ok := seen[stamp]; ok {
-			t.Errorf("%s and %s have one stamp", name, other)
+		after := n.devicesAfter(before, state)
+		if after == before {
+			t.Errorf("%s is allocated, and the devices are the same", name)
 		}
-		seen[stamp] = name
-		if n.Stamp(state) != stamp {
-			t.Errorf("%s has two stamps", name)
+		if n.devicesAfter(after, state) != after {
+			t.Errorf("%s is allocated as before, and the devices are others", name)
 		}
 	}
-	if n.Stamp(allocation([]string{"other"}, nil)) != n.Stamp(allocation(nil, nil)) {
-		t.Error("a device of another node changes the stamp")
+	if n.devicesAfter(before, allocation([]string{"other"}, nil)) != before {
+		t.Error("a device of another node changes the devices")
 	}
 }
 
@@ -259,7 +252,7 @@ func TestDemandOfWhatIsGiven(t *testing.T) {
 			gpu.Request{Slices: []gpu.SliceCount{{Resource: "a/1g", Count: 2, Milli: 142}}}},
 		"more than all of it": {[]gpu.Grant{share(0, 800), share(0, 800)}, gpu.Request{Count: 1, Milli: 1000}},
 	} {
-		if diff := cmp.Diff(tc.want, RequestOf(tc.given)); diff != "" {
+		if diff := cmp.Diff(tc.want, requestOf(tc.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -309,9 +302,9 @@ func FuzzGPUsOfSlices(f *testing.F) {
 			}
 		}
 		for _, d := range n.devices {
-			milli, memMiB := d.share(amounts{"memory": float64(consumed), "cores": float64(part)})
-			if milli < 0 || milli > gpu.WholeMilli || memMiB < -1 {
-				t.Fatalf("a share of %d milli-GPU and %d MiB", milli, memMiB)
+			u := d.share(amounts{"memory": float64(consumed), "cores": float64(part)})
+			if u.milli < 0 || u.milli > gpu.WholeMilli || u.memMiB < -1 {
+				t.Fatalf("a share of %+v", u)
 			}
 		}
 	})

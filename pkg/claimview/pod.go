@@ -1,77 +1,145 @@
 package claimview
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
+	"context"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 
-// maxShape bounds the text by which claims are told apart: what is longer is not remembered.
-const maxShape = 16 << 10
-
 // Pod are the devices that have to be allocated for a pod: those of its own claims that are not allocated yet, and
-// those of extended resources for which a device class stands in.
+// those of extended resources for which a device class stands in. It belongs to one scheduling cycle.
 type Pod struct {
-	// own are the claims of the pod's own, allocated are those that have their devices already.
-	own, allocated []*resourcev1.ResourceClaim
-	resources      []ClassResource
-	// reuses reports init containers that ask for such resources, whose devices other containers may get after them.
-	reuses bool
-	// varies reports requests for a number of devices that depends on the node: for all of them, or the first of a list
-	// that there is.
-	varies bool
-	// shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
-	shape string
+	state     *State
+	own       []request
+	resources []classResource
+	// allocated are the claims that have their devices already.
+	allocated []*resourcev1.ResourceClaim
+	// loose reports that a node may serve the pod with fewer devices than Request says: it asks for all that the node
+	// has, for the first of a list, or for devices of any size or that no slice describes, or its init containers
+	// ask for devices that other containers get after them.
+	loose bool
+	// constrained reports claims with constraints between devices.
+	constrained bool
 }
 
-// ClassResource is an extended resource for which a device class stands in.
-type ClassResource struct {
-	name  v1.ResourceName
-	class string
-	count int64
+// classResource is an extended resource for which a device class stands in.
+type classResource struct {
+	name    v1.ResourceName
+	request request
 }
 
-// Shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
-func (c *Pod) Shape() string { return c.shape }
+// Pod finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that do not,
+// are left to the allocator.
+func (g *GPUs) Pod(ctx context.Context, pod *v1.Pod) *Pod {
+	if g == nil || !MayClaim(pod) {
+		return nil
+	}
+	state := g.Now()
+	if state == nil {
+		state = &State{read: &Slices{}}
+	}
+	c := &Pod{state: state}
+	for _, claim := range claimsOf(pod, g.dra) {
+		if claim.Status.Allocation != nil {
+			c.allocated = append(c.allocated, claim)
+			continue
+		}
+		c.constrained = c.constrained || len(claim.Spec.Devices.Constraints) > 0
+		for i := range claim.Spec.Devices.Requests {
+			if r := c.readRequest(ctx, g, &claim.Spec.Devices.Requests[i]); r != nil {
+				c.own = append(c.own, r)
+			}
+		}
+	}
+	c.readResources(ctx, g, pod)
+	if len(c.own) == 0 && len(c.allocated) == 0 && len(c.resources) == 0 {
+		return nil
+	}
+	return c
+}
 
-// Allocated are the claims that have their devices already.
-func (c *Pod) Allocated() []*resourcev1.ResourceClaim { return c.allocated }
+// claimsOf are the pod's own claims that exist.
+func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim {
+	var claims []*resourcev1.ResourceClaim
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		if claim, err := dra.ResourceClaims().Get(pod.Namespace, *name); err == nil {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
 
-// Resources are the extended resources for which a device class stands in.
-func (c *Pod) Resources() []ClassResource { return c.resources }
+// readRequest reads one request of a claim; nil where it asks for no GPU, or only to look at one.
+func (c *Pod) readRequest(ctx context.Context, g *GPUs, of *resourcev1.DeviceRequest) request {
+	var r request
+	add := func(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64,
+		tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) {
+		kinds := g.selected(ctx, c.state.read, class, selectors)
+		if len(kinds) == 0 {
+			return
+		}
+		if mode == resourcev1.DeviceAllocationModeAll {
+			count, c.loose = 0, true
+		}
+		c.loose = c.loose || c.state.read.differ(kinds)
+		r = append(r, choice{count, kinds, ptr.Deref(capacity, resourcev1.CapacityRequirements{}).Requests,
+			len(tolerations) > 0})
+	}
+	if e := of.Exactly; e != nil && !ptr.Deref(e.AdminAccess, false) {
+		add(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations, e.Capacity)
+	}
+	c.loose = c.loose || len(of.FirstAvailable) > 1
+	for i := range of.FirstAvailable {
+		e := &of.FirstAvailable[i]
+		add(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations, e.Capacity)
+	}
+	return r
+}
 
-// Varies reports that how many devices are given depends on the node.
-func (c *Pod) Varies() bool { return c.varies }
-
-// Reuses reports that containers may get devices one after the other: how many the pod needs is for the allocator to
-// say.
-func (c *Pod) Reuses() bool { return c.reuses }
+func (c *Pod) readResources(ctx context.Context, g *GPUs, pod *v1.Pod) {
+	for name, q := range podview.Requests(pod) {
+		class := g.classOf(name)
+		if class == nil || q.Sign() <= 0 {
+			continue
+		}
+		kinds := g.selected(ctx, c.state.read, class.Name, nil)
+		c.resources = append(c.resources, classResource{name, request{{
+			count: min(q.Value(), gpuview.MaxGPUs), kinds: kinds,
+		}}})
+		reused := slices.ContainsFunc(pod.Spec.InitContainers, func(init v1.Container) bool {
+			_, asks := init.Resources.Requests[name]
+			return asks
+		})
+		c.loose = c.loose || reused || len(kinds) == 0 || c.state.read.differ(kinds)
+	}
+	slices.SortFunc(c.resources, func(a, b classResource) int { return strings.Compare(string(a.name), string(b.name)) })
+}
 
 // Serves reports whether claims serve one of these resources on a node: a class stands in for it, and the kubelet
 // offers none.
 func (c *Pod) Serves(info fwk.NodeInfo, resources []v1.ResourceName) bool {
-	return slices.ContainsFunc(c.On(info), func(r ClassResource) bool { return slices.Contains(resources, r.name) })
+	return slices.ContainsFunc(c.on(info), func(r classResource) bool { return slices.Contains(resources, r.name) })
 }
 
-// On are the resources that claims serve on a node.
-func (c *Pod) On(info fwk.NodeInfo) []ClassResource {
+// on are the resources that claims serve on a node.
+func (c *Pod) on(info fwk.NodeInfo) []classResource {
 	offered := info.GetAllocatable().GetScalarResources()
-	if !slices.ContainsFunc(c.resources, func(r ClassResource) bool { return offered[r.name] > 0 }) {
-		return c.resources
-	}
-	var served []ClassResource
+	var served []classResource
 	for _, r := range c.resources {
 		if offered[r.name] == 0 {
 			served = append(served, r)
@@ -80,158 +148,63 @@ func (c *Pod) On(info fwk.NodeInfo) []ClassResource {
 	return served
 }
 
-// Claims are those that have to be allocated on a node that serves these resources by claims.
-func (c *Pod) Claims(resources []ClassResource) []*resourcev1.ResourceClaim {
-	if len(resources) == 0 {
-		return c.own
+// requests are what has to be allocated on a node that serves these resources by claims.
+func (c *Pod) requests(resources []classResource) []request {
+	all := slices.Clip(c.own)
+	for _, r := range resources {
+		all = append(all, r.request)
 	}
-	return append(slices.Clone(c.own), claimFor(resources))
+	return all
 }
 
-// Anonymous is a claim for a number of devices of the class that stands in for the resource.
-func (r ClassResource) Anonymous(count int) *resourcev1.ResourceClaim {
-	r.count = int64(count)
-	return claimFor([]ClassResource{r})
-}
-
-// claimFor is the claim for these extended resources.
-func claimFor(resources []ClassResource) *resourcev1.ResourceClaim {
-	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "extended-resources"}}
-	for i, r := range resources {
-		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourcev1.DeviceRequest{
-			Name: fmt.Sprintf("resource-%d", i),
-			Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: r.class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: r.count,
-			},
-		})
-	}
-	return claim
-}
-
-// readPod finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that
-// do not, are left to the allocator.
-func readPod(pod *v1.Pod, dra fwk.SharedDRAManager) *Pod {
-	if !MayClaim(pod) {
-		return nil
-	}
-	c := &Pod{}
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil || name == nil {
-			continue
-		}
-		claim, err := dra.ResourceClaims().Get(pod.Namespace, *name)
-		switch {
-		case err != nil:
-		case claim.Status.Allocation != nil:
-			c.allocated = append(c.allocated, claim)
-		default:
-			c.own = append(c.own, claim)
-			for j := range claim.Spec.Devices.Requests {
-				r := claim.Spec.Devices.Requests[j].Exactly
-				c.varies = c.varies || r == nil || r.AllocationMode == resourcev1.DeviceAllocationModeAll
+// Request is what the pod asks of GPUs: what it would get on the node with the least memory that could serve it if it
+// were empty, and what it has been given. It returns false where no node could.
+func (c *Pod) Request() (r gpu.Request, ok bool) {
+	var given []gpu.Grant
+	for _, claim := range c.allocated {
+		for _, n := range c.state.read.byMemory {
+			if before := len(given); len(n.given(given, claim)) > before {
+				given = n.given(given, claim)
+				break
 			}
 		}
 	}
-	if resolver := dra.DeviceClassResolver(); resolver != nil {
-		c.readResources(pod, resolver)
+	requests := c.requests(c.resources)
+	if len(requests) == 0 {
+		return requestOf(given), true
 	}
-	if len(c.own) == 0 && len(c.allocated) == 0 && len(c.resources) == 0 {
-		return nil
+	for _, n := range c.state.read.byMemory {
+		if more, ok := supplyOf(n, &n.empty, nil).first(requests); ok {
+			return requestOf(append(given, more...)), true
+		}
 	}
-	c.shape = c.encode(dra)
-	return c
+	return gpu.Request{}, false
 }
 
-func (c *Pod) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver) {
-	if !namesRequest(pod, func(name v1.ResourceName) bool {
-		// In this order: few names have a class, and to look at a name takes longer.
-		return mayHaveClass(name) && resolver.GetDeviceClass(name) != nil && schedutil.IsDRAExtendedResourceName(name)
-	}) {
-		return // most pods, whose requests need not be added up for it
-	}
-	for name, q := range podview.Requests(pod) {
-		if q.Sign() <= 0 || !schedutil.IsDRAExtendedResourceName(name) {
-			continue
+// Loose reports that a node may serve the pod with fewer devices than Request says.
+func (c *Pod) Loose() bool { return c.loose }
+
+// Offer is what a node has for the pod, pods counted that are only simulated, and which of it the allocator is likely
+// to give. It is false where that is not known. The inventory is nil without GPUs that can be claimed anywhere.
+func (c *Pod) Offer(info fwk.NodeInfo) (inventory *gpu.Inventory, given []gpu.Grant, ok bool) {
+	devices := c.state.nodes[info.Node().Name]
+	if devices == nil {
+		if len(c.state.nodes) == 0 {
+			return nil, nil, false
 		}
-		if class := resolver.GetDeviceClass(name); class != nil {
-			c.resources = append(c.resources, ClassResource{name, class.Name, min(q.Value(), gpuview.MaxGPUs)})
-		}
+		return (&Devices{node: &Node{}, inventory: &gpu.Inventory{Replicas: 1}}).occupied(info, 0), nil, false
 	}
-	slices.SortFunc(c.resources, func(a, b ClassResource) int { return strings.Compare(string(a.name), string(b.name)) })
-	for i := range pod.Spec.InitContainers {
-		for _, r := range c.resources {
-			if _, asks := pod.Spec.InitContainers[i].Resources.Requests[r.name]; asks {
-				c.reuses = true
-			}
-		}
+	resources := c.on(info)
+	inventory = devices.occupied(info, devices.simulated(info, resources))
+	if c.constrained {
+		return inventory, nil, false
 	}
+	given, ok = supplyOf(devices.node, inventory, devices.used).first(c.requests(resources))
+	return inventory, given, ok
 }
 
-// errTooLong says that claims are not worth remembering.
-var errTooLong = errors.New("too long")
-
-// encode writes down all that an allocator reads of the claims and their classes.
-func (c *Pod) encode(dra fwk.SharedDRAManager) string {
-	var out []byte
-	add := func(value any) error {
-		text, err := json.Marshal(value)
-		if out = append(append(out, text...), '\n'); len(out) > maxShape {
-			return errTooLong
-		}
-		return err
-	}
-	class := func(name string) error {
-		found, err := dra.DeviceClasses().Get(name)
-		if err != nil {
-			return add(name)
-		}
-		return add(found.Spec)
-	}
-	for _, claim := range c.own {
-		if add(claim.Spec) != nil {
-			return ""
-		}
-		for i := range claim.Spec.Devices.Requests {
-			for _, name := range classesOf(&claim.Spec.Devices.Requests[i]) {
-				if class(name) != nil {
-					return ""
-				}
-			}
-		}
-	}
-	for _, r := range c.resources {
-		if add(fmt.Sprint(r)) != nil || class(r.class) != nil {
-			return ""
-		}
-	}
-	return string(out)
-}
-
-// classesOf are the device classes that a request names.
-func classesOf(r *resourcev1.DeviceRequest) []string {
-	if r.Exactly != nil {
-		return []string{r.Exactly.DeviceClassName}
-	}
-	classes := make([]string, 0, len(r.FirstAvailable))
-	for i := range r.FirstAvailable {
-		classes = append(classes, r.FirstAvailable[i].DeviceClassName)
-	}
-	return classes
-}
-
-// ClassMayServe reports whether devices of the class may be allocated for the pod.
-func ClassMayServe(pod *v1.Pod, class *resourcev1.DeviceClass) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
-	requests := podview.Requests(pod)
-	_, asks := requests[v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name)]
-	if name := class.Spec.ExtendedResourceName; name != nil && !asks {
-		_, asks = requests[v1.ResourceName(*name)]
-	}
-	return asks
-}
+// Devices are those of a node, nil where it has no GPUs that can be claimed.
+func (c *Pod) Devices(info fwk.NodeInfo) *Devices { return c.state.Devices(info.Node().Name) }
 
 // Claims reports whether the claim is one of the pod's own.
 func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
@@ -242,43 +215,46 @@ func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
 		})
 }
 
-// MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
-func MayClaim(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || namesRequest(pod, mayHaveClass)
+// Serves is a cheap test that is false only for pods for which no device is allocated.
+func (g *GPUs) Serves(pod *v1.Pod) bool {
+	if g == nil || !MayClaim(pod) {
+		return false
+	}
+	for name := range podview.Requests(pod) {
+		if g.classOf(name) != nil {
+			return true
+		}
+	}
+	return len(pod.Spec.ResourceClaims) > 0
 }
 
-// namesRequest reports whether the pod requests any of a resource of such a name, however much of it.
-func namesRequest(pod *v1.Pod, such func(v1.ResourceName) bool) bool {
-	in := func(requests v1.ResourceList) bool {
-		for name := range requests {
-			if such(name) {
+// classOf is the class that stands in for an extended resource; nil for none.
+func (g *GPUs) classOf(name v1.ResourceName) *resourcev1.DeviceClass {
+	resolver := g.dra.DeviceClassResolver()
+	if resolver == nil || !mayHaveClass(name) {
+		return nil
+	}
+	// In this order: few names have a class, and to look at a name takes longer.
+	class := resolver.GetDeviceClass(name)
+	if class == nil || !schedutil.IsDRAExtendedResourceName(name) {
+		return nil
+	}
+	return class
+}
+
+// MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
+func MayClaim(pod *v1.Pod) bool {
+	asks := func(c v1.Container) bool {
+		for name := range c.Resources.Requests {
+			if mayHaveClass(name) {
 				return true
 			}
 		}
 		return false
 	}
-	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			if in(containers[i].Resources.Requests) {
-				return true
-			}
-		}
-	}
-	return in(pod.Spec.Overhead)
+	return len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Containers, asks) ||
+		slices.ContainsFunc(pod.Spec.InitContainers, asks)
 }
 
 // mayHaveClass is a cheap test that is false only for resources for which no device class stands in, such as CPU.
 func mayHaveClass(name v1.ResourceName) bool { return strings.Contains(string(name), "/") }
-
-// ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands
-// in.
-func ClaimsDevices(pod *v1.Pod, classes fwk.DeviceClassResolver) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
-	c := Pod{}
-	if classes != nil {
-		c.readResources(pod, classes)
-	}
-	return len(c.resources) > 0
-}

@@ -10,15 +10,12 @@ import (
 	"berth.dev/berth/pkg/priceview"
 )
 
-// NodeNumber is another number when the node's slices have changed; 0 where it has no GPUs that can be claimed.
-func (g *GPUs) NodeNumber(node string) uint64 {
-	if g == nil {
-		return 0
+// Node is what slices say of a node's GPUs, another object when they have changed; nil where it has none.
+func (g *GPUs) Node(name string) *Node {
+	if d := g.Latest().Devices(name); d != nil {
+		return d.node
 	}
-	if n := g.slices.Load().Node(node); n != nil {
-		return n.Number()
-	}
-	return 0
+	return nil
 }
 
 // Offer adds to what a node offers the GPUs that can be claimed there.
@@ -36,11 +33,14 @@ func (g *GPUs) Left(n *priceview.Node, info fwk.NodeInfo) *gpu.Inventory {
 
 // Asked adds to what a pod asks for the GPUs that it claims.
 func (g *GPUs) Asked(ctx context.Context, p priceview.Pod, pod *v1.Pod) priceview.Pod {
+	g.Recent()
 	if p.WantsGPU() {
 		return p
 	}
-	if claimed, ok := g.Demand(ctx, g.Pod(pod)); ok {
-		return p.WithGPUs(&claimed)
+	if claimed := g.Pod(ctx, pod); claimed != nil {
+		if r, ok := claimed.Request(); ok {
+			return p.WithGPUs(&r)
+		}
 	}
 	return p
 }

@@ -14,11 +14,11 @@ import (
 
 func TestADeviceTaintRuleIsSeen(t *testing.T) {
 	t.Parallel()
-	node := nodeNamed("n", nil)
+	node := nodeNamed("n")
 	w := newWorld(t, node, sliceOf(gpuDriver, "n", 2, "16Gi"))
 	seen, _ := (&gpuview.Keys{}).ReadGPUNode(node)
 	healthy := func() int {
-		inventory := w.claims.Latest().Inventory(seen, infoOf(node))
+		inventory := w.claims.Recent().Inventory(seen, infoOf(node))
 		if inventory == nil {
 			return -1
 		}
@@ -36,30 +36,4 @@ func TestADeviceTaintRuleIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "the device is tainted", func() bool { return healthy() == 1 })
-}
-
-// A follower that waits for a lock must not keep a scheduling cycle waiting.
-func TestCyclesDoNotWaitForFollowers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nodeNamed("n", nil))
-	told, held := make(chan string, 10), make(chan struct{})
-	w.claims.Follow(func(node string) {
-		told <- node
-		<-held
-	})
-	if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), sliceOf(gpuDriver, "n", 2, "16Gi"),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, "a cycle sees the slice", func() bool {
-		state, err := w.claims.Now(t.Context())
-		return err == nil && state != nil
-	})
-	if node := await.Next(t, told, "the follower to be told"); node != "n" {
-		t.Errorf("told of node %q", node)
-	}
-	if _, err := w.claims.Now(t.Context()); err != nil {
-		t.Error(err)
-	}
-	close(held)
 }

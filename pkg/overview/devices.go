@@ -39,7 +39,7 @@ func (b *deviceBook) deleteClaim(uid types.UID) {
 	}
 }
 
-// Count reads what has changed, and returns the nodes with such devices.
+// Count reads what has changed, and returns the nodes that have such devices, or had them before.
 func (b *deviceBook) Count() sets.Set[string] {
 	if !b.stale {
 		return nil
@@ -50,7 +50,7 @@ func (b *deviceBook) Count() sets.Set[string] {
 	})
 	old := b.Devices
 	b.Devices, b.Allocated = old.Read(list), allocated(b.claims)
-	return sets.New(slices.Collect(b.Devices.Names())...).Insert(b.Devices.Changed(old)...)
+	return sets.New(slices.Collect(b.Devices.Names())...).Insert(slices.Collect(old.Names())...)
 }
 
 // allocated is what claims hold.

@@ -72,10 +72,9 @@ var bounds = map[string]map[string]string{
 		"index.byKey": byNode, "plugins.weights": byAdmin, "varieties.byKey": byNode,
 	},
 	"pkg/claimview": {
-		"GPUs.demands": "256 shapes of at most 16 KiB", "GPUs.late": "256 shapes of at most 4 KiB",
-		"GPUs.outcomes": "256 shapes of at most 16 KiB", "GPUs.untold": byNode, "Node.byID": byNode, "Slices.known": byNode,
-		"Slices.locals": byNode, "Slices.nodes": byNode, "State.stamps": byNode, "claimDevice.capacity": byNode,
-		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode, "remembered.byNode": byNode,
+		"Node.byID": byNode, "Slices.kinds": byNode, "Slices.known": byNode, "Slices.nodes": byNode, "State.nodes": byNode,
+		"choice.amounts": oneCycle, "choice.kinds": oneCycle, "claimDevice.capacity": byNode,
+		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode,
 	},
 	"pkg/capacity": {
 		"stockWords":      inSource,

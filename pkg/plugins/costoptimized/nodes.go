@@ -23,8 +23,8 @@ type nodeView struct {
 	// fixed: set on the node or in the table, so metrics are ignored; metered: last price from metrics, 0 if none.
 	fixed   bool
 	metered price.MicroDollars
-	// devices is the number of the state of the node's GPUs that can be claimed, 0 for none.
-	devices   uint64
+	// devices are the node's GPUs that can be claimed, nil for none.
+	devices   *claimview.Node
 	capacity  priceview.CapacityType
 	leaving   bool
 	removable bool
@@ -42,7 +42,7 @@ type nodeViews struct {
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {
 	entry := v.Of(node)
-	devices := v.claims.NodeNumber(node.Name)
+	devices := v.claims.Node(node.Name)
 	if view := entry.Value.Load(); view != nil && view.devices == devices &&
 		(view.fixed || view.metered == v.market.price(node)) {
 		return view

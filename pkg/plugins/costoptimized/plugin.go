@@ -75,7 +75,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	gpuview.ProfileKeysOf(factory).Add(&s.gpuKeys)
-	claims, err := claimview.GPUsOf(ctx, factory, handle.SharedDRAManager(), s.gpuKeys.Drivers)
+	claims, err := claimview.GPUsOf(factory, handle.SharedDRAManager(), s.gpuKeys.Drivers)
 	if err != nil {
 		return nil, err
 	}

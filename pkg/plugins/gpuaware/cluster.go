@@ -58,7 +58,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		claims, err := claimview.GPUsOf(ctx, factory, handle.SharedDRAManager(), keys.Drivers)
+		claims, err := claimview.GPUsOf(factory, handle.SharedDRAManager(), keys.Drivers)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,6 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	c.nodesKnown = nodes.HasSynced
-	c.claims.Follow(c.seeNode)
 	return nil
 }
 
@@ -135,7 +134,7 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.
 func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
-	return c.views.keys.MayUseGPU(pod) || c.claims.MayHold(pod)
+	return c.views.keys.MayUseGPU(pod) || c.claims.Recent() != nil && c.claims.Serves(pod)
 }
 
 // seeNode counts the node as the informer knows it, and reports what cannot be read of it.

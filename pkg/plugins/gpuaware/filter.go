@@ -59,9 +59,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	}
 	var reason gpu.Reason
 	if s.claims.serves(info) {
-		if reason, err = s.claims.fit(ctx, info, &s.request.Request); err != nil {
-			return s.claims.unanswered(ctx, info, &s.request.Request, err)
-		}
+		reason = s.claims.fit(info, &s.request.Request)
 	} else {
 		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
 		reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request)

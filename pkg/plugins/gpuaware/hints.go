@@ -56,13 +56,10 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	return fwk.Queue, nil
 }
 
-// afterClassChange queues pods that the class may serve: those that bring claims or ask for its extended resource.
-func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	_, class, err := util.As[*resourcev1.DeviceClass](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	return p.hint(pod, claimview.ClassMayServe(pod, class))
+// afterClassChange queues pods that the class may serve. Who knows which resources classes stand in for hears of it at
+// the same time.
+func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	return p.hint(pod, claimview.MayClaim(pod))
 }
 
 // afterSliceChange queues pods that claims serve.
@@ -106,7 +103,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	change := p.readChange(before, after)
 	now := change.now.For(&request.Request)
 	offersNone := now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0
-	if offersNone && p.cluster.claims.MayServe(pod, after.Name) {
+	if offersNone && p.cluster.claims.Serves(pod) && p.cluster.claims.Recent().Devices(after.Name) != nil {
 		return fwk.Queue, nil
 	}
 	if change.sameOffer && (change.sameDoor || !opened(pod, before, after)) {

@@ -86,9 +86,8 @@ func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 		"a slice changes, for a pod of a device plugin": {byPlugin, gpuSlice("n", 1, "", "1Gi"), gpuSlice("n", 2, "", "1Gi"),
 			fwk.QueueSkip},
 		"a class appears": {mine, nil, plainClass("new"), fwk.Queue},
-		"a class appears that stands in for the resource":       {byResource, nil, gpuClass(), fwk.Queue},
-		"a class appears that does not stand in for it":         {byResource, nil, plainClass("new"), fwk.QueueSkip},
-		"a class appears that stands in for another's resource": {byPlugin, nil, gpuClass(), fwk.QueueSkip},
+		"a class appears that stands in for the resource":    {byResource, nil, gpuClass(), fwk.Queue},
+		"a class appears, for a pod without such a resource": {podObject("p", nil, nil), nil, gpuClass(), fwk.QueueSkip},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

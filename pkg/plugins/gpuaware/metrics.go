@@ -69,6 +69,8 @@ type fleet struct {
 	dirty map[string]struct{}
 	// parts are the counts of each node, one for each resource under which it offers GPUs.
 	parts map[string][]count
+	// claimable is what could be claimed at the last scrape.
+	claimable *claimview.State
 }
 
 // count is the GPUs that one node offers under one resource, or all of a model.
@@ -125,13 +127,16 @@ func (f *fleet) touch(node string) {
 
 // byModel counts the changed nodes and sums all up.
 func (f *fleet) byModel() map[string]count {
-	claimable := f.cluster.claims.Latest() // it may touch nodes
+	claimable := f.cluster.claims.Recent()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	demand := f.cluster.views.totals.demandNow()
-	for name := range claimable.Names() {
-		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
+	for _, state := range []*claimview.State{f.claimable, claimable} {
+		for name := range state.Names() {
+			f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
+		}
 	}
+	f.claimable = claimable
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
@@ -157,7 +162,7 @@ func (f *fleet) byModel() map[string]count {
 func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
-	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
+	if seen.GPUs() == 0 && claimable.Devices(node.Name) == nil {
 		return nil
 	}
 	info := framework.NewNodeInfo()

@@ -120,11 +120,10 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.cluster.claims.Recent()
 	p.cluster.views.count(p.handle.SnapshotSharedLister())
 	s := &podState{request: request}
-	if err := p.readClaims(ctx, pod, s); err != nil {
-		return nil, err
-	}
+	p.readClaims(ctx, pod, s)
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}

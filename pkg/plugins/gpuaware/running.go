@@ -68,7 +68,7 @@ func (r *running) find(likely int, such func(*runningPod) bool) int {
 // classOf reads as what a pod on the node of a view counts. A pod that claims GPUs by annotations which this scheduler
 // has not assigned counts for nothing.
 func (v *views) classOf(on *view, pod *v1.Pod, claimable *claimview.State) (class gpu.Class, counts bool) {
-	claims := claimview.MayClaim(pod)
+	claims := len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 	if !claims && !v.keys.MayUseGPU(pod) {
 		return gpu.Class{}, true // most pods
 	}

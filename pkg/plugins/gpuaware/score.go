@@ -33,7 +33,7 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	var at gpu.Placement
 	var inventory *gpu.Inventory
 	if s.claims.serves(info) {
-		inventory = s.claims.inventory(ctx, info, v, s, &at)
+		inventory = s.claims.inventory(info, v, s, &at)
 	} else {
 		inventory = s.live.inventory(v.of(&s.request.Request))
 		at = s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)

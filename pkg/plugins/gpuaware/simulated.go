@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -110,14 +109,4 @@ func (l *ledger) endSimulated(uid types.UID) {
 	if l.simulations.end(uid) {
 		l.release(uid)
 	}
-}
-
-// stamp joins to the number of the devices that can be claimed of a node that of the places which a simulation has
-// found there.
-func (v *views) stamp(node string, claimable uint64) uint64 {
-	simulated := v.ledger.simulations.stamp(node)
-	if simulated == 0 {
-		return claimable
-	}
-	return maphash.Comparable(stateSeed, [2]uint64{claimable, simulated}) | 1 // never 0
 }

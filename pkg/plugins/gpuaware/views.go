@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,13 @@ import (
 
 // view is what is known of one state of one node. It is immutable.
 type view struct {
-	// generation is that of the NodeInfo, stamp that of the devices that can be claimed.
+	// generation is that of the NodeInfo, simulated the number of the places that a simulation has found there.
 	generation int64
-	stamp      uint64
-	node       *gpuview.Node
-	inventory  *gpu.Inventory
+	simulated  uint64
+	// devices are those that can be claimed; nil for none.
+	devices   *claimview.Devices
+	node      *gpuview.Node
+	inventory *gpu.Inventory
 	// others are the inventories of the GPUs that the node offers under further resource names.
 	others []*gpu.Inventory
 	// running is what runs there; nil on a node without GPUs.
@@ -47,8 +48,8 @@ func (v *view) hasGPU() bool {
 type place = informers.NodeEntry[atomic.Pointer[view]]
 
 // views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but
-// for those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views
-// are safe for concurrent use.
+// for those of native pod groups, so a view is good exactly as long as its numbers and devices are the same. Views are
+// safe for concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
 	keys *gpuview.Keys
@@ -60,8 +61,6 @@ type views struct {
 	// counted is done once all nodes have been counted: later ones are as they are looked at.
 	counted sync.Once
 }
-
-var stateSeed = maphash.MakeSeed()
 
 // count counts all nodes of the snapshot at the first call.
 func (v *views) count(snapshot fwk.SharedLister) {
@@ -81,13 +80,13 @@ func (v *views) count(snapshot fwk.SharedLister) {
 func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	known := p.Value.Load()
 	node, claimable := info.Node(), v.claims.Latest()
-	claims := claimable.Stamp(node.Name)
-	stamp := v.stamp(node.Name, claims)
-	if known != nil && known.generation == info.GetGeneration() && known.stamp == stamp {
+	fresh := &view{generation: info.GetGeneration(), simulated: v.ledger.simulations.stamp(node.Name),
+		devices: claimable.Devices(node.Name)}
+	if known != nil && known.generation == fresh.generation && known.simulated == fresh.simulated &&
+		known.devices == fresh.devices {
 		return known
 	}
-	fresh := &view{generation: info.GetGeneration(), stamp: stamp}
-	if known != nil && stamp == 0 && known.stamp == 0 {
+	if known != nil && fresh.devices == nil && known.devices == nil {
 		fresh.node = known.node
 	} else {
 		fresh.node, _ = v.keys.ReadGPUNode(node)
@@ -104,11 +103,11 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		}
 	}
 	if claimed != nil {
-		fresh.node = claimable.Node(fresh.node)
+		fresh.node = fresh.devices.GPUNode(fresh.node)
 	}
 	if fresh.hasGPU() {
 		var before *running
-		if known != nil && known.stamp == stamp && known.node.Node == node {
+		if known != nil && known.devices == fresh.devices && known.node.Node == node {
 			before = known.running
 		}
 		fresh.running = v.readRunning(fresh, info, claimable, before)
@@ -117,7 +116,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	if known != nil && !known.hasGPU() && !fresh.hasGPU() {
 		return fresh // it has no part in the totals
 	}
-	if snapshot != nil && p.Index != informers.NoIndex && stamp == claims {
+	if snapshot != nil && p.Index != informers.NoIndex && fresh.simulated == 0 {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, fresh)
 		}
