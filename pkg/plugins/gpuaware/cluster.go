@@ -75,9 +75,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err := c.watch(factory); err != nil {
 			return nil, err
 		}
-		registerCounts()
-		counts.publish(ctx, c)
-		return c, nil
+		return c, publish(ctx, factory, c)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -14,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -226,85 +228,43 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	return c
 }
 
-// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and
-// not to a scheduler.
-type collector struct {
-	metrics.BaseStableCollector
-
-	mu       sync.Mutex
-	clusters []*cluster
-}
-
 var (
-	counts         = &collector{}
-	registerCounts = sync.OnceFunc(func() {
-		legacyregistry.CustomMustRegister(counts)
-		legacyregistry.MustRegister(edits, unassigned)
-	})
+	counts = informers.NewPublished((*cluster).collect, descTotal, descFree, descAllocated, descUnhealthy, descStranded,
+		descFragmented, descMemory, descHits, descMisses)
+	registerCounters = sync.OnceFunc(func() { legacyregistry.MustRegister(edits, unassigned) })
 )
 
-// publish offers the counts of a cluster as metrics until ctx ends.
-func (c *collector) publish(ctx context.Context, of *cluster) {
-	c.mu.Lock()
-	c.clusters = append(c.clusters, of)
-	c.mu.Unlock()
-	context.AfterFunc(ctx, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.clusters = slices.DeleteFunc(c.clusters, func(other *cluster) bool { return other == of })
+// onEndpoint is the cluster of a scheduler whose counts are on the metrics endpoint.
+type onEndpoint struct{ *cluster }
+
+// publish offers the counts of the first cluster of a scheduler as metrics until ctx ends. Further ones are those of
+// profiles that read the same nodes under different names, and would count them twice.
+func publish(ctx context.Context, factory kubeinformers.SharedInformerFactory, c *cluster) error {
+	registerCounters()
+	_, err := informers.Shared(factory, func() (onEndpoint, error) {
+		counts.Publish(ctx, c)
+		return onEndpoint{c}, nil
 	})
+	return err
 }
 
-// counted is the first cluster of each scheduler: further ones are those of profiles that read the same nodes under
-// different names, and would count them twice. The clusters of a scheduler have one ledger.
-func (c *collector) counted() []*cluster {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var first []*cluster
-	for _, candidate := range c.clusters {
-		if !slices.ContainsFunc(first, func(other *cluster) bool { return other.ledger == candidate.ledger }) {
-			first = append(first, candidate)
-		}
-	}
-	return first
-}
-
-// DescribeWithStability describes the metrics.
-func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented,
-		descMemory, descHits, descMisses} {
-		ch <- d
-	}
-}
-
-// CollectWithStability counts.
-func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	sums := map[string]count{}
-	var hits, misses uint64
-	for _, of := range c.counted() {
-		for model, n := range of.fleet.byModel() {
-			sum := sums[model]
-			sum.add(n)
-			sums[model] = sum
-		}
-		values := of.views.totals.cacheCounts()
-		hits, misses = hits+values.hits, misses+values.misses
-	}
+// collect counts.
+func (c *cluster) collect(ch chan<- metrics.Metric) {
+	sums, values := c.fleet.byModel(), c.views.totals.cacheCounts()
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
-	for _, model := range slices.Sorted(maps.Keys(sums)) {
-		c := sums[model]
-		gauge(descTotal, float64(c.total), model)
-		gauge(descFree, float64(c.freeMilli)/gpu.WholeMilli, model)
-		gauge(descAllocated, float64(c.allocatedMilli)/gpu.WholeMilli, model)
-		gauge(descUnhealthy, float64(c.unhealthy), model)
-		gauge(descStranded, c.strandedMilli/gpu.WholeMilli, model)
-		gauge(descFragmented, ratio(c.freeOnPartlyTaken, c.freeMilli), model)
-		gauge(descMemory, ratio(c.freeMemOnPartlyTaken, c.freeMemMiB), model)
+	for model, n := range sums {
+		gauge(descTotal, float64(n.total), model)
+		gauge(descFree, float64(n.freeMilli)/gpu.WholeMilli, model)
+		gauge(descAllocated, float64(n.allocatedMilli)/gpu.WholeMilli, model)
+		gauge(descUnhealthy, float64(n.unhealthy), model)
+		gauge(descStranded, n.strandedMilli/gpu.WholeMilli, model)
+		gauge(descFragmented, ratio(n.freeOnPartlyTaken, n.freeMilli), model)
+		gauge(descMemory, ratio(n.freeMemOnPartlyTaken, n.freeMemMiB), model)
 	}
-	ch <- metrics.NewLazyConstMetric(descHits, metrics.CounterValue, float64(hits))
-	ch <- metrics.NewLazyConstMetric(descMisses, metrics.CounterValue, float64(misses))
+	ch <- metrics.NewLazyConstMetric(descHits, metrics.CounterValue, float64(values.hits))
+	ch <- metrics.NewLazyConstMetric(descMisses, metrics.CounterValue, float64(values.misses))
 }
 
 // ratio is 0 of nothing: what is not there is not fragmented.
