@@ -14,9 +14,9 @@ func TestTheKindOfNodesIsThatOfThoseThatThePodAdmits(t *testing.T) {
 			"nodes with too little free gpu"},
 		"nor do those that have too little when they are empty": {Nodes{{Short: "cpu", Most: "2", Nodes: 9}, short},
 			"nodes with too little free gpu"},
-		"if it wants none they count": {Nodes{selector, {Short: "cpu", Most: "2", Nodes: 9}}, "nodes: no match"},
+		"if it wants none they count":             {Nodes{selector, {Short: "cpu", Most: "2", Nodes: 9}}, "nodes: no match"},
 		"nodes on which it fits keep it off none": {Nodes{selector, {Fits: true, Nodes: 40}}, "nodes: no match"},
-		"what concerns no node comes first": {Nodes{{Says: "no quota", Kind: "no quota"}, selector, short}, "no quota"},
+		"what concerns no node comes first":       {Nodes{{Says: "no quota", Kind: "no quota"}, selector, short}, "no quota"},
 	} {
 		if got := test.nodes.Kind(); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)

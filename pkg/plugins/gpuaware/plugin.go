@@ -63,7 +63,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		lastChange: &atomic.Pointer[nodeChange]{},
 	}
 	if reader != nil {
-		go p.retryAfterFaults(ctx, handle.SharedInformerFactory().Core().V1().Pods().Informer().GetStore())
+		go p.retryAfterFaults(ctx)
 	}
 	return p, nil
 }

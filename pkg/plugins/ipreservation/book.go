@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	kubeinformers "k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -209,18 +208,14 @@ func (b *book) wake(ctx context.Context) {
 	}
 	time.AfterFunc(wakeEvery, func() {
 		b.waking.Store(false)
+		if ctx.Err() != nil {
+			return
+		}
 		usages := b.usageByPool()
-		awake := map[string]*v1.Pod{}
-		pods, _ := b.pods.List(labels.Everything()) // a lister of a cache has no errors
-		for _, pod := range pods {
+		process.Wake(klog.FromContext(ctx), b.handle, "Addresses changed", func(pod *v1.Pod) bool {
 			name, asks := pod.Annotations[wellknown.IPPoolKey]
-			if u, known := usages[name]; asks && pod.Spec.NodeName == "" && (!known || u.Free > 0) {
-				awake[string(pod.UID)] = pod
-			}
-		}
-		if len(awake) > 0 && ctx.Err() == nil {
-			klog.FromContext(ctx).V(4).Info("Addresses changed, trying pods again", "pods", len(awake))
-			b.handle.Activate(klog.FromContext(ctx), awake)
-		}
+			u, known := usages[name]
+			return asks && (!known || u.Free > 0)
+		})
 	})
 }

@@ -310,14 +310,5 @@ func (b *book) wakeAfter(before *view) {
 
 // wake has the pods tried that wait and are wanted.
 func (b *book) wake(wanted func(*v1.Pod) bool) {
-	logger, awake := klog.Background(), map[string]*v1.Pod{}
-	for _, pod := range b.listPods() {
-		if pod.Spec.NodeName == "" && wanted(pod) {
-			awake[string(pod.UID)] = pod
-		}
-	}
-	if len(awake) > 0 {
-		logger.V(3).Info("Placement policies changed, trying pods again", "pods", len(awake))
-		b.handle.Activate(logger, awake)
-	}
+	process.Wake(klog.Background(), b.handle, "Placement policies changed", wanted)
 }
