@@ -85,7 +85,8 @@ func TestJobs(t *testing.T) {
 			[]any{pod("p", "n1", "", running, says(runview.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
-		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet by berth-scheduler"}},
+		"a pod that was not tried": {[]any{pod("p", "", "")},
+			[]string{"Pod/p | Pending | 0 | - | - | not tried yet by berth-scheduler"}},
 		"the pods of a Deployment": {[]any{
 			node("n1", "nvidia.com/gpu=8"), pod("a", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d4"),
 				labelled("pod-template-hash", "5d4"), running),

@@ -121,7 +121,7 @@ func (p *preemptor) fail(format string, args ...any) {
 
 // pass lets time pass, and what runs in the background come as far as it can.
 func (p *preemptor) pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // virtual time
 	synctest.Wait()
 }
 

@@ -14,8 +14,8 @@ import (
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
 // any more that cannot be read; and, of a gang that has started, that it says something else now, or that its group may
-// have room in a domain or has begun. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and under the
-// queue's lock, as hints would; see loop.
+// have room in a domain or has begun. What can make a gang fit wakes it in the order of the gangs and a few at a time,
+// not all at once and under the queue's lock, as hints would; see loop.
 func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	misstated := q.shared.settings.classes.misstated
 	return []fwk.ClusterEventWithHint{
