@@ -7,10 +7,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Wake has the pods tried that wait for a node and are wanted, for something that no event of the cluster announces. Why
-// is what the log says of it.
+// Wake has the pods tried that wait for a node and are wanted, for something that no event of the cluster announces.
+// Why is what the log says of it.
 func Wake(logger klog.Logger, handle fwk.Handle, why string, wanted func(*v1.Pod) bool) {
-	pods, _ := handle.SharedInformerFactory().Core().V1().Pods().Lister().List(labels.Everything()) // a cache has no errors
+	lister := handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	pods, _ := lister.List(labels.Everything()) // a lister of a cache has no errors
 	awake := map[string]*v1.Pod{}
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" && wanted(pod) {

@@ -84,8 +84,8 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 }
 
 // reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes that the pod's own
-// constraints admit, or for the most of all if they admit none; the first by the alphabet where several are as frequent.
-// A node counts for each of its reasons.
+// constraints admit, or for the most of all if they admit none; the first by the alphabet where several are as
+// frequent. A node counts for each of its reasons.
 func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	nodes, admitted := map[string]int{}, map[string]int{}
 	count := func(s *fwk.Status, n int) {
