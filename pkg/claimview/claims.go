@@ -103,16 +103,15 @@ func (g *GPUs) Stale() {
 // settled reports whether nothing has happened since the latest state was read.
 func (g *GPUs) settled() bool { return g.readAt.Load() > g.event.Load()+int64(settleFor) }
 
-// Now is the state of this moment, for those who place pods with claims; nil without GPUs that can be claimed.
+// Now is the state of this moment, for those who place pods with claims; nil without GPUs that can be claimed. It is
+// read each time: the queue hears of devices that come free from another listener, and may try a pod before Stale.
 func (g *GPUs) Now() *State {
 	if g == nil {
 		return nil
 	}
-	if !g.settled() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.readAll()
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.readAll()
 	return g.latest.Load()
 }
 

@@ -69,7 +69,8 @@ func (g *GPUs) Pod(ctx context.Context, pod *v1.Pod) *Pod {
 	return c
 }
 
-// claimsOf are the pod's own claims that exist.
+// claimsOf are the pod's own claims that exist, as they will be: what a pod that shares one is about to be bound with is
+// allocated.
 func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
@@ -77,9 +78,16 @@ func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim
 		if err != nil || name == nil {
 			continue
 		}
-		if claim, err := dra.ResourceClaims().Get(pod.Namespace, *name); err == nil {
-			claims = append(claims, claim)
+		claim, err := dra.ResourceClaims().Get(pod.Namespace, *name)
+		if err != nil {
+			continue
 		}
+		if pending := dra.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil && claim.Status.Allocation == nil {
+			allocated := *claim
+			allocated.Status.Allocation = pending
+			claim = &allocated
+		}
+		claims = append(claims, claim)
 	}
 	return claims
 }

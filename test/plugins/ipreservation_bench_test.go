@@ -60,7 +60,6 @@ func benchmarkAddressPhases(b *testing.B, reservations int, which string) {
 			tried[i] = asking(fmt.Sprint("pod-", i), "")
 		}
 	}
-	c.lead(b)
 	b.ReportAllocs()
 	used := processorTime(b)
 	for i := 0; b.Loop(); i++ {
@@ -110,7 +109,6 @@ func BenchmarkAddressRelease(b *testing.B) {
 		}
 		c := startAddressed(b, setup)
 		defer c.Stop()
-		c.lead(b)
 		pass(minute)
 		used := processorTime(b)
 		for i := range b.N {

@@ -87,7 +87,6 @@ func TestAnAddressOfAPodThatIsNotSeenYetIsNotReleased(t *testing.T) {
 					c.add(t, p)
 				}
 				c.apply(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: p-0, releasePolicy: `+test.policy+`, pod: {namespace: default, name: p-0, statefulSet: p}}`)
-				c.lead(t)
 				pass(minute)
 				if got := c.reservation("ip-10-0-0-1"); (got == nil) != test.released {
 					t.Errorf("the reservation is %v", got)

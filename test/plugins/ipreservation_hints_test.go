@@ -61,7 +61,6 @@ func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := giveOut(t, onePerRack, reserved)
-				c.lead(t)
 				if test.late != nil {
 					test.late(t, c)
 					pass(second)

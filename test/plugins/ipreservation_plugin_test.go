@@ -100,7 +100,6 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"},
 			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		c.add(t, p)
-		c.lead(t)
 		c.mustBind(t, p)
 		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain",
 			"domain": map[string]any{"key": "rack", "value": "r1"},
@@ -151,7 +150,6 @@ func TestAnAddressThatIsTriedIsGivenBack(t *testing.T) {
 func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, onePerRack)
-		c.lead(t)
 		signs := func(p *v1.Pod) bool {
 			fragments, status := c.plugin.SignPod(t.Context(), p)
 			if len(fragments) > 0 {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -74,7 +75,6 @@ func TestWhoIsTriedAgainForAnAddress(t *testing.T) {
 					"missing": "missing"} {
 					c.add(t, asking(pod, pool))
 				}
-				c.lead(t)
 				c.tried()
 				test.change(t, c)
 				if diff := cmp.Diff(test.want, c.tried()); diff != "" {
@@ -92,7 +92,6 @@ func TestNobodyIsTriedAgainForNothing(t *testing.T) {
 		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)
 		c.add(t, asking("waits", "any"))
 		p := c.add(t, asking("p", "any"))
-		c.lead(t)
 		c.tried()
 		c.mustBind(t, p)
 		if names := c.tried(); slices.Contains(names, "waits") {
@@ -111,7 +110,6 @@ func TestCustomResourcesGoAndComeBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, onePerRack)
 		p := c.add(t, asking("p", "racks"))
-		c.lead(t)
 		state := c.reserve(t, p)
 		c.Delete(t, poolsResource, "", "racks")
 		pass(second)
@@ -137,7 +135,6 @@ func TestAPoolShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.3]}]}`)
 		p, q := c.add(t, asking("p", "any")), c.add(t, asking("q", "any"))
-		c.lead(t)
 		c.mustBind(t, p)
 		promised := c.reserve(t, q)
 		c.apply(t, `IPPool any {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.3]}]}`)
@@ -167,8 +164,8 @@ func TestAPoolShrinks(t *testing.T) {
 
 // A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation,
 // the scheduler that leads by now gives the address to a pod.
-func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) { //nolint:paralleltest // an election of the process
+	electing(t, func(t *testing.T, leads *atomic.Bool) {
 		p, given := asking("p", ""), func() {}
 		setup := addressSetup(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
 		setup.Through = doAfter(http.MethodGet, "pods/p", func() { given() })
@@ -184,7 +181,7 @@ func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
 			}
 			bound = true
 		}
-		old.lead(t)
+		leads.Store(true)
 		pass(minute)
 		if got := old.reservation("ip-10-0-0-1"); !bound || got == nil || got["podUID"] != "p" {
 			t.Errorf("the reservation is %v, the pod has its address: %t", got, bound)

@@ -132,7 +132,6 @@ func TestTheAddressOfAPodThatNeverRan(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := giveOut(t, strings.Replace(poolOfNine, "Retain", policy, 1))
 				synctest.Wait()
-				c.lead(t)
 				c.mustBind(t, c.next(t, "first"))
 				pass(second)
 				c.DeletePod(t, "db-0")

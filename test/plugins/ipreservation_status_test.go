@@ -2,6 +2,7 @@ package plugins_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/informers"
 )
 
 // told is what users see of a pool.
@@ -54,7 +56,6 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 			}
 		}
 		p := c.add(t, asking("p", "small"))
-		c.lead(t)
 		check("at first", map[string]told{"small": {3, 1, 2, "True", "Usable"}, "part": {1, 0, 1, "True", "Usable"},
 			"six": {1 << 48, 0, 1 << 48, "True", "Usable"}, "bad": {0, 0, 0, "False", "Invalid"}})
 		state := c.reserve(t, p)
@@ -77,18 +78,27 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-// Schedulers that wait for the lease see pools, too. This one has run no cycle, and it is not known yet whether it
-// leads.
-func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+// electing runs a test in virtual time in a process that leads once leads is set. It does not run beside others.
+func electing(t *testing.T, test func(t *testing.T, leads *atomic.Bool)) {
+	t.Helper()
+	leads := &atomic.Bool{}
+	informers.Elected(leads.Load)
+	t.Cleanup(func() { informers.Elected(func() bool { return true }) })
+	synctest.Test(t, func(t *testing.T) { test(t, leads) })
+}
+
+// Schedulers that wait for the lease see pools, too.
+func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) { //nolint:paralleltest // an election of the process
+	electing(t, func(t *testing.T, leads *atomic.Bool) {
 		c := giveOut(t, onePerRack)
-		synctest.Wait()
+		pass(minute)
 		if got, _ := c.pool(t, "racks"); got != (told{}) {
-			t.Errorf("a scheduler that may not lead has written %v", got)
+			t.Errorf("a scheduler that does not lead has written %v", got)
 		}
+		leads.Store(true)
 		pass(minute)
 		if got, _ := c.pool(t, "racks"); got.Addresses != 2 {
-			t.Errorf("a scheduler without an election has written %v", got)
+			t.Errorf("a scheduler that leads has written %v", got)
 		}
 	})
 }
@@ -99,7 +109,6 @@ func TestMetricsTellHowManyAddressesAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := giveOut(t, onePerRack, `IPPool any {subnets: [{ranges: [10.0.3.1-10.0.3.5]}]}`,
 			`IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`)
-		c.lead(t)
 		c.reserve(t, asking("p", "any"))
 		want := `# HELP berth_ip_addresses_free [ALPHA] Addresses of a pool that are free.
 # TYPE berth_ip_addresses_free gauge

@@ -184,12 +184,6 @@ func (a *addressed) apply(tb testing.TB, text string) {
 	a.Apply(tb, resource, o)
 }
 
-// lead has the plugin know that this scheduler leads: it runs cycles.
-func (a *addressed) lead(tb testing.TB) {
-	tb.Helper()
-	a.filter(tb, asking("any", ""))
-}
-
 // tried returns the names of the pods that were woken since it was called last.
 func (a *addressed) tried() []string {
 	pass(minute)

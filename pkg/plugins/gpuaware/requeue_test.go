@@ -2,10 +2,8 @@ package gpuaware
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,8 +59,11 @@ func TestPendingGPUPodsAreTriedAgainWhenAFaultIsOver(t *testing.T) {
 	}
 	over.Store(true)
 	for range 2 {
-		got := await.Next(t, queue.pods, "the pod to be tried again")
-		if diff := cmp.Diff([]string{"default/waits"}, slices.Sorted(maps.Keys(got))); diff != "" {
+		var got []string
+		for _, pod := range await.Next(t, queue.pods, "the pod to be tried again") {
+			got = append(got, pod.Name)
+		}
+		if diff := cmp.Diff([]string{"waits"}, got); diff != "" {
 			t.Errorf("tried again (-want +got):\n%s", diff)
 		}
 	}
