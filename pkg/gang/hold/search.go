@@ -128,6 +128,10 @@ func (s *Search) choose(g *waiting.Gang, some map[string]bool, byTime bool, now 
 	if slices.Contains(g.Pods, nil) || s.cost(g) > reserveRooms || !s.List.MayFit(g, true) {
 		return starts.Choice{}, false
 	}
+	// The account knows nothing of devices: on the nodes that it chose the gang may not fit.
+	if slices.ContainsFunc(g.Pods, func(p *v1.Pod) bool { return len(p.Spec.ResourceClaims) > 0 }) {
+		return starts.Choice{}, false
+	}
 	most := func(byTime bool) int {
 		return s.List.Capacity.Cluster.Size() * s.Holders.percent(g.ID.Namespace, g.Key.Priority, byTime) / 100
 	}
