@@ -11,10 +11,12 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a pod that gives GPUs back, a node whose GPUs suit
@@ -155,4 +157,33 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 		return fwk.QueueSkip, nil //nolint:nilerr // a request that still cannot be read waits for the next change
 	}
 	return fwk.Queue, nil
+}
+
+// opened reports that a node whose labels, taints or cordon have changed may take the pod once others make way, and
+// could not before.
+//
+// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to
+// have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a
+// pod that they are not known to have refused.
+func opened(pod *v1.Pod, before, after *v1.Node) bool {
+	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever ||
+		!podview.Admits(after, pod) {
+		return false
+	}
+	return !podview.Admits(before, pod) || hasVolumes(pod) && moved(before, after)
+}
+
+func hasVolumes(pod *v1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// moved reports whether the node is in another zone or region, by which volumes choose.
+func moved(before, after *v1.Node) bool {
+	return before.Labels[v1.LabelTopologyZone] != after.Labels[v1.LabelTopologyZone] ||
+		before.Labels[v1.LabelTopologyRegion] != after.Labels[v1.LabelTopologyRegion]
 }

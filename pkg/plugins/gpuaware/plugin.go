@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/process"
@@ -36,6 +37,7 @@ var (
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
 	_ fwk.ScorePlugin       = &Plugin{}
+	_ cycles.Scorer         = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PreBindPlugin     = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
