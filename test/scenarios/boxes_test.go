@@ -69,7 +69,8 @@ var (
 			"GenericWorkload=false"},
 		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true", "scheduling.k8s.io/v1alpha3=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
-	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
+	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml",
+		Controllers: controllers}}
 	// starting soon keeps nodes no more for a gang that does not start.
 	starting = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/starts.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
