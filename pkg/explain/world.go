@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -53,6 +54,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		return err
 	}
 	ctx := context.Background()
+	// It answers a question: what the scheduler that leads has said of gangs stays.
+	informers.Elected(func() bool { return false })
 	sched, err := simulation.NewScheduler(ctx, w.api, configuration, parallelism)
 	if err != nil {
 		return err
