@@ -89,7 +89,7 @@ func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 		return obstacle.OfNodes(obstacle.Told(s.rule.ofPlugin.Against(n.node)))
 	default:
 		cause := obstacle.OfNodes(stockWords[verdict])
-		cause.Own = verdict != failing
+		cause.Own = verdict != failing && verdict != cordoned
 		return cause
 	}
 	if cause := x.resources.shortOf(s.bounds, n.has, nil); cause != (obstacle.NodeCause{}) {

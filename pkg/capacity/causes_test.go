@@ -19,7 +19,7 @@ func TestIndexCauses(t *testing.T) {
 	full := st.MakeNode().Name("full").Label("kind", "a").Capacity(map[v1.ResourceName]string{gpu: "2",
 		v1.ResourcePods: "0"}).Obj()
 	says := func(words string, nodes int) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: words, Kind: words, Nodes: nodes, Own: true}
+		return obstacle.NodeCause{Says: words, Kind: words, Nodes: nodes, Own: words != "node(s) were unschedulable"}
 	}
 	missing := func(says string) obstacle.NodeCause {
 		return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}

@@ -52,9 +52,8 @@ func (g *GPUs) selected(ctx context.Context, s *Slices, class string,
 		return kinds
 	}
 	selectors = slices.Concat(found.Spec.Selectors, selectors)
-	evaluated := 0
-	for k, d := range s.kinds {
-		if evaluated++; evaluated > maxKinds || g.accept(ctx, selectors, d.source) {
+	for i, k := range s.kindOrder {
+		if i >= maxKinds || g.accept(ctx, selectors, s.kinds[k].source) {
 			kinds[k] = true
 		}
 	}

@@ -21,8 +21,9 @@ type Slices struct {
 	nodes   map[string]*Node
 	// byMemory are the nodes, those with the least memory of a GPU first.
 	byMemory []*Node
-	// kinds has a device of each kind.
-	kinds map[kind]*claimDevice
+	// kinds has a device of each kind, kindOrder lists them by the first node that has one.
+	kinds     map[kind]*claimDevice
+	kindOrder []kind
 }
 
 // NoSlices is the state before any slice is read. Devices of these drivers are GPUs.
@@ -99,6 +100,7 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 		for i := range n.devices {
 			if d := &n.devices[i]; fresh.kinds[d.kind] == nil {
 				fresh.kinds[d.kind] = d
+				fresh.kindOrder = append(fresh.kindOrder, d.kind)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func Own(status *fwk.Status) bool {
 		return says && reason.Own()
 	}
 	switch status.Plugin() {
-	case names.NodeAffinity, names.NodeName, names.NodeUnschedulable, names.TaintToleration:
+	case names.NodeAffinity, names.NodeName, names.TaintToleration:
 		return true
 	case names.NodeResourcesFit:
 		return status.Code() == fwk.UnschedulableAndUnresolvable
