@@ -10,9 +10,9 @@ minor() { echo "${1%.*}"; }
 
 hack/kube-modules.sh "$new"
 hack/kube-modules.sh "$new" hack/bench/perf
-sed -i "s/${old//./\\.}/$new/g" README.md CHANGELOG.md pkg/simulation/memapi/discovery.go docs/versions.md
+sed -i "s/${old//./\\.}/$new/g" README.md CHANGELOG.md pkg/lab/simulation/memapi/discovery.go docs/versions.md
 if [ "$(minor "$old")" != "$(minor "$new")" ]; then
-  sed -i "s/Minor: \"${old:2:2}\"/Minor: \"${new:2:2}\"/" pkg/simulation/memapi/discovery.go
+  sed -i "s/Minor: \"${old:2:2}\"/Minor: \"${new:2:2}\"/" pkg/lab/simulation/memapi/discovery.go
 fi
 hack/generate.sh
 go build ./...

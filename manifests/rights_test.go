@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/rights"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // grant is one right; the namespace of a Role's rules is kube-system.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/advise"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/progress"
 )
 
 // adviseFlags say what to ask, and about what cluster.

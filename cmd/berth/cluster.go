@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/access"
-	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/cluster/access"
+	"berth.dev/berth/pkg/cluster/dump"
 	"berth.dev/berth/pkg/explain/subject"
-	"berth.dev/berth/pkg/progress"
+	"berth.dev/berth/pkg/screen/progress"
 )
 
 // clusterFlags choose the cluster that a command asks.

@@ -10,9 +10,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/featuregate"
 
-	"berth.dev/berth/pkg/access"
-	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/cluster/access"
+	"berth.dev/berth/pkg/process/rights"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // completions of flags by their names, for commands that have no better one.

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"berth.dev/berth/pkg/access"
-	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/cluster/access"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/validate"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/dashboard"
-	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/screen/dashboard"
 )
 
 // explainColumns is how wide explanations are in a browser.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/progress"
 )
 
 func newDemoCommand() *cobra.Command {

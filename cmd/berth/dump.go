@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plural"
 )
 

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/pkg/access"
-	"berth.dev/berth/pkg/decisions"
+	"berth.dev/berth/pkg/cluster/access"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/explain/subject"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/process/decisions"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // explainFlags say what to explain and from what.

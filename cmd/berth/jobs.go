@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/top"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/process/rights"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/top"
 )
 
 type jobsFlags struct {

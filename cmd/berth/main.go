@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/version"
 
-	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 // whatFor is what berth prints without arguments.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/progress"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/report"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/report"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/progress"
 )
 
 // replayInput holds the flags that replay and compare share.

@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // source says which cluster a question is about, live or from a dump, and by which configuration it is answered.

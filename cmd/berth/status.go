@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/top"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/top"
 )
 
 func newStatusCommand() *cobra.Command {

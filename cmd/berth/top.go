@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/explain/subject"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/progress"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/tables"
-	"berth.dev/berth/pkg/top"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/progress"
+	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/pkg/screen/top"
 )
 
 // watchFlags say which cluster to watch, and by which configuration to read it.

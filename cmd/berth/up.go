@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/screen/progress"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 func newUpCommand() *cobra.Command {

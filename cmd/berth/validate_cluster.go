@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"berth.dev/berth/manifests"
-	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/validate"
 )
 

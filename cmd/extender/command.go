@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
-	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/extender"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 // settings are what the flags say.

@@ -9,7 +9,7 @@ import (
 
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 func TestMain(m *testing.M) {

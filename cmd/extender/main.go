@@ -9,7 +9,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 func main() {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/nodeagent"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 // settings are what the flags say.

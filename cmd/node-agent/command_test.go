@@ -25,8 +25,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmitest"
+	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/test/harness/await"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 func main() {

@@ -20,8 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/process/decisions"
 )
 
 // newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the

@@ -7,7 +7,7 @@ import (
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/utils/clock"
 
-	"berth.dev/berth/pkg/crd"
+	"berth.dev/berth/pkg/process/crd"
 )
 
 // watchResources reports the fields of custom resources that the API server drops, as long as ctx lasts.

@@ -9,7 +9,7 @@ import (
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/pkg/features"
 
-	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/process/rights"
 )
 
 // demandRights ends this process with one error if its account lacks a right without which it would schedule nothing:

@@ -15,9 +15,9 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with a client that writes

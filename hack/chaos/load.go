@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/gpuview/express"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview/express"
 )
 
 const (

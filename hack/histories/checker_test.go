@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
 // script is a row of changes that the API reports.

@@ -15,7 +15,7 @@ import (
 
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 // leaving are the pods that were deleted and take their time to end, as a kubelet and a Job's controller see them.

@@ -25,7 +25,7 @@ import (
 
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // options of the command.

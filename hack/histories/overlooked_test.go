@@ -10,8 +10,8 @@ import (
 
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 func TestWhatFitsDoesNotWait(t *testing.T) {

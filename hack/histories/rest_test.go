@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 func TestTheClusterIsAtRestWhenNothingHasChangedForLong(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 

@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 // userAgent is that of the steps, which no weather touches.

@@ -20,9 +20,9 @@ import (
 	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 const (

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
 )
 
 // NewNode says what one more node of a kind would let start.

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // fleetOf are nodes of 8 GPUs that are nearly full of pods of 1, 2 and 4 GPUs, and pods of 4 GPUs that wait.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // WriteTable prints the advice for people.

@@ -18,9 +18,9 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // survey looks for pods that no other node accepts, and for nodes that might be given back, in the cluster without the

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
 )

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process/decisions"
 )
 
 // Past explains why the scheduler chose the node, for the first of the pods whose decision it remembers. It is an error

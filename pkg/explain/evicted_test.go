@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // urgent is a gang of two in a cluster of two full nodes. The pod on b loses less than that on a.

@@ -10,12 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/runview"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/spelling"
 )
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

@@ -17,7 +17,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read/numbering"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/wellknown"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/runview"
+	"berth.dev/berth/pkg/gang/runview"
 )
 
 // The running scheduler says in the status of a PodGroup what it has reserved for the gang.

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 func TestOneSentenceSaysWhy(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // exampleNodes is how many nodes are named where many were rejected for the same reason.

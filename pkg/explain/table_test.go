@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // shown is the explanation on a screen.

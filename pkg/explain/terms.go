@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // Cost is what a plugin's raw score stands for. Less is better.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 func TestAmountsAreShownWithFourDigits(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/slaaware"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // NotScored is a score plugin that had no say because what it scores by is not part of a snapshot.

@@ -17,12 +17,12 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/metricsauth"
+	"berth.dev/berth/pkg/process/metricsauth"
 )
 
 // Serving says where and to whom an extender answers.

@@ -10,8 +10,8 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // unassigned keeps pods with GPUs off nodes that share them: the devices of every pod there have to be chosen when it

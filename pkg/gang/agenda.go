@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // Agenda is the part of a ledger that the loop asks and tells: which groups wait, who is invited to plan, and what is

@@ -3,7 +3,7 @@ package gang
 import (
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // Backoff bounds the pause between two attempts to plan a group that does not fit.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // TestEditsDoNotEndThePause changes, for a minute and fifty times a second, what a user may change of a group that

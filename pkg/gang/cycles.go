@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // Cycles is the part of a ledger that the scheduling cycles of members ask and tell.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 var (

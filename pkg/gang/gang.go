@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/obstacle"
 )
 
 // UID identifies one pod; a pod recreated under the same name has another one.

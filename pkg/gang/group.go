@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/obstacle"
 )
 
 // group is what is known of a gang. Its parts own their state; what follows from several of them is decided here and in

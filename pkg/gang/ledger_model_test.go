@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // happen does one random thing at the API server.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // A group whose start was cut short comes before what is more important, once.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // settle brings a group in line with its members, with all that follows from that. It is the only place that ends a

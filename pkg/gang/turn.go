@@ -3,7 +3,7 @@ package gang
 import (
 	"slices"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // TurnKind says what a member's scheduling cycle is for.

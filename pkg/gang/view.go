@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/obstacle"
 )
 
 // View is what a group looks like from outside.

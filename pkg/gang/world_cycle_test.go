@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // interrupt lets something happen at the API server in the middle of a cycle.

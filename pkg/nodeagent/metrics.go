@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/pkg/metricsauth"
+	"berth.dev/berth/pkg/process/metricsauth"
 )
 
 const resultDone, resultFailed = "done", "failed"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
 var (

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 func TestAPluginThatIsEnabledInPartIsRefused(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
@@ -16,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // Registry returns the plugins by name, for the registry of a scheduler. This is the only list: a plugin that is not

@@ -7,8 +7,8 @@ import (
 	clientinformers "k8s.io/client-go/informers"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // Planned is a pod that is to come to a node.

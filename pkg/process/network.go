@@ -5,8 +5,8 @@ import (
 
 	kubeinformers "k8s.io/client-go/informers"
 
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // Network tells those who plan the gangs of a profile where nodes are in the network. It is safe for concurrent use.

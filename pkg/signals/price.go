@@ -8,7 +8,7 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 )
 
 // Offering is what Karpenter prices: an instance type, bought in a way, in a zone.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // source is a server that is asked once an interval, and what was reported of it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 )
 
 const (

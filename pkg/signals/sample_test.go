@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 )
 
 // sentinels are what DCGM writes for "blank", "not found", "not supported" and "no permission", as 64-bit integers,

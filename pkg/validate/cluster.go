@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/crd"
-	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/process/crd"
+	"berth.dev/berth/pkg/process/rights"
 )
 
 // AskCluster adds to the report which rights its configurations need that the account lacks, nil for that of the

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // WriteTable prints the findings, a line each, and the weights of the profiles as a table.

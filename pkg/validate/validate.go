@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/process/crd"
+	"berth.dev/berth/pkg/process/rights"
+	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/yamldoc"
 )
 

@@ -33,10 +33,10 @@ var bounds = map[string]map[string]string{
 		"largestReading":       inSource,
 		"origin.nodes":         byNode,
 	},
-	"pkg/gpuview": {
+	"pkg/gpu/gpuview": {
 		"domains": inSource,
 	},
-	"pkg/schedulerconfig": {
+	"pkg/process/schedulerconfig": {
 		"Renamed": inSource,
 	},
 	"pkg/gang/read": {
@@ -50,8 +50,8 @@ var bounds = map[string]map[string]string{
 	"pkg/gang/read/numbering": {"ordinalKeys": inSource},
 	"pkg/gang/read/grouptree": {"Forest.nodes": byGang, "Group.Roles": byGang,
 		"declaring.podGroups": oneCycle, "entry.in": byGang},
-	"pkg/decisions": {"profile.weights": byAdmin},
-	"pkg/crd": {
+	"pkg/process/decisions": {"profile.weights": byAdmin},
+	"pkg/process/crd": {
 		"document.Components":   oneCycle,
 		"properties.Properties": oneCycle,
 	},
@@ -70,7 +70,7 @@ var bounds = map[string]map[string]string{
 		"cycle.statuses": oneCycle, "images.bySlot": byNode, "images.nodes": byNode, "index.byInfo": byNode,
 		"index.byKey": byNode, "plugins.weights": byAdmin, "varieties.byKey": byNode,
 	},
-	"pkg/claimview": {
+	"pkg/gpu/claimview": {
 		"Node.byID": byNode, "Slices.kinds": byNode, "Slices.known": byNode, "Slices.nodes": byNode, "State.nodes": byNode,
 		"choice.amounts": oneCycle, "choice.kinds": oneCycle, "claimDevice.capacity": byNode,
 		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode,
@@ -118,15 +118,15 @@ var bounds = map[string]map[string]string{
 	"pkg/gpu/catalog": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,
 	},
-	"pkg/hamilock": {
+	"pkg/gpu/hamilock": {
 		"Locks.lines": byNode,
 	},
-	"pkg/informers": {
+	"pkg/process/informers": {
 		"recent.old": "2048 values (mostRecent)", "recent.young": "2048 values (mostRecent)",
 		"sharing.labels": "2048 maps of at most 16 entries (mostRecent, mostEntries)",
 		"ByNode.byName":  byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
-	"pkg/price": {
+	"pkg/cost/price": {
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/gang/plan": {

@@ -7,7 +7,7 @@ import (
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // drawingApps is the shipped configuration in which pods of an app are drawn together.

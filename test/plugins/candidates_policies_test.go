@@ -11,7 +11,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )

@@ -10,7 +10,7 @@ import (
 	storagevolume "k8s.io/component-helpers/storage/volume"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/test/harness/framework"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/test/harness/objects"
 )
 

@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/lab/simulation"
 )
 
 // BenchmarkAddressPhases is what IPReservation alone adds to a scheduling cycle that looks at all of 5,000 nodes in 50

@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // told is what users see of a pool.

@@ -20,8 +20,8 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins/ipreservation"
-	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )

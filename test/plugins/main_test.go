@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/test/harness/leak"
 )
 

@@ -23,9 +23,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -251,7 +251,7 @@ func (c *tenants) roots() []any {
 // worked are fields of each plugin that hold something while its pods are there: without them, the test would show
 // nothing.
 var worked = []string{
-	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
+	"pkg/process/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
 	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods",
 	"pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",

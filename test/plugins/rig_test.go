@@ -13,9 +13,9 @@ import (
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )

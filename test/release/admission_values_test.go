@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/priceview"
-	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 

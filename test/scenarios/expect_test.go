@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.

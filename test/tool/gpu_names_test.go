@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/explain"
-	"berth.dev/berth/pkg/inputs"
-	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/trace"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
 

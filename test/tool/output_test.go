@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/advise"
-	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/explain"
-	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/report"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/report"
 	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -182,7 +182,7 @@ func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
 // The kinds that are printed are in a variable of the package: one that is added there is tested here.
 func TestEachKindThatIsPrintedIsTested(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "output", "output.go"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "screen", "output", "output.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

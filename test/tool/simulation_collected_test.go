@@ -4,10 +4,10 @@ import (
 	"runtime"
 	"testing"
 
-	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/await"
 )
 

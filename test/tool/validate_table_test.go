@@ -7,8 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/process/rights"
+	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/validate"
 )
 

@@ -18,11 +18,11 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/trace"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // rates are dollars an hour of a GPU, of a core and of a GiB, in millionths.

@@ -17,11 +17,11 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // contender is a scheduler that is measured.

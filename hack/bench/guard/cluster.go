@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/trace"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/trace"
 )
 
 // replayRow is what a replay of a cluster of some size takes. CPU is that of the whole process.

@@ -19,7 +19,7 @@ const (
 
 // notPlugins are packages of ours that do no work of plugins: the simulation, and the ranking of nodes, which replaces
 // filters and scores of kube-scheduler.
-var notPlugins = []string{ourPackages + "simulation", ourPackages + "candidates"}
+var notPlugins = []string{ourPackages + "lab/", ourPackages + "candidates"}
 
 // ofPlugins returns the CPU time in seconds, by a CPU profile of this process, of functions of our plugins and of the
 // libraries that they call. What they call of the scheduler and of its client is theirs.

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/price"
 )
 
 // machine is one simulated node.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/lab/trace"
 )
 
 // openb reads a variant of the openb trace from its folder. Memory is left out: it is never what a pod lacks there.

@@ -3,8 +3,8 @@ package main
 import (
 	"math"
 
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/price"
 )
 
 // What CostOptimized has by default.

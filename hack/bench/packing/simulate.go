@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/minheap"
-	"berth.dev/berth/pkg/price"
 )
 
 // bigGPUs is from how many GPUs a pod is big.

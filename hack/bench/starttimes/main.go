@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"berth.dev/berth/pkg/replay"
-	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/lab/replay"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/trace"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // gpusPerNode is the size of every node. A job of more GPUs is a gang whose members take whole nodes.

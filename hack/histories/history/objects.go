@@ -18,8 +18,8 @@ import (
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/gpuview/express"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview/express"
 	"berth.dev/berth/pkg/wellknown"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 )
 
 // weekdayNames by time.Weekday.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 )
 
 var (

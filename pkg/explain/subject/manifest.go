@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
+	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/inputs"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/yamldoc"
 )
 

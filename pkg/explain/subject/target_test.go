@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {

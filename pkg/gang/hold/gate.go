@@ -17,10 +17,10 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/runview"
 )
 
 // beginning is how long a pod takes, after it was let in, until its run time counts.

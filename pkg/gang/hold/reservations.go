@@ -12,11 +12,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/starts"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/runview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // lookAnyway is how often it is looked at what to keep while nothing has changed but the time.

@@ -14,11 +14,11 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/plan/sets"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/starts"
 	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/runview"
 )
 
 const (

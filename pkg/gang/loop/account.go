@@ -6,9 +6,9 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 )
 

@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // Causes counts the nodes by what keeps the first class that is short off them, each once: what the account of free

@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	sampling "berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang/plan/account"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them

@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/gang/plan/account"
 	"berth.dev/berth/pkg/gang/plan/sets"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/topology"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/plural"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 func TestShortfall(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )

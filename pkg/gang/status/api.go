@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // writeTimeout ends a request that the API server, or a webhook that it asks, does not answer.

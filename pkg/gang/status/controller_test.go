@@ -24,8 +24,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.

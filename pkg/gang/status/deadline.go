@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/runview"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // ownerRetry is how long a kind is left alone that cannot be read.

@@ -21,8 +21,8 @@ import (
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 

@@ -23,7 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 // ownersAPI is an API server in memory that may refuse its objects.

@@ -7,7 +7,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 func TestAGangSaysForWhatItWaits(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestPodGroupStatus(t *testing.T) {

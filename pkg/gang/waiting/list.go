@@ -8,9 +8,9 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )

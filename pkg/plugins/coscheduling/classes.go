@@ -10,8 +10,8 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )

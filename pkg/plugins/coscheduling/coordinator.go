@@ -20,9 +20,9 @@ import (
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/gang/work"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the

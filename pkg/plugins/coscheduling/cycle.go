@@ -8,8 +8,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // The keys of what a member's cycle keeps.

@@ -13,13 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
 	domain "berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 func TestSaidOfNode(t *testing.T) {

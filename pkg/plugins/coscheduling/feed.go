@@ -23,9 +23,9 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 

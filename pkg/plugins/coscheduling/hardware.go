@@ -9,9 +9,9 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/status"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // hardware knows the nodes on which hardware fails. They count as cordoned for members of gangs: if one member

@@ -11,10 +11,10 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/wellknown"
 )
 

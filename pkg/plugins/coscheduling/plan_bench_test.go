@@ -14,9 +14,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/simulation"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs: members

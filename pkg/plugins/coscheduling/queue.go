@@ -7,9 +7,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // queue is the plugin where pods enter the queue and are ordered in it.

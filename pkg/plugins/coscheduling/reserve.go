@@ -8,10 +8,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // Reserve records that the member holds its assignment.

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/work"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 

@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/status"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
 // rootOf answers for native groups that all ask for a minimum.

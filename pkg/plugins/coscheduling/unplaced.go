@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/gang/obstacle"
 )
 
 // PostFilter stops the preemption of pods one at a time for a gang: victims that make room for one member are lost if

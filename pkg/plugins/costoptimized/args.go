@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
 // settings are the plugin's args as domain values.

@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/signals"
 )
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/wellknown"
 )
 

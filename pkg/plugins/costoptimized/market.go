@@ -5,8 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/signals"
 )
 

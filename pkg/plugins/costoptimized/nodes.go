@@ -7,11 +7,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/claimview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
+	"berth.dev/berth/pkg/gpu/claimview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // nodeView is what is known of a node in terms of money. It does not change once made.

@@ -20,14 +20,14 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
-	"berth.dev/berth/pkg/claimview"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/claimview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
 )

@@ -11,9 +11,9 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of

@@ -10,10 +10,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 var _ cycles.Scorer = &Plugin{}

@@ -13,8 +13,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
-	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // longestSleep is how long the waker trusts its timer: timers measure time that passes, windows are of the clock on the

@@ -6,7 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
 // settings are the plugin's args as domain values.

@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/claimview"
 )
 
 // claims are the devices that have to be allocated for the pod in this cycle. The plugin DynamicResources allocates

@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/claimview"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/hamilock"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/claimview"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/gpu/hamilock"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/signals"
 )
 

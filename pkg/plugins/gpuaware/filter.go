@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event

@@ -26,7 +26,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	harnessframework "berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/objects"

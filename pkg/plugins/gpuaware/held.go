@@ -3,7 +3,7 @@ package gpuaware
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 

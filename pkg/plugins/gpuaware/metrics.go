@@ -13,10 +13,10 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/claimview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // podsByNode is the index by which a node's pods are found outside of a scheduling cycle.

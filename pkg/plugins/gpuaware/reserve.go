@@ -12,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/hamilock"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/gpu/hamilock"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // scoreUnit is how many units of the score before normalization are one milli-GPU of expected waste. Scores are whole

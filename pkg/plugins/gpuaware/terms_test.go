@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // sumOf adds the amounts up.

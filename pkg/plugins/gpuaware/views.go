@@ -7,10 +7,10 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/gpu/claimview"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // view is what is known of one state of one node. It is immutable.

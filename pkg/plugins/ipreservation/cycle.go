@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name

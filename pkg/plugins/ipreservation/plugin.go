@@ -14,7 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // Name of the plugin in configurations.

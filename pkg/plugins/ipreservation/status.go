@@ -11,8 +11,8 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // writeStatuses writes the statuses of pools that have changed and reports whether all were written.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/topology"
 )
 

@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/cycles"
+	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/topology"
 )
 

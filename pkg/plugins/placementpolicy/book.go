@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/lru"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // maxDemands bounds how many pods' demands are remembered.

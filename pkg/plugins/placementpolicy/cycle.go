@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name

@@ -3,7 +3,7 @@ package placementpolicy
 import (
 	"k8s.io/component-base/metrics"
 
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 var (

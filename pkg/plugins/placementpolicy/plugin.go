@@ -15,8 +15,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // Name of the plugin in configurations.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // watch registers what informers tell.

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/sla"
 )

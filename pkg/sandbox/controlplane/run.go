@@ -23,9 +23,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 // startTimeout bounds each step of the start. A loaded machine takes ten times the usual 3 s.

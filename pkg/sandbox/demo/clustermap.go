@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/svg"
+	"berth.dev/berth/pkg/screen/svg"
 )
 
 // Sizes of the map, in pixels.

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
 )
 
 // A cluster that stays up shows work that runs, and takes the examples once more.

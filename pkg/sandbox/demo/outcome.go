@@ -11,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/priceview"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // Node is what decides about a node, as the scheduler sees it.

@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 func TestTheOutcomeFitsTheTerminal(t *testing.T) {

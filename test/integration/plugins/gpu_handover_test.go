@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/manifests"
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/box"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/box"
 )
 

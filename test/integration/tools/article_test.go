@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/test/harness/box"
 )
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"berth.dev/berth/pkg/crd"
+	"berth.dev/berth/pkg/process/crd"
 	"berth.dev/berth/test/harness/box"
 )
 

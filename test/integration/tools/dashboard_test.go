@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/dashboard"
-	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/screen/dashboard"
 )
 
 // liveFrame shows the page at the width of a phone and, once it has plots and has followed a change of the cluster,

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/cluster/dump"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )

@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/test/harness/box"
 )
 

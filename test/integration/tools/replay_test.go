@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/gpuview/express"
-	"berth.dev/berth/pkg/priceview"
-	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/gpu/gpuview/express"
+	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/test/harness/box"
 )
 

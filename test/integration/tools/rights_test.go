@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/rights"
-	configurations "berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/process/rights"
+	configurations "berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/box"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/signals"
 )
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/process/decisions"
 )
 
 // Berth is set where the scheduler that is measured is berth-scheduler. The stock one is left as it is.

@@ -1,0 +1,335 @@
+package overview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/podview"
+)
+
+// mostWarnings is how many warnings are kept.
+const mostWarnings = 200
+
+// Pricing says what nodes cost.
+type Pricing struct {
+	// Of returns the price of a node an hour, and false where it is not known.
+	Of func(*v1.Node) (price.MicroDollars, bool)
+	// Rates divide the price of a node over its resources.
+	Rates price.Rates
+}
+
+// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must
+// not be changed any more.
+type Book struct {
+	feed
+	pricing Pricing
+	// levels are those of the network. The narrowest one that a node has is shown.
+	levels podview.NetworkLevels
+}
+
+// feed notes objects as informers tell of them.
+type feed struct {
+	mu sync.Mutex
+	objects
+	*deviceBook
+	notes
+	keys gpuview.Keys
+	// suspended are Jobs that may have no pods.
+	suspended map[types.UID]*batchv1.Job
+	queues    kueue
+	// trees are those of Kubernetes' own groups.
+	trees *read.Trees
+}
+
+// notes are what was said by events, and what cannot be read.
+type notes struct {
+	warnings []Warning
+	leftOut  map[string]string
+}
+
+// objects are the nodes, pods and gangs of the cluster, and what points from one to the other.
+type objects struct {
+	nodes   map[string]*nodeEntry
+	pods    map[types.UID]*podEntry
+	waiting map[types.UID]*podEntry
+	gangs   map[gang.ID]*gangEntry
+	// kinds counts the requests of all pods that have not ended.
+	kinds map[string]*kindCount
+}
+
+// nodeEntry is a node and the pods on it.
+type nodeEntry struct {
+	node *v1.Node // nil while only pods of it are known
+	pods map[types.UID]*v1.Pod
+	view *nodeView // nil when something has changed
+}
+
+// podEntry is what is read of a pod once.
+type podEntry struct {
+	pod     *v1.Pod
+	gang    gang.ID
+	minimum int
+	// milli is what it asks for of GPUs, gpus how many they are.
+	milli int64
+	gpus  int
+	kind  string
+}
+
+type gangEntry struct {
+	group   *schedulingv1alpha1.PodGroup
+	members map[types.UID]*podEntry
+}
+
+type kindCount struct {
+	gpu.RequestKind
+	pods int
+}
+
+// NewBook makes an empty book.
+func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
+	return &Book{
+		feed: feed{keys: keys, trees: read.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
+				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}},
+			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
+		pricing: pricing, levels: levels}
+}
+
+// Set notes an object as it is now, of one of the kinds that a Watcher reads.
+func (f *feed) Set(obj any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch o := obj.(type) {
+	case *v1.Node:
+		n := f.nodeNamed(o.Name)
+		n.node, n.view = o, nil
+	case *v1.Pod:
+		f.setPod(o)
+	case *schedulingv1alpha1.PodGroup:
+		f.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
+	case *batchv1.Job:
+		// One that runs is known from its pods; one that is suspended may have none.
+		delete(f.suspended, o.UID)
+		if ptr.Deref(o.Spec.Suspend, false) {
+			f.suspended[o.UID] = o
+		}
+	case *unstructured.Unstructured:
+		f.setOther(o)
+	case *resourcev1.ResourceSlice:
+		f.slices[o.Name], f.stale = o, true
+	case *resourcev1.ResourceClaim:
+		f.deleteClaim(o.UID)
+		if o.Status.Allocation != nil {
+			f.claims[o.UID], f.stale = o, true
+		}
+	case *v1.Event:
+		f.addWarning(warningOf(o))
+	}
+}
+
+// Delete notes that an object is gone.
+func (f *feed) Delete(obj any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch o := obj.(type) {
+	case *v1.Node:
+		if n := f.nodes[o.Name]; n != nil {
+			n.node, n.view = nil, nil
+			f.forgetNode(o.Name)
+		}
+	case *v1.Pod:
+		f.removePod(o.UID)
+	case *schedulingv1alpha1.PodGroup:
+		id := gang.ID{Namespace: o.Namespace, Name: o.Name}
+		if g := f.gangs[id]; g != nil {
+			g.group = nil
+			f.forgetGang(id)
+		}
+	case *batchv1.Job:
+		delete(f.suspended, o.UID)
+	case *unstructured.Unstructured:
+		f.refile(o.GetNamespace(), f.trees.Delete(o))
+		f.queues.forget(o)
+	case *resourcev1.ResourceSlice:
+		delete(f.slices, o.Name)
+		f.stale = true
+	case *resourcev1.ResourceClaim:
+		f.deleteClaim(o.UID)
+	}
+}
+
+func (o *objects) nodeNamed(name string) *nodeEntry {
+	if o.nodes[name] == nil {
+		o.nodes[name] = &nodeEntry{pods: map[types.UID]*v1.Pod{}}
+	}
+	return o.nodes[name]
+}
+
+// forgetNode drops a node that is not known any more.
+func (o *objects) forgetNode(name string) {
+	if n := o.nodes[name]; n.node == nil && len(n.pods) == 0 {
+		delete(o.nodes, name)
+	}
+}
+
+// setPod notes a pod as it is now. One that has ended is forgotten but for its gang.
+func (f *feed) setPod(pod *v1.Pod) {
+	f.removePod(pod.UID)
+	p := &podEntry{pod: pod}
+	if m, err := f.trees.GangOf(pod); err == nil {
+		p.gang, p.minimum = m.ID, m.Minimum
+	}
+	if podview.Finished(pod) {
+		if p.gang == (gang.ID{}) {
+			return
+		}
+	} else {
+		f.readRequest(p)
+		if pod.Spec.NodeName == "" {
+			f.waiting[pod.UID] = p
+		} else {
+			n := f.nodeNamed(pod.Spec.NodeName)
+			n.pods[pod.UID], n.view = pod, nil
+		}
+	}
+	f.pods[pod.UID] = p
+	if p.gang != (gang.ID{}) {
+		f.gangNamed(p.gang).members[pod.UID] = p
+	}
+}
+
+// readRequest reads what the pod asks for, and counts it among the requests of the cluster.
+func (f *feed) readRequest(p *podEntry) {
+	if !f.keys.MayUseGPU(p.pod) {
+		return
+	}
+	asked, err := f.keys.PodGPURequest(p.pod)
+	if err != nil {
+		return // the scheduler says what is wrong with it
+	}
+	p.milli, p.gpus = int64(asked.TotalMilli(0)), asked.Count
+	if asked.Count == 0 {
+		return
+	}
+	cpu, memory, _ := podview.PodNeeds(p.pod)
+	k := gpu.RequestKind{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory, Models: asked.Models}
+	p.kind = k.Key()
+	if f.kinds[p.kind] == nil {
+		f.kinds[p.kind] = &kindCount{RequestKind: k}
+	}
+	f.kinds[p.kind].pods++
+}
+
+func (o *objects) removePod(uid types.UID) {
+	p := o.pods[uid]
+	if p == nil {
+		return
+	}
+	delete(o.pods, uid)
+	delete(o.waiting, uid)
+	if n := o.nodes[p.pod.Spec.NodeName]; n != nil {
+		delete(n.pods, uid)
+		n.view = nil
+		o.forgetNode(p.pod.Spec.NodeName)
+	}
+	if k := o.kinds[p.kind]; k != nil {
+		if k.pods--; k.pods == 0 {
+			delete(o.kinds, p.kind)
+		}
+	}
+	if g := o.gangs[p.gang]; g != nil {
+		delete(g.members, uid)
+		o.forgetGang(p.gang)
+	}
+}
+
+func (o *objects) gangNamed(id gang.ID) *gangEntry {
+	if o.gangs[id] == nil {
+		o.gangs[id] = &gangEntry{members: map[types.UID]*podEntry{}}
+	}
+	return o.gangs[id]
+}
+
+func (o *objects) forgetGang(id gang.ID) {
+	if g := o.gangs[id]; g.group == nil && len(g.members) == 0 {
+		delete(o.gangs, id)
+	}
+}
+
+// addWarning notes an event. One about the same object with the same reason takes the place of the one before.
+func (n *notes) addWarning(w Warning) {
+	w.Object, w.Reason, w.Message = plainText(w.Object), plainText(w.Reason), plainText(w.Message)
+	n.warnings = slices.DeleteFunc(n.warnings, func(o Warning) bool {
+		return o.Namespace == w.Namespace && o.Object == w.Object && o.Reason == w.Reason
+	})
+	n.warnings = append(n.warnings, w)
+	slices.SortStableFunc(n.warnings, func(x, y Warning) int { return y.Time.Compare(x.Time) })
+	n.warnings = n.warnings[:min(len(n.warnings), mostWarnings)]
+}
+
+// LeaveOut says why a kind cannot be read, or with an empty reason that it can be.
+func (f *feed) LeaveOut(kind, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if reason == "" {
+		delete(f.leftOut, kind)
+	} else {
+		f.leftOut[kind] = reason
+	}
+}
+
+// leftOutNow are the kinds that cannot be read, each with the reason.
+func (n *notes) leftOutNow() []string {
+	list := []string{}
+	for _, kind := range slices.Sorted(maps.Keys(n.leftOut)) {
+		list = append(list, kind+": "+n.leftOut[kind])
+	}
+	return list
+}
+
+// Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
+func (b *Book) Cluster(now time.Time) *Cluster {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
+	for name := range b.Count() {
+		if n := b.nodes[name]; n != nil {
+			n.view = nil
+		}
+	}
+	costs := map[string]price.MicroDollars{}
+	workload := &judgments{known: map[string]judgment{}}
+	for _, k := range b.kinds {
+		workload.Observe(k.RequestKind, k.pods)
+	}
+	for _, n := range b.nodes {
+		if n.node != nil {
+			b.addNode(c, n, workload, costs)
+		}
+	}
+	slices.SortFunc(c.Nodes, func(x, y Node) int {
+		return cmp.Or(x.Domain.Compare(y.Domain), cmp.Compare(x.Model, y.Model), compareNames(x.Name, y.Name))
+	})
+	b.addGangs(c, now)
+	b.addQueue(c, now)
+	b.addJobs(c, now)
+	b.addNamespaces(c, costs)
+	return c
+}

@@ -1,0 +1,73 @@
+package overview
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+func TestDevicesThatAreClaimed(t *testing.T) {
+	t.Parallel()
+	slice := parse[resourcev1.ResourceSlice](t, `
+metadata: {name: a-gpus}
+spec:
+  driver: gpu.nvidia.com
+  nodeName: a
+  pool: {name: a, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: gpu-0, attributes: {type: {string: gpu}, productName: {string: Tesla T4}, uuid: {string: GPU-0}}, capacity: {memory: {value: 16Gi}}}
+  - {name: gpu-1, attributes: {type: {string: gpu}, productName: {string: Tesla T4}, uuid: {string: GPU-1}}, capacity: {memory: {value: 16Gi}}}`)
+	claim := parse[resourcev1.ResourceClaim](t, `
+metadata: {namespace: team, name: c, uid: c}
+status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a, device: gpu-1}]}}}`)
+	b := newBook(node("a", ""), slice)
+	for _, step := range []struct {
+		what string
+		do   func()
+		want map[string]string
+	}{
+		{"nothing is claimed", func() {}, map[string]string{"a": "FF"}},
+		{"a device is claimed", func() { b.Set(claim) }, map[string]string{"a": "FA"}},
+		{"the claim is gone", func() { b.Delete(claim) }, map[string]string{"a": "FF"}},
+		{"the slice is gone", func() { b.Delete(slice) }, map[string]string{}},
+	} {
+		step.do()
+		c := b.Cluster(now)
+		if diff := cmp.Diff(step.want, states(c)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+		if len(c.Nodes) > 0 && c.Nodes[0].Sharing != Claims {
+			t.Errorf("%s: GPUs are given out by %s", step.what, c.Nodes[0].Sharing)
+		}
+	}
+}
+
+func TestMoney(t *testing.T) {
+	t.Parallel()
+	costs := func(dollars string) func(*v1.Node) {
+		return func(n *v1.Node) { n.Annotations = map[string]string{wellknown.PricePerHourKey: dollars} }
+	}
+	b := newBook(node("a", "nvidia.com/gpu=4", costs("8")), node("host", "", costs("1")),
+		node("unpriced", "nvidia.com/gpu=1"), pod("p", "a", "nvidia.com/gpu=4"))
+	c := b.Cluster(now)
+	// GPUs carry of the price of a what cores (16 at 3 cents) and memory (64 GiB at 0.4) leave over: 0.736 dollars are
+	// idle there.
+	want := Totals{Nodes: 3, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 5, AllocatedMilliGPU: 4000, IdleMilliGPU: 1000,
+		StrandedMilliGPU: 1000, NodesWithoutPrice: 1,
+		MicroDollarsPerHour: 9 * price.Dollar, IdleMicroDollarsPerHour: price.Dollar + 736_000}
+	if diff := cmp.Diff(want, c.Totals); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	const said = `4 of 5 GPUs allocated (80%), 1 idle (1 stranded), 0 unavailable
+3 nodes, 2 with GPUs, 1 in use; $9.00 an hour, $1.74 of it idle (1 node without a price)
+0 pods pending; 0 gangs pending`
+	if diff := cmp.Diff(said, strings.Join(c.Lines(), "\n")); diff != "" {
+		t.Errorf("said (-want +got):\n%s", diff)
+	}
+}

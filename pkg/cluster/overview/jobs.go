@@ -1,0 +1,300 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/podview"
+)
+
+// JobState says in a word how far a workload is.
+type JobState string
+
+// The states of a workload, from the one that is furthest from running. Queued is Kueue's to end, Suspended and Gated a
+// controller's or the user's, Pending and Partial the scheduler's.
+const (
+	JobQueued    JobState = "Queued"
+	JobSuspended JobState = "Suspended"
+	JobGated     JobState = "Gated"
+	JobPending   JobState = "Pending"
+	JobPartial   JobState = "Partial"
+	JobStarting  JobState = "Starting"
+	JobRunning   JobState = "Running"
+)
+
+// Job is a workload that has not ended: the pods of one controller or of one gang, or a pod that has neither.
+type Job struct {
+	Namespace string `json:"namespace"`
+	// Kind and Name are of the controller that users know: a Deployment, not its ReplicaSet. A gang of several
+	// controllers is its PodGroup.
+	Kind  string   `json:"kind"`
+	Name  string   `json:"name"`
+	State JobState `json:"state"`
+	// Pods exist and have not ended, Scheduled of them have a node, and Running run.
+	Pods      int `json:"pods"`
+	Scheduled int `json:"scheduled"`
+	Running   int `json:"running"`
+	// MinMember pods start together, 0 if they are no gang.
+	MinMember int `json:"minMember"`
+	// MilliGPU is what all pods ask for, ScheduledMilliGPU what those with a node have.
+	MilliGPU          int64 `json:"milliGPU"`
+	ScheduledMilliGPU int64 `json:"scheduledMilliGPU"`
+	// Nodes on which its pods are, in order, and the domains of those that are in one that is known.
+	Nodes              []string         `json:"nodes"`
+	Domains            []podview.Domain `json:"domains"`
+	NodesWithoutDomain int              `json:"nodesWithoutDomain"`
+	// AgeSeconds is since the oldest of the pods exists, or the controller if it has none.
+	AgeSeconds float64 `json:"ageSeconds"`
+	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
+	Reason string `json:"reason"`
+	// Reserved says how many nodes are reserved for it, and when it starts if that is known.
+	Reserved string `json:"reserved,omitempty"`
+	// Late says which deadline it cannot keep any more; empty if it keeps all.
+	Late string `json:"late,omitempty"`
+	// Queue is its place in Kueue, nil without one.
+	Queue *Place `json:"queue,omitempty"`
+}
+
+// jobKey names a workload.
+type jobKey struct{ namespace, kind, name string }
+
+// jobEntry sums up a workload.
+type jobEntry struct {
+	Job
+	since time.Time
+	nodes map[string]bool
+	gated int
+	pod   string // the first that waits, in the order of names
+	// scheduler is whose that pod is.
+	scheduler string
+}
+
+// addJobs adds the workloads that have not ended, those first that are furthest from running.
+func (b *Book) addJobs(c *Cluster, now time.Time) {
+	jobs := map[jobKey]*jobEntry{}
+	at := func(key jobKey) *jobEntry {
+		if jobs[key] == nil {
+			jobs[key] = &jobEntry{Job: Job{Namespace: key.namespace, Kind: key.kind, Name: key.name}, nodes: map[string]bool{}}
+		}
+		return jobs[key]
+	}
+	for id, g := range b.gangs {
+		b.addGangJob(at, id, g)
+	}
+	for _, p := range b.pods {
+		if p.gang == (gang.ID{}) && !podview.BelongsToNode(p.pod) {
+			at(controllerKey(p.pod)).add(p)
+		}
+	}
+	for _, job := range b.suspended {
+		j := at(jobKey{job.Namespace, "Job", job.Name})
+		j.State = JobSuspended
+		if j.Pods == 0 {
+			j.since = job.CreationTimestamp.Time
+		}
+	}
+	b.queues.place(at)
+	for _, key := range slices.SortedFunc(maps.Keys(jobs), compareKeys) {
+		if j := jobs[key]; j.Pods > 0 || j.State != "" {
+			c.Jobs = append(c.Jobs, j.finish(b, now))
+		}
+	}
+	slices.SortStableFunc(c.Jobs, func(x, y Job) int {
+		return cmp.Or(cmp.Compare(rank(x.State), rank(y.State)), -cmp.Compare(x.AgeSeconds, y.AgeSeconds))
+	})
+	c.Queues = b.queues.list(b.keys)
+}
+
+func compareKeys(x, y jobKey) int {
+	return cmp.Or(cmp.Compare(x.namespace, y.namespace), compareNames(x.name, y.name), cmp.Compare(x.kind, y.kind))
+}
+
+// rank orders states: what waits for the scheduler comes first, what runs last.
+func rank(state JobState) int {
+	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning},
+		state)
+}
+
+// addGangJob adds a gang under the controller that all of its members share, or else under its own name.
+func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
+	shown := Gang{Namespace: id.Namespace, Name: id.Name}
+	shown.describe(g)
+	var alive []*podEntry
+	for _, m := range g.members {
+		if !podview.Finished(m.pod) {
+			alive = append(alive, m)
+		}
+	}
+	if len(alive) == 0 {
+		return
+	}
+	j := at(g.key(id))
+	for _, m := range alive {
+		j.add(m)
+		shown.MinMember = max(shown.MinMember, m.minimum)
+	}
+	j.MinMember += shown.MinMember
+	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), shown.Reserved
+	j.Late = cmp.Or(shown.Late, j.Late)
+}
+
+// keyOf names the workload of a pod.
+func (o *objects) keyOf(p *podEntry) jobKey {
+	if g := o.gangs[p.gang]; g != nil {
+		return g.key(p.gang)
+	}
+	return controllerKey(p.pod)
+}
+
+// key names the workload of a gang: the controller that all of its members share, or the gang itself.
+func (g *gangEntry) key(id gang.ID) jobKey {
+	if g.group != nil {
+		if owner := metav1.GetControllerOf(g.group); owner != nil {
+			return jobKey{id.Namespace, owner.Kind, owner.Name}
+		}
+	}
+	var shared jobKey
+	own := jobKey{id.Namespace, "PodGroup", id.Name}
+	for _, m := range g.members {
+		key := controllerKey(m.pod)
+		if key.kind == "Pod" || shared != (jobKey{}) && shared != key {
+			return own
+		}
+		shared = key
+	}
+	return cmp.Or(shared, own)
+}
+
+// add counts a pod that has not ended.
+func (j *jobEntry) add(p *podEntry) {
+	pod := p.pod
+	j.Pods++
+	j.MilliGPU += p.milli
+	j.Late = cmp.Or(j.Late, plainText(runview.Says(pod, runview.DeadlineMissed)))
+	if j.since.IsZero() || pod.CreationTimestamp.Time.Before(j.since) {
+		j.since = pod.CreationTimestamp.Time
+	}
+	if pod.Spec.NodeName != "" {
+		j.Scheduled++
+		j.ScheduledMilliGPU += p.milli
+		j.nodes[pod.Spec.NodeName] = true
+		if pod.Status.Phase == v1.PodRunning {
+			j.Running++
+		}
+		return
+	}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		j.gated++
+	}
+	if j.pod == "" || compareNames(pod.Name, j.pod) < 0 {
+		j.pod, j.scheduler = pod.Name, pod.Spec.SchedulerName
+		j.Reason = brief(podReason(pod))
+	}
+}
+
+// finish says how far the workload is, and where.
+func (j *jobEntry) finish(b *Book, now time.Time) Job {
+	switch {
+	case j.Queue != nil && !j.Queue.Admitted && j.Scheduled == 0:
+		j.State = JobQueued
+	case j.State == JobSuspended:
+	case j.gated > 0 && j.gated == j.Pods-j.Scheduled:
+		j.State = JobGated
+	case j.Scheduled == 0:
+		j.State = JobPending
+	case j.Scheduled < j.Pods:
+		j.State = JobPartial
+	case j.Running < j.Pods:
+		j.State = JobStarting
+	default:
+		j.State = JobRunning
+	}
+	j.Nodes, j.Domains = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []podview.Domain{}
+	for _, name := range j.Nodes {
+		var d podview.Domain
+		if n := b.nodes[name]; n != nil && n.node != nil {
+			d = b.levels.Narrowest(n.node)
+		}
+		if d.Level == "" {
+			j.NodesWithoutDomain++
+		} else {
+			j.Domains = append(j.Domains, d)
+		}
+	}
+	slices.SortFunc(j.Domains, podview.Domain.Compare)
+	j.Domains = slices.Compact(j.Domains)
+	j.AgeSeconds = max(0, now.Sub(j.since).Seconds())
+	switch {
+	case j.State == JobStarting || j.State == JobRunning:
+		j.Reason, j.Reserved = "", ""
+	case j.State == JobQueued:
+		j.Reason = j.Queue.Reason
+	case j.State == JobSuspended:
+		j.Reason = "suspended by its spec"
+	case j.Reason == "" && j.scheduler == "":
+		j.Reason = "not tried yet"
+	case j.Reason == "":
+		// The name may be misspelt: then no scheduler ever tries it.
+		j.Reason = "not tried yet by " + j.scheduler
+	}
+	return j.Job
+}
+
+// controllerKey names what a pod belongs to.
+func controllerKey(pod *v1.Pod) jobKey {
+	kind, name := podview.WorkloadOf(pod)
+	return jobKey{pod.Namespace, kind, name}
+}
+
+// JobList is what is known of workloads alone.
+type JobList struct {
+	// Taken is the moment.
+	Taken  time.Time `json:"taken"`
+	Jobs   []Job     `json:"jobs"`
+	Queues []Queue   `json:"queues"`
+	// LeftOut are the kinds that could not be read, each with the reason.
+	LeftOut []string `json:"leftOut"`
+}
+
+// JobList is what the book knows of workloads at this moment.
+func (b *Book) JobList(now time.Time) *JobList {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &Cluster{LeftOut: b.leftOutNow()}
+	b.addJobs(c, now)
+	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
+}
+
+// Where says on which nodes the workload is: their names while they are few, else how many, and in which domain or how
+// many of them, if that is known of all.
+func (j *Job) Where() string {
+	var where string
+	switch n := len(j.Nodes); {
+	case n == 0:
+		return "-"
+	case n <= 2:
+		where = strings.Join(j.Nodes, ", ")
+	default:
+		where = fmt.Sprintf("%d nodes", n)
+	}
+	switch n := len(j.Domains); {
+	case j.NodesWithoutDomain > 0:
+	case n == 1:
+		where += ", " + j.Domains[0].String()
+	case n > 1:
+		where += fmt.Sprintf(", %d ", n) + strings.TrimSpace(podview.CommonLevel(j.Domains)+" domains")
+	}
+	return where
+}
+
+// Why says why not all of the workload runs, what is reserved for it, and which deadline it misses.
+func (j *Job) Why() string { return joined(j.Reason, j.Reserved, j.Late) }

@@ -1,0 +1,87 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/pkg/screen/command"
+)
+
+// Status is a cluster on one screen.
+type Status struct {
+	// Taken is the moment.
+	Taken     time.Time `json:"taken"`
+	Scheduler Health    `json:"scheduler"`
+	Totals    Totals    `json:"totals"`
+	// JobsByState counts the workloads that have not ended.
+	JobsByState map[JobState]int `json:"jobsByState"`
+	// Waiting are the workloads with pods that have no node, those first that are furthest from running.
+	Waiting []Job `json:"waiting"`
+	// LeftOut are the kinds that could not be read, each with the reason.
+	LeftOut []string `json:"leftOut"`
+}
+
+// Health says whether the scheduler works, as far as its lease tells.
+type Health struct {
+	// Lease is namespace/name of the Lease, empty if the configuration has no leader election.
+	Lease   string `json:"lease,omitempty"`
+	Healthy bool   `json:"healthy"`
+	// Leader holds the lease, and has renewed it so long ago.
+	Leader            string  `json:"leader,omitempty"`
+	RenewedSecondsAgo float64 `json:"renewedSecondsAgo"`
+	// Message says it in a sentence.
+	Message string `json:"message"`
+}
+
+// Status sums the cluster up.
+func (c *Cluster) Status(scheduler Health) *Status {
+	s := &Status{
+		Taken: c.Taken, Scheduler: scheduler, Totals: c.Totals, LeftOut: c.LeftOut,
+		JobsByState: map[JobState]int{}, Waiting: []Job{},
+	}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		s.JobsByState[j.State]++
+		if j.State != JobStarting && j.State != JobRunning {
+			s.Waiting = append(s.Waiting, *j)
+		}
+	}
+	return s
+}
+
+// HealthOf reads the lease that the scheduler's leader holds.
+func HealthOf(ctx context.Context, client kubernetes.Interface, namespace, name string, now time.Time) Health {
+	if name == "" {
+		return Health{Message: "not known: its configuration has no leader election"}
+	}
+	h := Health{Lease: namespace + "/" + name}
+	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		h.Message = fmt.Sprintf("not running: there is no Lease %s", h.Lease)
+		return h
+	case err != nil:
+		h.Message = "not known: " + command.OneLine(err)
+		return h
+	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
+		h.Message = fmt.Sprintf("not running: no process holds Lease %s", h.Lease)
+		return h
+	}
+	h.Leader, h.RenewedSecondsAgo = *lease.Spec.HolderIdentity, max(0, now.Sub(lease.Spec.RenewTime.Time).Seconds())
+	valid := time.Minute
+	if lease.Spec.LeaseDurationSeconds != nil {
+		valid = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	}
+	ago := (time.Duration(h.RenewedSecondsAgo) * time.Second).String()
+	if h.Healthy = now.Sub(lease.Spec.RenewTime.Time) <= valid; h.Healthy {
+		h.Message = fmt.Sprintf("healthy: %s leads, and renewed its lease %s ago", h.Leader, ago)
+	} else {
+		h.Message = fmt.Sprintf("not running: %s has not renewed Lease %s for %s", h.Leader, h.Lease, ago)
+	}
+	return h
+}

@@ -1,0 +1,214 @@
+package overview
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/lab/simulation/memapi"
+)
+
+// filtered is an API that answers some requests in another way.
+type filtered struct {
+	http.RoundTripper
+	status func(*http.Request) int
+}
+
+func (f filtered) RoundTrip(req *http.Request) (*http.Response, error) {
+	if code := f.status(req); code != 0 {
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"not for you","code":403}`
+		if code == http.StatusNotFound {
+			body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"not served","code":404}`
+		}
+		recorder := &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: readCloser{strings.NewReader(body)}}
+		return recorder, nil
+	}
+	return f.RoundTripper.RoundTrip(req)
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// server is an API in memory with a node, two pods and a PodGroup.
+func server(t *testing.T) *memapi.Server {
+	t.Helper()
+	api := memapi.New()
+	api.Register(podGroups.Resource, "PodGroup", true)
+	for _, o := range []any{node("a", "nvidia.com/gpu=2"), pod("p", "a", "cpu=1 nvidia.com/gpu=1", func(p *v1.Pod) {
+		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "TOKEN", Value: "secret"}}
+	}), pod("q", "", "cpu=1 nvidia.com/gpu=4", refused("no node fits"))} {
+		switch o := o.(type) {
+		case *v1.Node:
+			o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
+			must(t, api.Create(o))
+		case *v1.Pod:
+			o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
+			must(t, api.Create(o))
+		}
+	}
+	return api
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func started(t *testing.T, config *rest.Config) (*Watcher, error) {
+	t.Helper()
+	w, err := NewWatcher(config, newBook())
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return w, w.Start(ctx)
+}
+
+// until waits for an answer that holds.
+func until(t *testing.T, w *Watcher, what string, holds func(*Cluster) bool) {
+	t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for !holds(w.Cluster(now)) {
+		select {
+		case <-w.Changed():
+		case <-deadline:
+			t.Fatalf("waited in vain for %s: %+v", what, w.Cluster(now))
+		}
+	}
+}
+
+func TestAClusterIsFollowed(t *testing.T) {
+	t.Parallel()
+	api := server(t)
+	w, err := started(t, api.RESTConfig())
+	must(t, err)
+	c := w.Cluster(now)
+	if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) || len(c.Queue) != 1 ||
+		c.Queue[0].Reason != "no node fits" || len(c.LeftOut) != 0 {
+		t.Fatalf("at the start: %v, queue %+v, left out %v", got, c.Queue, c.LeftOut)
+	}
+	api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "team", Name: "p"})
+	until(t, w, "the pod to go", func(c *Cluster) bool { return c.Totals.AllocatedMilliGPU == 0 })
+	more := node("b", "nvidia.com/gpu=4")
+	more.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
+	must(t, api.Create(more))
+	until(t, w, "the node", func(c *Cluster) bool { return c.Totals.GPUs == 6 })
+}
+
+func TestEventsAreRead(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewTime(now)
+	about := v1.ObjectReference{Kind: "Pod", Namespace: "team", Name: "q"}
+	tests := map[string]struct {
+		event v1.Event
+		want  Warning
+	}{
+		"one that counts": {v1.Event{InvolvedObject: about, Reason: "FailedScheduling", Message: "no", Count: 3,
+			LastTimestamp: at},
+			Warning{Time: now, Namespace: "team", Object: "Pod/q", Reason: "FailedScheduling", Message: "no", Count: 3}},
+		"a series": {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now.Add(-time.Hour)),
+			Series: &v1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(now)}},
+			Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 7}},
+		"a single one of the newer kind": {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now)},
+			Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
+		"one that only says when it came": {v1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at},
+			InvolvedObject: about}, Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.event.Source.Component = "not kept"
+			kept, err := trimEvent(&test.event)
+			must(t, err)
+			if kept.(*v1.Event).Source.Component != "" {
+				t.Error("what is not shown is kept")
+			}
+			if diff := cmp.Diff(test.want, warningOf(kept.(*v1.Event))); diff != "" {
+				t.Errorf("warning (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		path    string
+		code    int
+		left    string
+		refused bool
+	}{
+		"events are forbidden": {path: "/events", code: http.StatusForbidden, left: "events: not for you"},
+		"claims are forbidden": {path: "/resourceclaims", code: http.StatusForbidden,
+			left: "resourceclaims: not for you"},
+		"slices are not served":    {path: "/resourceslices", code: http.StatusNotFound},
+		"PodGroups are not served": {path: "/podgroups", code: http.StatusNotFound},
+		"pods are forbidden":       {path: "/pods", code: http.StatusForbidden, refused: true},
+		"nodes are forbidden":      {path: "/nodes", code: http.StatusForbidden, refused: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := server(t).RESTConfig()
+			config.Transport = filtered{config.Transport, func(req *http.Request) int {
+				if strings.HasSuffix(req.URL.Path, test.path) {
+					return test.code
+				}
+				return 0
+			}}
+			w, err := started(t, config)
+			if test.refused {
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing "+test.path[1:]) {
+					t.Fatalf("the error is %v", err)
+				}
+				return
+			}
+			must(t, err)
+			c := w.Cluster(now)
+			if got := strings.Join(c.LeftOut, "|"); got != test.left {
+				t.Errorf("left out is %q, want %q", got, test.left)
+			}
+			if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) {
+				t.Errorf("GPUs are %v", got)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatIsShownIsKept(t *testing.T) {
+	t.Parallel()
+	w, err := started(t, server(t).RESTConfig())
+	must(t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods["p"]; p == nil || len(p.pod.Spec.Containers[0].Env) != 0 {
+		t.Errorf("kept is %+v", p)
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.LeaveOut(unreachable, "does not answer")
+	b.LeaveOut("events", "not for you")
+	if diff := cmp.Diff([]string{"API server: does not answer", "events: not for you"},
+		b.Cluster(now).LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	b.LeaveOut(unreachable, "")
+	if got := b.Cluster(now).LeftOut; len(got) != 1 {
+		t.Errorf("left out is %v", got)
+	}
+}

@@ -1,0 +1,169 @@
+package claimview
+
+import (
+	"math"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/podview"
+)
+
+// Devices are a node's devices at one moment. They are immutable: other devices, or others that are allocated, are
+// another object.
+type Devices struct {
+	node *Node
+	// used is what claims hold of each device.
+	used []usage
+	// Inventory counts what is allocated, without what a NodeInfo knows.
+	inventory *gpu.Inventory
+}
+
+// usage is how much of a device is held, in thousandths of the device, and the memory that is held of it in MiB. The
+// memory is -1 where it is as much of the device's as of its compute.
+type usage struct{ milli, memMiB int }
+
+var wholeDevice = usage{gpu.WholeMilli, -1}
+
+// devicesAfter counts what is allocated on the node; the devices are the same where nothing has changed since before.
+func (n *Node) devicesAfter(before *Devices, allocated *structured.AllocatedState) *Devices {
+	used := make([]usage, 0, 64) // on the stack for most nodes
+	for i := range n.devices {
+		used = append(used, n.devices[i].held(allocated))
+	}
+	if before != nil && before.node == n && slices.Equal(before.used, used) {
+		return before
+	}
+	inventory := n.empty.Clone()
+	for i, u := range used {
+		if u.milli > 0 {
+			n.devices[i].occupy(inventory, u)
+		}
+	}
+	return &Devices{n, slices.Clone(used), inventory}
+}
+
+// Inventory counts what is allocated.
+func (n *Node) Inventory(allocated *structured.AllocatedState) *gpu.Inventory {
+	return n.devicesAfter(nil, allocated).inventory
+}
+
+// held is how much of the device claims hold.
+func (d *claimDevice) held(allocated *structured.AllocatedState) usage {
+	if allocated.AllocatedDevices.Has(d.id) {
+		return wholeDevice
+	}
+	consumed, ok := allocated.AggregatedCapacity[d.id]
+	if !ok || d.capacity == nil {
+		return usage{}
+	}
+	a := make(amounts, len(consumed))
+	for name, q := range consumed {
+		a.set(d.id.Driver.String(), string(name), q)
+	}
+	return d.share(a)
+}
+
+// share is how much of the device these amounts are.
+func (d *claimDevice) share(a amounts) usage {
+	u := usage{a.milliOf(d.capacity), -1}
+	if a[amountMemory] > 0 {
+		u.memMiB = a.memMiB()
+	}
+	return u
+}
+
+// of is the share of its GPU that a part of a device is.
+func (p claimPart) of(u usage) gpu.Share {
+	s := gpu.Share{Milli: int(math.Ceil(float64(p.milli*u.milli) / gpu.WholeMilli)), MemMiB: u.memMiB}
+	if u.memMiB < 0 {
+		s.MemMiB = p.memMiB * u.milli / gpu.WholeMilli
+	}
+	return s
+}
+
+// occupy takes a share of the device out of the inventory.
+func (d *claimDevice) occupy(inv *gpu.Inventory, u usage) {
+	for i := range inv.Slices {
+		if s := &inv.Slices[i]; s.Resource == d.slice && !d.tainted && s.Count > 0 {
+			s.Count--
+		}
+	}
+	for _, p := range d.parts {
+		inv.Occupy([]int{p.gpu}, p.of(u)) // none where the GPU is not known
+	}
+}
+
+// grants adds what a share of the device is of GPUs.
+func (n *Node) grants(list []gpu.Grant, d *claimDevice, u usage) []gpu.Grant {
+	for _, p := range d.parts {
+		grant := gpu.Grant{Device: p.gpu, Share: p.of(u), Slice: d.slice}
+		if d.slice == "" {
+			grant.Model, grant.MemMiB = n.gpus[p.gpu].product, n.gpus[p.gpu].memMiB
+		}
+		list = append(list, grant)
+	}
+	return list
+}
+
+// given adds the GPUs that are allocated to a claim, none if it is not allocated.
+func (n *Node) given(list []gpu.Grant, claim *resourcev1.ResourceClaim) []gpu.Grant {
+	if claim.Status.Allocation == nil {
+		return list
+	}
+	for i := range claim.Status.Allocation.Devices.Results {
+		r := &claim.Status.Allocation.Devices.Results[i]
+		at, ok := n.byID[structured.MakeDeviceID(r.Driver, r.Pool, r.Device)]
+		if !ok || ptr.Deref(r.AdminAccess, false) {
+			continue
+		}
+		u := wholeDevice
+		if d := &n.devices[at]; d.capacity != nil && len(r.ConsumedCapacity) > 0 {
+			u = d.share(consumedOf(r.Driver, r.ConsumedCapacity))
+		}
+		list = n.grants(list, &n.devices[at], u)
+	}
+	return list
+}
+
+// GPUNode is the node with the GPUs that claims can have, without any that are allocated.
+func (n *Node) GPUNode(g *gpuview.Node) *gpuview.Node {
+	return g.WithDevices(n.empty, n.uuids)
+}
+
+// GPUNode is the node with the GPUs that claims can have, without any that are allocated.
+func (d *Devices) GPUNode(g *gpuview.Node) *gpuview.Node { return d.node.GPUNode(g) }
+
+// occupied is the inventory with what the NodeInfo knows: free CPU, and pods that ask for devices which are not
+// allocated, because the pods are only simulated.
+func (d *Devices) occupied(info fwk.NodeInfo, simulated int) *gpu.Inventory {
+	inv := d.inventory.Clone()
+	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()
+	inv.FreeCPUMilli = inv.CPUMilli - info.GetRequested().GetMilliCPU()
+	inv.Leaving, inv.InUse = podview.LeavingTaint(info.Node()), podview.InUse(info)
+	inv.OccupyWhole(simulated)
+	return inv
+}
+
+// simulated is how many units of the resources pods on the node ask for beyond the devices that are allocated.
+func (d *Devices) simulated(info fwk.NodeInfo, resources []classResource) int {
+	requested := int64(0)
+	for i := range resources {
+		requested += info.GetRequested().GetScalarResources()[resources[i].name]
+	}
+	taken := int64(0)
+	for i, u := range d.used {
+		switch {
+		case u.milli > 0 && d.node.devices[i].capacity != nil:
+			return 0 // by how many pods is not known
+		case u.milli > 0:
+			taken++
+		}
+	}
+	return int(min(max(0, requested-taken), gpuview.MaxGPUs))
+}

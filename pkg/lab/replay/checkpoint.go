@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// work is how far a pod, or a gang as a whole, has come.
+type work struct {
+	// began is when it began to run the last time, zero while it does not run.
+	began time.Time
+	// saved is what it had done and saved before that.
+	saved time.Duration
+}
+
+// begin starts or resumes the work now, and plans its end and its first checkpoint.
+func (c *cluster) begin(w *work, of end, now time.Time) {
+	if c.options.Mode != replayed.VirtualTime || of.job.Duration == 0 {
+		return
+	}
+	w.began = now
+	of.at = now.Add(of.job.Duration - w.saved)
+	c.plan(of)
+	c.planCheckpoint(w, of, now)
+}
+
+// planCheckpoint plans the checkpoint after the one that was written last, unless the work has ended by then.
+func (c *cluster) planCheckpoint(w *work, of end, last time.Time) {
+	every := of.job.CheckpointEvery
+	if of.at = last.Add(every); every == 0 || !of.at.Before(w.began.Add(of.job.Duration-w.saved)) {
+		return
+	}
+	of.checkpoint = true
+	c.plan(of)
+}
+
+// workOf is the work that ends, or is saved.
+func (e *end) work() *work {
+	if e.pod != nil {
+		return &e.pod.work
+	}
+	return &e.job.work
+}
+
+// save has the pod, or the first pod of the gang, tell of a checkpoint as a job does.
+func (c *cluster) save(e end) {
+	key := podKey(&e.job.Job, 0)
+	if e.pod != nil {
+		key = e.pod.key
+	}
+	if c.api.Get(podResource, key) == nil {
+		return // it is being evicted
+	}
+	err := c.api.Change(podResource, key, func(obj runtime.Object) {
+		metav1.SetMetaDataAnnotation(&obj.(*v1.Pod).ObjectMeta, wellknown.LastCheckpointKey, e.at.UTC().Format(time.RFC3339))
+	})
+	if err != nil {
+		c.fail(err)
+	}
+	apart()
+	c.planCheckpoint(e.work(), e, e.at)
+}
+
+// interrupt stops work that runs on some GPUs: what was saved counts, and the rest is lost.
+func (c *cluster) interrupt(w *work, j *jobState, milli int64, now time.Time) {
+	if w.began.IsZero() {
+		return
+	}
+	ran := now.Sub(w.began)
+	kept := time.Duration(0)
+	if j.CheckpointEvery > 0 {
+		kept = ran.Truncate(j.CheckpointEvery)
+	}
+	c.record.lostGPUHours += (ran - kept).Hours() * float64(milli) / 1000
+	*w = work{saved: w.saved + kept}
+}

@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/lab/trace"
+	"berth.dev/berth/pkg/sandbox"
+)
+
+// Files names the files of an input.
+type Files struct {
+	// Dump is a cluster's dump; Nodes a table of nodes, or nodes as a sandbox takes them; one of them is needed.
+	Dump, Nodes string
+	// Jobs is a trace of jobs.
+	Jobs string
+	// Prices is a table of rates for the nodes that have no price.
+	Prices string
+	// Rebind has the pods of the dump scheduled again.
+	Rebind bool
+}
+
+// Load reads the files. An error names the file and the line.
+func (f Files) Load() (Input, error) {
+	switch {
+	case f.Dump != "" && f.Nodes != "":
+		return Input{}, errors.New("a dump and a table of nodes cannot be combined: the dump has the nodes")
+	case f.Dump == "" && f.Nodes == "":
+		return Input{}, errors.New("there is no cluster to replay on: name a dump or a table of nodes")
+	case f.Nodes != "" && f.Jobs == "":
+		return Input{}, errors.New("there is nothing to replay: name a trace of jobs")
+	case f.Rebind && f.Dump == "":
+		return Input{}, errors.New("there are no pods to schedule again without a dump")
+	}
+	var jobs []trace.Job
+	if f.Jobs != "" {
+		var err error
+		if jobs, err = readFile(f.Jobs, trace.ReadJobs); err != nil {
+			return Input{}, err
+		}
+	}
+	var prices *price.ModelRates
+	if f.Prices != "" {
+		var err error
+		if prices, err = readFile(f.Prices, trace.ReadPrices); err != nil {
+			return Input{}, err
+		}
+	}
+	if f.Dump != "" {
+		return f.loadDump(jobs, prices)
+	}
+	data, err := readFile(f.Nodes, sandbox.ReadNodesFile)
+	if err != nil {
+		return Input{}, err
+	}
+	if holdsObjects(data) {
+		return f.loadNodes(data, jobs, prices)
+	}
+	nodes, err := trace.ReadNodes(bytes.NewReader(data), f.Nodes)
+	if err != nil {
+		return Input{}, err
+	}
+	return f.priced(NewInput(inputName(f.Jobs), nodes, jobs), prices), nil
+}
+
+// holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first
+// line that says anything a table has its columns.
+func holdsObjects(data []byte) bool {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for len(data) > 0 {
+		var line []byte
+		line, data, _ = bytes.Cut(data, []byte("\n"))
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return bytes.HasPrefix(line, []byte("---")) || bytes.ContainsAny(line, ":{[")
+		}
+	}
+	return false // the reader of tables says what is wrong with the file
+}
+
+// loadNodes reads nodes as they are in a cluster.
+func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates) (Input, error) {
+	nodes, err := sandbox.ParseNodes(f.Nodes, data)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{Name: inputName(f.Jobs), Jobs: jobs}
+	for _, node := range nodes {
+		in.Objects = append(in.Objects, node)
+	}
+	return f.priced(in, rates), nil
+}
+
+func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
+	dump, err := readFile(f.Dump, dump.Read)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{Name: inputName(f.Dump), Objects: dump.Objects, Jobs: jobs, Rebind: f.Rebind}
+	if f.Jobs != "" {
+		in.Name += " with " + inputName(f.Jobs)
+	}
+	return f.priced(in, prices), nil
+}
+
+func (f Files) priced(in Input, rates *price.ModelRates) Input {
+	in.Rates, in.RatesName = rates, f.Prices
+	return in
+}
+
+func readFile[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("reading an input: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	return reader(file, path)
+}
+
+func inputName(path string) string {
+	name := filepath.Base(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}

@@ -1,0 +1,225 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/trace"
+)
+
+// end is the moment at which a pod, or a whole gang, has run for its duration, or writes a checkpoint.
+type end struct {
+	checkpoint bool
+
+	at       time.Time
+	job      *jobState
+	epoch    int
+	pod      *podState // nil for a gang
+	sequence int
+}
+
+// compareEnds orders ends by time, and by the order in which they were planned.
+func compareEnds(a, b end) int {
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.sequence, b.sequence))
+}
+
+// proceed notes that something has come of the work.
+func (c *cluster) proceed(at time.Time) {
+	c.progress = at
+	c.record.mark()
+}
+
+// arrive creates the pods of the next job.
+func (c *cluster) arrive(now time.Time) {
+	j := &c.jobs[c.next]
+	c.next++
+	c.proceed(now)
+	j.arrived = now
+	if c.options.Mode == replayed.VirtualTime {
+		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
+	}
+	if j.Gang {
+		if err := c.api.Create(podGroupObject(&j.Job)); err != nil {
+			c.fail(err)
+			return
+		}
+		apart()
+	}
+	c.record.arrived(&j.Job)
+	if j.GPUs > 0 && j.GPUMilli < 1000 {
+		c.sharePods += j.Pods
+	}
+	for i := range j.Pods {
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs,
+			Milli: j.GPUMilli, Models: j.Models}, 1)
+		c.create(&podState{job: j, index: i})
+	}
+	if c.options.Mode == replayed.ArrivalOrder {
+		c.options.Progress.Offer(j.Pods) // it is decided before the next one comes
+	}
+}
+
+func (c *cluster) create(p *podState) {
+	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
+	if c.options.Controlled && !p.job.Gang {
+		control(pod, &p.job.Job)
+	}
+	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	c.pods[p.key] = p
+	c.live++
+	c.unbound++
+	pod.CreationTimestamp.Time = time.Now()
+	c.gangOf(pod)
+	if err := c.api.Create(pod); err != nil {
+		c.fail(err)
+	}
+	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a
+	// matter of chance.
+	apart()
+}
+
+// apart lets everything that follows from a change come to rest before the next change. Each kind of object has
+// informers of its own, and each informer several listeners, which hear of changes at one instant in any order.
+func apart() {
+	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
+}
+
+func (c *cluster) fail(err error) {
+	if c.err == nil {
+		c.err = fmt.Errorf("replaying the trace: %w", err)
+	}
+}
+
+// bound is told that a pod has a node.
+func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
+	c.unbound--
+	p.node = pod.Spec.NodeName
+	var realMilli int64
+	if p.job != nil {
+		realMilli = p.job.MilliGPU()
+	} else {
+		c.options.Progress.Offer(1)
+		realMilli = c.need(pod)
+		c.proceed(now)
+	}
+	p.held = c.ledger.place(pod, realMilli)
+	if g := c.gangOf(pod); g != nil {
+		c.joined(g, p, true)
+	}
+	if !p.waited {
+		p.waited = true
+		if c.options.Mode == replayed.VirtualTime {
+			c.options.Progress.Offer(1)
+		}
+		c.proceed(now)
+		c.record.waited(now.Sub(p.job.arrived), c.heard.keptFrom(pod))
+	}
+	j := p.job
+	if j == nil {
+		return
+	}
+	j.bound++
+	if _, known := c.record.starts[j.Name]; j.bound == j.Pods && !known {
+		c.record.starts[j.Name] = now.Sub(c.start).Seconds()
+	}
+	if j.Gang {
+		if j.bound == j.Pods {
+			c.gangComplete(j, now)
+		}
+		return
+	}
+	c.begin(&p.work, end{job: j, epoch: j.epoch, pod: p}, now)
+}
+
+// gangComplete starts the work of a gang: all of its pods have nodes.
+func (c *cluster) gangComplete(j *jobState, now time.Time) {
+	if !j.waited {
+		j.waited = true
+		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
+		c.mu.Lock()
+		c.told.started(types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name}, now)
+		c.mu.Unlock()
+	}
+	c.begin(&j.work, end{job: j, epoch: j.epoch}, now)
+}
+
+func (c *cluster) plan(e end) {
+	c.record.planned++
+	e.sequence = c.record.planned
+	c.ends.Push(e)
+}
+
+// finish ends a pod or a gang that has run for its duration.
+func (c *cluster) finish(e end) {
+	j := e.job
+	c.proceed(e.at)
+	if e.pod != nil {
+		c.remove(e.pod)
+		j.remaining--
+	} else {
+		for i := range j.Pods {
+			if p := c.pods[podKey(&j.Job, i)]; p != nil {
+				c.remove(p)
+			}
+		}
+		j.remaining = 0
+		j.epoch++
+		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
+	}
+	if j.remaining == 0 {
+		c.record.completions = append(c.record.completions, time.Since(j.arrived))
+	}
+}
+
+func podKey(j *trace.Job, index int) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespaceOf(j), Name: j.PodName(index)}
+}
+
+func (c *cluster) remove(p *podState) {
+	p.deleting = true
+	c.api.Delete(podResource, p.key)
+	apart()
+}
+
+// gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in
+// which case it is made again, as by a Job's controller, and has to run from its last checkpoint, or its beginning if
+// it writes none; so has the gang that it belongs to.
+func (c *cluster) gone(p *podState) {
+	delete(c.pods, p.key)
+	c.live--
+	hadNode := p.held != nil || p.node != "" && !p.deleting
+	c.left(p)
+	if p.held != nil {
+		c.ledger.release(p.held)
+		p.held = nil
+	}
+	c.record.lastNode[p.key] = p.node
+	if p.deleting {
+		return
+	}
+	if hadNode {
+		c.record.preemptions++
+	} else {
+		c.unbound--
+	}
+	j := p.job
+	if j == nil {
+		return
+	}
+	if hadNode {
+		j.bound--
+		if now := time.Now(); j.Gang {
+			j.epoch++
+			c.interrupt(&j.work, j, int64(j.Pods)*j.MilliGPU(), now)
+		} else {
+			c.interrupt(&p.work, j, j.MilliGPU(), now)
+		}
+	}
+	c.create(&podState{job: j, index: p.index, attempt: p.attempt + 1, waited: true, work: p.work})
+}

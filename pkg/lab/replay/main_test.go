@@ -1,0 +1,34 @@
+package replay
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/leak"
+)
+
+func usualKeys() *gpuview.Keys {
+	keys := gpuview.DefaultKeys()
+	return &keys
+}
+
+// objectsOf are the objects of an input by the usual names.
+func objectsOf(t *testing.T, in Input) []runtime.Object {
+	t.Helper()
+	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := in.Cluster(stock, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func TestMain(m *testing.M) {
+	leak.Main(m)
+}

@@ -1,0 +1,104 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/process/schedulerconfig"
+)
+
+// ErrInput is wrapped by the errors of Run that are about what it was given.
+var ErrInput = errors.New("unusable input")
+
+// inputError is an error about the input that reads as it is.
+type inputError struct{ error }
+
+// Is makes every inputError match ErrInput.
+func (e inputError) Is(target error) bool { return target == ErrInput }
+
+// Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result,
+	error) {
+	if err := options.Validate(); err != nil {
+		return nil, inputError{err}
+	}
+	options = options.withDefaults()
+	if err := options.setGates(); err != nil {
+		return nil, inputError{err}
+	}
+	profile, err := config.Profile(options.Profile)
+	if err != nil {
+		return nil, inputError{err}
+	}
+	if err := config.RefuseExtenders(); err != nil {
+		return nil, inputError{err}
+	}
+	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode,
+		Seed:       options.Seed,
+		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
+	config, silenced := config.WithoutSignals()
+	for _, plugin := range silenced {
+		out.Notes = append(out.Notes, plugin+
+			" was run without what Prometheus would tell it: live signals are neutral in a replay")
+	}
+	began := time.Now()
+	err = simulation.Virtual(options.Start.Add(-lead), func() error {
+		return runOnClock(ctx.Err, config, in, options, profile, out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Timing.Wall = time.Since(began).Seconds()
+	out.Timing.PodsPerSecond = float64(out.Pods) / out.Timing.Wall
+	return out, nil
+}
+
+// lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes
+// varies.
+const lead = time.Minute
+
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options,
+	profile string, out *replayed.Result) error {
+	c, err := newCluster(in, options, profile, config)
+	if err != nil {
+		return err
+	}
+	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
+	ctx := klog.NewContext(context.Background(), klog.Logger{})
+	var heard *verdicts
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)),
+		func(s *simulation.Scheduler) {
+			candidates.Wrap(s.Profiles)
+			simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
+			heard = listen(s, c.trees)
+			c.heard = heard
+		})
+	if errors.Is(err, schedulerconfig.ErrInvalid) {
+		return inputError{err}
+	}
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
+	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
+	c.api.Defer()
+	stop := conduct.start(ctx)
+	err = conduct.run(cancelled)
+	if err == nil {
+		err = c.err
+	}
+	if err == nil {
+		err = c.record.result(out, heard)
+		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
+	}
+	c.api.Undefer()
+	stop()
+	time.Sleep(patience) //nolint:forbidigo // virtual time: lets Permit waits and what else is under way run out
+	return err
+}

@@ -1,0 +1,229 @@
+package dashboard
+
+import (
+	"cmp"
+	_ "embed" // for the templates
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/screen/tables"
+)
+
+//go:embed page.html
+var pageSource string
+
+var templates = template.Must(template.New("").Parse(pageSource))
+
+// parts are what is kept up to date of a page: the names of their templates, and their ids in it.
+var parts = []string{"totals", "jobs", "gangs", "queue", "legend", "map", "plots", "namespaces", "nodes", "warnings"}
+
+// mostRows is how many rows a table has.
+const mostRows = 200
+
+// view is what a page shows.
+type view struct {
+	Cluster, Time string
+	Filter        string
+	// Query is the filter as part of an address.
+	Query   template.URL
+	Totals  []tile
+	LeftOut []string
+	Plots   []plot
+	Legend  []colored
+	// Level is the one by whose domains the map is divided, if that is one for all nodes.
+	Level  string
+	Groups []group
+	Jobs, Queue, Gangs, Namespaces,
+	Nodes, Warnings table
+}
+
+// tile is one figure of the totals.
+type tile struct{ Name, Value, More string }
+
+// table is a list, and how many entries it has besides.
+type table struct {
+	Title string
+	// Class is "text-last" if the last column has sentences, None what is said of an empty list.
+	Class, None string
+	Columns     []tables.Column
+	List        []row
+	More        int
+}
+
+type row struct {
+	Cells []cell
+	// Link is where the entry leads, empty for nowhere.
+	Link template.URL
+}
+
+// cell is a text, or a drawing of GPUs. The first cell of a row that is no number names it.
+type cell struct {
+	Text  string
+	Class string
+	Names bool
+	GPUs  template.HTML
+}
+
+func (s *Server) view(query url.Values) *view {
+	c := s.cluster()
+	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")),
+		LeftOut: c.LeftOut, Plots: s.plots()}
+	v.Totals = totals(&c.Totals)
+	nodes := slices.Clone(c.Nodes)
+	if v.Filter != "" {
+		nodes = slices.DeleteFunc(nodes, func(n overview.Node) bool {
+			return !matches(v.Filter, n.Name, n.Model, n.Domain.String(), n.Zone, string(n.State), string(n.Sharing))
+		})
+	}
+	colors, legend := newPalette(c.Nodes)
+	v.Legend = legend
+	v.Level = cmp.Or(overview.LevelOf(nodes), "domain")
+	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
+	v.Query = template.URL(url.Values{"filter": {v.Filter}}.Encode()) //nolint:gosec // it is encoded
+	none := func(what string) string {
+		if v.Filter != "" {
+			what += " for this filter"
+		}
+		return what + "."
+	}
+	v.Jobs = tableOf("Workloads", sentences, none("No workloads"), overview.JobRows(c.Jobs), v.Filter)
+	v.Queue = tableOf("Queue", sentences, none("Nothing waits"), overview.QueueRows(c.Queue), v.Filter)
+	v.Gangs = tableOf("Gangs", sentences, none("No gangs"), overview.GangRows(c.Gangs), v.Filter)
+	v.Namespaces = tableOf("Namespaces", "", none("No namespaces with pods"), c.NamespaceRows(), v.Filter)
+	v.Nodes = tableOf("Nodes", "", none("No nodes"), overview.NodeRows(nodes), "")
+	v.Warnings = tableOf("Warnings", sentences, none("No warnings"), c.WarningRows(), v.Filter)
+	return v
+}
+
+// sentences is the class of tables whose last column has some.
+const sentences = "text-last"
+
+func matches(filter string, texts ...string) bool {
+	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(filter))
+}
+
+// tableOf has the entries in which the filter is found.
+func tableOf(title, class, none string, list overview.List, filter string) table {
+	t := table{Title: title, Class: class, None: none, Columns: list.Columns, List: []row{}}
+	for i := range list.Rows {
+		made, words := rowOf(list.Columns, &list.Rows[i]), []string{}
+		for _, c := range made.Cells {
+			words = append(words, c.Text)
+		}
+		switch {
+		case filter != "" && !matches(filter, words...):
+		case len(t.List) == mostRows:
+			t.More++
+		default:
+			t.List = append(t.List, made)
+		}
+	}
+	return t
+}
+
+func rowOf(columns []tables.Column, of *overview.Row) row {
+	r, named := row{Link: linkOf(of)}, false
+	for i, value := range of.Cells {
+		c := cell{Class: classOf(columns[i]), Names: !named && !columns[i].Number}
+		named = named || c.Names
+		if node, ok := value.(*overview.Node); ok {
+			c.GPUs = palette{}.squares(node)
+		} else {
+			c.Text = fmt.Sprint(value)
+		}
+		r.Cells = append(r.Cells, c)
+	}
+	return r
+}
+
+// classOf says whether a column has numbers, and whether it gives way where there is little room.
+func classOf(c tables.Column) string {
+	var classes []string
+	if !c.Number {
+		classes = append(classes, "words")
+	}
+	if c.Extra {
+		classes = append(classes, "extra")
+	}
+	return strings.Join(classes, " ")
+}
+
+func linkOf(r *overview.Row) template.URL {
+	switch r.Kind {
+	case "", overview.QueueKind:
+		return ""
+	case overview.NodeKind, overview.NamespaceKind:
+		return pageLink(r.Kind, "name", r.Name)
+	}
+	return explainLink(r.Kind, r.Namespace, r.Name)
+}
+
+// strandedWords say what is stranded, and for what: on an empty cluster a figure alone would be a riddle.
+func strandedWords(t *overview.Totals) string {
+	if t.StrandedMilliGPU == 0 {
+		return "all usable by the requests in the cluster"
+	}
+	return fmt.Sprintf("%.1f stranded: no request of the pods here fits there (× on the map)", asGPUs(t.StrandedMilliGPU))
+}
+
+func totals(t *overview.Totals) []tile {
+	price, idle := "unknown", "no node has a known price"
+	if t.NodesWithoutPrice < t.Nodes {
+		price, idle = overview.Dollars(t.MicroDollarsPerHour), overview.Dollars(t.IdleMicroDollarsPerHour)+" of it idle"
+		if t.NodesWithoutPrice > 0 {
+			idle += fmt.Sprintf(", %s without a price", plural.Of(t.NodesWithoutPrice, "node"))
+		}
+	}
+	share := "no GPUs"
+	if t.GPUs > 0 {
+		share = fmt.Sprintf("%.0f%% of %d", float64(t.AllocatedMilliGPU)/float64(t.GPUs)/gpu.WholeMilli*100, t.GPUs)
+	}
+	return []tile{
+		{"GPUs allocated", fmt.Sprintf("%.1f", asGPUs(t.AllocatedMilliGPU)), share},
+		{"GPUs idle", fmt.Sprintf("%.1f", asGPUs(t.IdleMilliGPU)), strandedWords(t)},
+		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on unschedulable nodes"},
+		{"Nodes in use", fmt.Sprint(t.NodesInUse), fmt.Sprintf("of %d, %d with GPUs", t.Nodes, t.NodesWithGPUs)},
+		{"Cost an hour", price, idle},
+		{"Pods pending", fmt.Sprint(t.PendingPods),
+			fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},
+	}
+}
+
+// pageLink is the address of a page with parameters, each name followed by its value.
+func pageLink(page string, parameters ...string) template.URL {
+	query := url.Values{}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		query.Set(parameters[i], parameters[i+1])
+	}
+	return template.URL(page + "?" + query.Encode()) //nolint:gosec // it is encoded
+}
+
+func explainLink(kind, namespace, name string) template.URL {
+	return pageLink("explain", "kind", kind, "namespace", namespace, "name", name)
+}
+
+func nodeLink(name string) template.URL { return pageLink("node", "name", name) }
+
+var podColumns = []tables.Column{{Name: "Pod"}, {Name: "GPUs", Number: true}, {Name: "Devices"}, {Name: "Gang"},
+	{Name: "Priority", Number: true}, {Name: "Age", Number: true}}
+
+func podRows(list []overview.PodOn) overview.List {
+	made := overview.List{Columns: podColumns}
+	for _, p := range list {
+		devices := ""
+		if len(p.Devices) > 0 {
+			devices = fmt.Sprint(p.Devices)
+		}
+		made.Rows = append(made.Rows, overview.Row{Kind: "pod", Namespace: p.Namespace, Name: p.Name,
+			Cells: []any{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, p.Priority,
+				tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}})
+	}
+	return made
+}

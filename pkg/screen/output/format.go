@@ -1,0 +1,59 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"berth.dev/berth/pkg/screen/tables"
+)
+
+// Format is the value of --output.
+type Format string
+
+// Values of --output.
+const (
+	Table Format = "table"
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+)
+
+func (f *Format) String() string { return string(*f) }
+
+// Type is what the help calls the value.
+func (f *Format) Type() string { return "format" }
+
+// Set parses the flag's value.
+func (f *Format) Set(value string) error {
+	if !slices.Contains(formats, value) {
+		return fmt.Errorf("must be one of %s", strings.Join(formats, ", "))
+	}
+	*f = Format(value)
+	return nil
+}
+
+var formats = []string{string(Table), string(JSON), string(YAML)}
+
+// AddTo adds --output, with the value table, and --wide to a command.
+func (f *Format) AddTo(cmd *cobra.Command) {
+	*f = Table
+	var wide bool
+	cmd.Flags().BoolVar(&wide, "wide", false, "show tables as wide as they are, with all columns")
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { cmd.SetOut(tables.NewOutput(cmd.OutOrStdout(), wide)) }
+	cmd.Flags().VarP(f, "output", "o", "what to print: table, json or yaml")
+	if err := cmd.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
+}
+
+// Write prints a value as JSON or, with the same field names, as YAML. Tables are the callers' own.
+func Write(out io.Writer, format Format, value any) error {
+	if format == YAML {
+		return WriteYAML(out, value)
+	}
+	return WriteJSON(out, value)
+}

@@ -1,0 +1,130 @@
+// Package output prints what commands found out as JSON or YAML, in the style of Kubernetes: each value says its kind
+// and the version of its fields, names are in camel case, and empty lists are [], never null and never left out.
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/advise"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/pkg/lab/report"
+	"berth.dev/berth/pkg/sandbox/demo"
+	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/validate"
+)
+
+// APIVersion is the version of the fields of all kinds. Within it fields are added, never taken away or given another
+// meaning.
+const APIVersion = "output.berth.dev/v1"
+
+// kinds of what is printed; docs/internals/output.md describes each.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[explain.Explanation](): "Explanation",
+	reflect.TypeFor[advise.Advice]():       "Advice",
+	reflect.TypeFor[replayed.Result]():     "ReplayResult",
+	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
+	reflect.TypeFor[validate.Report]():     "ValidationReport",
+	reflect.TypeFor[command.Version]():     "Version",
+	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",
+	reflect.TypeFor[overview.Cluster]():    "ClusterOverview",
+	reflect.TypeFor[overview.JobList]():    "JobList",
+	reflect.TypeFor[overview.Status]():     "ClusterStatus",
+}
+
+// WriteJSON prints a pointer to a value of one of the kinds.
+func WriteJSON(w io.Writer, value any) error {
+	data, err := encode(value)
+	if err != nil {
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, data, "", "  "); err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
+	indented.WriteByte('\n')
+	if _, err := w.Write(indented.Bytes()); err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
+	return nil
+}
+
+// WriteYAML prints the same as YAML.
+func WriteYAML(w io.Writer, value any) error {
+	data, err := encode(value)
+	if err == nil {
+		data, err = yaml.JSONToYAML(data)
+	}
+	if err != nil {
+		return fmt.Errorf("printing YAML: %w", err)
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("printing YAML: %w", err)
+	}
+	return nil
+}
+
+// encode puts version and kind before the fields.
+func encode(value any) ([]byte, error) {
+	v := reflect.ValueOf(value)
+	kind, ok := "", false
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		kind, ok = kinds[v.Type().Elem()]
+	}
+	if !ok {
+		return nil, fmt.Errorf("%T is not a kind that is printed", value)
+	}
+	fillLists(v)
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a %s: %w", kind, err)
+	}
+	head, err := json.Marshal(struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}{APIVersion, kind})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a %s: %w", kind, err)
+	}
+	if len(data) == len("{}") {
+		return head, nil
+	}
+	return append(append(head[:len(head)-1], ','), data[1:]...), nil
+}
+
+// fillLists makes lists and maps that are nil empty, in all that the value holds.
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			fillLists(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		for i := range v.Len() {
+			fillLists(v.Index(i))
+		}
+	case reflect.Map:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		for _, key := range v.MapKeys() {
+			fillLists(v.MapIndex(key)) // reaches what pointers lead to
+		}
+	}
+}
