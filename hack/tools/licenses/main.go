@@ -252,10 +252,11 @@ func write(all []used, out io.Writer) error {
 		byLicenses[ids] = append(byLicenses[ids], u)
 	}
 	for _, ids := range slices.Sorted(maps.Keys(byLicenses)) {
-		fmt.Fprintf(&page, "\n## %s\n\n", ids)
+		fmt.Fprintf(&page, "\n## %s\n\n```text\n", ids)
 		for _, u := range byLicenses[ids] {
-			fmt.Fprintf(&page, "- %s@%s\n", u.path, u.version)
+			fmt.Fprintf(&page, "%s@%s\n", u.path, u.version)
 		}
+		page.WriteString("```\n")
 	}
 	_, err := out.Write(page.Bytes())
 	return err
