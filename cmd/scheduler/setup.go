@@ -40,7 +40,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	if err != nil {
 		return nil, nil, err
 	}
-	fenceIn(config)
+	fence := fenceIn(config)
 	if config.Client, err = newWriter(config.KubeConfig); err != nil {
 		return nil, nil, err
 	}
@@ -49,20 +49,23 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		return nil, nil, err
 	}
 	config.InformerFactory = scheduler.NewInformerFactory(reader, 0, name)
+	if fence != nil {
+		informers.Elect(config.InformerFactory, fence)
+	}
 	completed := config.Complete()
 	return build(ctx, opts, &completed)
 }
 
 // fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock
-// has its own client already.
-func fenceIn(config *schedulerserverconfig.Config) {
+// has its own client already. It returns nil where there is no leader election.
+func fenceIn(config *schedulerserverconfig.Config) *process.Fence {
 	if config.LeaderElection == nil {
-		return
+		return nil
 	}
 	f := process.NewFence(config.LeaderElection.RenewDeadline)
-	informers.Elected(func() bool { return f.Check() == nil })
 	config.LeaderElection.Lock = f.Lock(config.LeaderElection.Lock)
 	config.KubeConfig = f.Guarded(config.KubeConfig)
+	return f
 }
 
 // build makes the scheduler, and logs or writes its configuration with all defaults.

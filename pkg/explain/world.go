@@ -21,12 +21,17 @@ import (
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
 const parallelism = 8
+
+// bystander is a scheduler that never leads: it answers a question, and what the one that leads has said of gangs stays.
+type bystander struct{}
+
+// Leads is false.
+func (bystander) Leads() bool { return false }
 
 // world is the cluster in memory with the scheduler that looks at it.
 type world struct {
@@ -54,9 +59,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		return err
 	}
 	ctx := context.Background()
-	// It answers a question: what the scheduler that leads has said of gangs stays.
-	informers.Elected(func() bool { return false })
-	sched, err := simulation.NewScheduler(ctx, w.api, configuration, parallelism)
+	sched, err := simulation.Setup{API: w.api.RESTConfig(), Config: configuration, Parallelism: parallelism,
+		Leader: bystander{}}.Start(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func (f *Fence) Guarded(config *rest.Config) *rest.Config {
 	return config
 }
 
+// Leads reports whether this replica leads.
+func (f *Fence) Leads() bool { return f.Check() == nil }
+
 // Check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as
 // that of the machine's own, which may stand still while the machine is suspended.
 func (f *Fence) Check() error {

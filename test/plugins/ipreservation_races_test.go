@@ -164,10 +164,13 @@ func TestAPoolShrinks(t *testing.T) {
 
 // A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation,
 // the scheduler that leads by now gives the address to a pod.
-func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) { //nolint:paralleltest // an election of the process
-	electing(t, func(t *testing.T, leads *atomic.Bool) {
+func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leads := &candidate{}
 		p, given := asking("p", ""), func() {}
 		setup := addressSetup(t, `IPReservation ip-10-0-0-1 {address: 10.0.0.1, podUID: before, releasePolicy: OnPodDeletion, pod: {namespace: default, name: p}}`)
+		setup.Leader = leads
 		setup.Through = doAfter(http.MethodGet, "pods/p", func() { given() })
 		old := startAddressed(t, setup)
 		synctest.Wait() // its loop has found that it does not lead, and pauses

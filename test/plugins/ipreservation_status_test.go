@@ -14,7 +14,6 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/process/informers"
 )
 
 // told is what users see of a pool.
@@ -78,19 +77,19 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-// electing runs a test in virtual time in a process that leads once leads is set. It does not run beside others.
-func electing(t *testing.T, test func(t *testing.T, leads *atomic.Bool)) {
-	t.Helper()
-	leads := &atomic.Bool{}
-	informers.Elected(leads.Load)
-	t.Cleanup(func() { informers.Elected(func() bool { return true }) })
-	synctest.Test(t, func(t *testing.T) { test(t, leads) })
-}
+// candidate is a scheduler that leads once it is set.
+type candidate struct{ atomic.Bool }
+
+func (c *candidate) Leads() bool { return c.Load() }
 
 // Schedulers that wait for the lease see pools, too.
-func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) { //nolint:paralleltest // an election of the process
-	electing(t, func(t *testing.T, leads *atomic.Bool) {
-		c := giveOut(t, onePerRack)
+func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leads := &candidate{}
+		setup := addressSetup(t, onePerRack)
+		setup.Leader = leads
+		c := startAddressed(t, setup)
 		pass(minute)
 		if got, _ := c.pool(t, "racks"); got != (told{}) {
 			t.Errorf("a scheduler that does not lead has written %v", got)

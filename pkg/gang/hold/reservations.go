@@ -26,8 +26,9 @@ const lookAnyway = 10 * time.Second
 // are the nearest to being free, so that smaller work cannot take them again and again. For whom and what to keep is
 // decided in pkg/gang/starts.
 type Reservations struct {
-	Search Search
-	Agenda *gang.Agenda
+	Search   Search
+	Election informers.Election
+	Agenda   *gang.Agenda
 	// Status writes what is said of gangs.
 	Status *status.Controller
 
@@ -59,7 +60,7 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 		return ready
 	}
 	// Another scheduler may keep something: the one before this process, or the one that leads.
-	follows := r.lookAt.IsZero() || !informers.Leads()
+	follows := r.lookAt.IsZero() || !r.Election.Leads()
 	r.lookAt, r.Search.backfills = waiting.NextLook(now), nil
 	id, since := r.Search.Turns.Current()
 	keptBefore := func(id gang.ID) bool { return r.Search.keptBefore(id) != nil }
@@ -72,7 +73,7 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	if id != (gang.ID{}) {
 		wasReady := r.current.kept.Ready
 		if r.renew(ctx, id, now) {
-			if informers.Leads() {
+			if r.Election.Leads() {
 				age.Set(now.Sub(since).Seconds())
 			}
 			if r.current.kept.Ready && !wasReady {
@@ -121,7 +122,7 @@ func (r *Reservations) ReadyFor(id gang.ID) bool {
 // Forget ends the turn of a gang that does not wait any more, if it has it.
 func (r *Reservations) Forget(id gang.ID, started bool, now time.Time) {
 	if current, _ := r.Search.Turns.Current(); current == id {
-		if started && !r.current.told.IsZero() && informers.Leads() {
+		if started && !r.current.told.IsZero() && r.Election.Leads() {
 			startError.Observe(now.Sub(r.current.told).Abs().Seconds())
 		}
 		r.unreserve(id)

@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/process/informers"
 )
 
 const (
@@ -64,7 +63,7 @@ func (c *Controller) Start(ctx context.Context, client Client, to events.EventRe
 	context.AfterFunc(ctx, c.queue.ShutDown)
 	c.Pods.start(ctx)
 	go func() {
-		if informers.AwaitLead(ctx, synced...) {
+		if c.source.Election.AwaitLead(ctx, synced...) {
 			c.run(ctx)
 		}
 	}()
@@ -100,7 +99,7 @@ func (c *Controller) EnqueueGenerated(id gang.ID) { c.enqueue(id, generatedDelay
 
 // enqueue ignores everything until this process leads: run then enqueues what exists.
 func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
-	if c.queue != nil && informers.Leads() {
+	if c.queue != nil && c.source.Election.Leads() {
 		c.queue.AddAfter(id, delay)
 	}
 }

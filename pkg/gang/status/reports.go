@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -150,7 +149,7 @@ func (p *PodEvents) start(ctx context.Context) {
 
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
-	if p.queue != nil && informers.Leads() && (p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil ||
+	if p.queue != nil && p.c.source.Election.Leads() && (p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil ||
 		p.hasDeadline(pod)) {
 		p.queue.Add(read.RefOf(pod))
 	}

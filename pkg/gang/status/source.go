@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/sla"
 )
 
@@ -19,7 +20,8 @@ type Source struct {
 	Members  *members.Directory
 	Profiles *process.Profiles
 	// Classes are those of the queue, nil if it has none.
-	Classes *sla.Order
+	Classes  *sla.Order
+	Election informers.Election
 }
 
 // Reservation is what is kept for a gang that has waited long.

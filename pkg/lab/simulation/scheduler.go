@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
@@ -50,6 +51,8 @@ type Setup struct {
 	Changes []func(*Scheduler)
 	// Events makes the recorders of events by the names of profiles. Without it events are dropped.
 	Events profile.RecorderFactory
+	// Leader knows whether the scheduler leads. Without one it does.
+	Leader informers.Leader
 }
 
 // Start builds the scheduler as the command does, starts its informers and waits until it has seen every object.
@@ -75,7 +78,10 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
-	informers := scheduler.NewInformerFactory(client, 0, nil)
+	factory := scheduler.NewInformerFactory(client, 0, nil)
+	if s.Leader != nil {
+		informers.Elect(factory, s.Leader)
+	}
 	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -89,7 +95,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// is synced; Berth's own plugins have the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
-	sched, err := scheduler.New(starting, process.SureBindings(client), informers, dynamicInformers,
+	sched, err := scheduler.New(starting, process.SureBindings(client), factory, dynamicInformers,
 		s.Events,
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),
@@ -114,7 +120,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()
-		informers.Shutdown()
+		factory.Shutdown()
 		dynamicInformers.Shutdown()
 		if err := sched.Profiles.Close(); err != nil {
 			klog.Background().V(2).Info("Closing plugins failed", "err", err)
@@ -123,9 +129,9 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	for _, change := range s.Changes {
 		change(built)
 	}
-	informers.Start(ctx.Done())
+	factory.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
-	informers.WaitForCacheSync(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
 	dynamicInformers.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
 		built.stop()

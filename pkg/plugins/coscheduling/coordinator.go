@@ -58,7 +58,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 			return nil, err //nolint:wrapcheck // it says what it is for
 		}
 		read.GangsOf(factory).Follow(s.owners)
-		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory))
+		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory), informers.ElectionOf(factory))
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups, client)
 	})
@@ -70,14 +70,17 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 }
 
 // newCoordinator wires the parts that know nothing of informers.
-func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) *coordinator {
+func newCoordinator(
+	s settings, groups cache.Store, names *gpuview.ProfileKeys, election informers.Election,
+) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &process.Profiles{}}
 	inbox := waiting.NewInbox()
 	c.ledger = gang.NewLedger(s.timeout, inbox.Wake)
 	c.members.Ledger = c.ledger
+	c.told.election = election
 	c.told.status = status.New(status.Source{Ledger: c.ledger, Members: c.members,
-		Profiles: c.profiles, Classes: s.classes.order})
+		Profiles: c.profiles, Classes: s.classes.order, Election: election})
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && process.Claimed(profile, name)
@@ -113,7 +116,7 @@ func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Status: c.told.status}, inbox, list,
-		&hold.Reservations{Agenda: &c.ledger.Agenda, Status: c.told.status,
+		&hold.Reservations{Election: c.told.election, Agenda: &c.ledger.Agenda, Status: c.told.status,
 			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
 }

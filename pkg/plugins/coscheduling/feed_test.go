@@ -11,6 +11,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -45,7 +46,8 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
+			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{},
+				informers.Election{})
 			c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending,

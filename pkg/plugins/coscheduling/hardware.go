@@ -11,7 +11,6 @@ import (
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/informers"
 )
 
 // hardware knows the nodes on which hardware fails. They count as cordoned for members of gangs: if one member
@@ -56,7 +55,7 @@ func (h *hardware) on(node string) bool {
 // begins to.
 func (f *feed) seeHardware(node *v1.Node) {
 	why := podview.FailingHardware(node)
-	if !f.c.hardware.see(node.Name, why) || !informers.Leads() {
+	if !f.c.hardware.see(node.Name, why) || !f.c.told.election.Leads() {
 		return
 	}
 	members := map[gang.ID][]*v1.Pod{}

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -26,7 +27,8 @@ func TestAnObjectThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := memapi.New()
-		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
+		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{},
+			informers.Election{})
 		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		f := newFeed(ctx, c, nil)

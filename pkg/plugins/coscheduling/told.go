@@ -22,6 +22,8 @@ type told struct {
 	// status is the controller of PodGroups.
 	status *status.Controller
 	owners *status.Owners
+	// election says whether to tell.
+	election informers.Election
 	// recorder tells of what pods and PodGroups say wrongly.
 	recorder events.EventRecorderLogger
 }
@@ -29,7 +31,7 @@ type told struct {
 // doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
 func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
 	key := wellknown.LastCheckpointKey
-	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !informers.Leads() {
+	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !t.election.Leads() {
 		return
 	}
 	if wrong := work.Doubtful(obj, time.Now()); wrong != nil {

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/process/informers"
 )
 
 // rootOf answers for native groups that all ask for a minimum.
@@ -35,7 +36,8 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				policy := &read.OwnerPolicy{}
-				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
+				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{},
+					informers.Election{})
 				pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 					cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 				c.members.Lister = corelisters.NewPodLister(pods)

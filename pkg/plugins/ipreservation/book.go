@@ -80,7 +80,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	}
 	b := &book{handle: handle, ledger: address.NewLedger(), wide: wide, pools: pools, reservations: reservations,
 		client: client, pods: factory.Core().V1().Pods().Lister(), sets: factory.Apps().V1().StatefulSets().Lister(),
-		upkeep: informers.NewStatusLoop()}
+		upkeep: informers.NewStatusLoop(informers.ElectionOf(factory))}
 	synced, err := b.watch(ctx, factory)
 	if err != nil {
 		return nil, err

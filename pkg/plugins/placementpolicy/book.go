@@ -103,7 +103,8 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	b := &book{handle: handle, wide: wide, changed: make(chan struct{}, 1),
 		sources: sources{policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
 			namespaces: core.Namespaces().Lister(), byNode: byNode}}
-	b.status = newStatusWriter(b, client, handle.EventRecorder())
+	b.status = &statusWriter{StatusLoop: informers.NewStatusLoop(informers.ElectionOf(factory)), book: b, client: client,
+		recorder: handle.EventRecorder()}
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}

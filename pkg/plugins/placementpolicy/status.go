@@ -25,10 +25,6 @@ type statusWriter struct {
 	recorder events.EventRecorderLogger
 }
 
-func newStatusWriter(b *book, client *restclient.RESTClient, recorder events.EventRecorderLogger) *statusWriter {
-	return &statusWriter{StatusLoop: informers.NewStatusLoop(), book: b, client: client, recorder: recorder}
-}
-
 // run writes until ctx ends.
 func (w *statusWriter) run(ctx context.Context) {
 	w.Run(ctx, w.book.synced, func() bool {

@@ -101,17 +101,23 @@ func TestAHandlerHearsThatAnObjectHasTakenTheNameOfAnother(t *testing.T) {
 	}
 }
 
-func TestAProcessIsAskedWhetherItLeads(t *testing.T) { //nolint:paralleltest // of the whole process
-	if !Leads() {
-		t.Error("a process without an election does not lead")
-	}
-	leads := false
-	Elected(func() bool { return leads })
-	t.Cleanup(func() { elected.Store(nil) })
-	for _, leads = range []bool{false, true, false} {
-		if got := Leads(); got != leads {
-			t.Errorf("leads: %v, want %v", got, leads)
+type leading bool
+
+func (l *leading) Leads() bool { return bool(*l) }
+
+func TestASchedulerIsAskedWhetherItLeads(t *testing.T) {
+	t.Parallel()
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	leads := new(leading)
+	Elect(factory, leads)
+	election := ElectionOf(factory)
+	for _, *leads = range []leading{false, true, false} {
+		if got := election.Leads(); got != bool(*leads) {
+			t.Errorf("leads: %v, want %v", got, *leads)
 		}
+	}
+	if !ElectionOf(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).Leads() {
+		t.Error("a scheduler without an election does not lead")
 	}
 }
 

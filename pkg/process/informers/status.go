@@ -17,10 +17,15 @@ import (
 const statusEvery = 2 * time.Second
 
 // StatusLoop has statuses written when they may have changed, by the scheduler that leads.
-type StatusLoop struct{ pokes chan struct{} }
+type StatusLoop struct {
+	election Election
+	pokes    chan struct{}
+}
 
 // NewStatusLoop returns a loop that has yet to run.
-func NewStatusLoop() *StatusLoop { return &StatusLoop{pokes: make(chan struct{}, 1)} }
+func NewStatusLoop(election Election) *StatusLoop {
+	return &StatusLoop{election: election, pokes: make(chan struct{}, 1)}
+}
 
 // Poke notes that some status may have changed.
 func (l *StatusLoop) Poke() {
@@ -46,7 +51,7 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 		if !needed() {
 			continue
 		}
-		if !Leads() || !write(ctx) {
+		if !l.election.Leads() || !write(ctx) {
 			l.Poke() // again after the pause
 		}
 		pause := time.NewTimer(statusEvery)

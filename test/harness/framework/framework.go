@@ -35,6 +35,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	ourinformers "berth.dev/berth/pkg/process/informers"
 )
 
 // Setup says which plugins run, and on what.
@@ -51,6 +52,8 @@ type Setup struct {
 	Client kubernetes.Interface
 	// Objects are created on API.
 	Objects []runtime.Object
+	// Leader knows whether the scheduler leads. Without one it does.
+	Leader ourinformers.Leader
 }
 
 // Scheduler is what a scheduler keeps, stepped by the test, and the framework of its first profile. Its cache has the
@@ -136,6 +139,9 @@ func Start(tb testing.TB, setup Setup) *Scheduler {
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	s := New(ctx, client)
+	if setup.Leader != nil {
+		ourinformers.Elect(s.Factory, setup.Leader)
+	}
 	s.API, s.config = api, config
 	s.stop = sync.OnceFunc(func() {
 		cancel()
