@@ -8,8 +8,7 @@ import (
 )
 
 // mixKnown is how many pods that do not belong together make a mix worth trusting; before that best-fit decides.
-// Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better: see
-// docs/internals/packing.md for what this number is worth.
+// Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better.
 const mixKnown = 8
 
 // Class is a kind of pod with GPUs as far as packing is concerned.

@@ -142,7 +142,7 @@ func TestPackagesAreGatheredByTheModuleThatIsReallyUsed(t *testing.T) {
 	}
 	var page bytes.Buffer
 	if err := write([]used{{got[1], []string{"ISC", "MIT"}}}, &page); err != nil ||
-		!strings.Contains(page.String(), "| b | v2 | ISC, MIT |\n") {
+		!strings.Contains(page.String(), "\n## ISC, MIT\n\n```text\nb@v2\n```\n") {
 		t.Errorf("%v:\n%s", err, page.String())
 	}
 }

@@ -43,7 +43,7 @@ func (k *keeping) fill(node, class, most int) (got int) {
 // spareShare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
 // fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
 // the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
-// with it; more hardly help. The measurements are in docs/internals/gangs-measurements.md.
+// with it; more hardly help.
 const spareShare = 0.5
 
 // spareOf is how many places are kept beyond some that the minimum needs.
