@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/cluster/stranded"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
@@ -69,8 +69,8 @@ type objects struct {
 	pods    map[types.UID]*podEntry
 	waiting map[types.UID]*podEntry
 	gangs   map[gang.ID]*gangEntry
-	// kinds counts the requests of all pods that have not ended.
-	kinds map[string]*kindCount
+	// kinds are those of all pods that have not ended.
+	kinds stranded.Kinds
 }
 
 // nodeEntry is a node and the pods on it.
@@ -85,8 +85,9 @@ type podEntry struct {
 	pod     *v1.Pod
 	gang    gang.ID
 	minimum int
-	// milli is what it asks for of GPUs, gpus how many they are.
+	// milli is what it asks for of GPUs, and what its claims have of them; gpus is how many it asks for.
 	milli int64
+	asked int64
 	gpus  int
 	kind  string
 }
@@ -96,17 +97,12 @@ type gangEntry struct {
 	members map[types.UID]*podEntry
 }
 
-type kindCount struct {
-	gpu.RequestKind
-	pods int
-}
-
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
 	return &Book{
 		feed: feed{keys: keys, trees: read.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}},
+				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}},
 			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
 		pricing: pricing, levels: levels}
 }
@@ -201,6 +197,7 @@ func (f *feed) setPod(pod *v1.Pod) {
 		}
 	} else {
 		f.readRequest(p)
+		p.milli = p.asked + f.heldMilli[pod.UID]
 		if pod.Spec.NodeName == "" {
 			f.waiting[pod.UID] = p
 		} else {
@@ -223,17 +220,10 @@ func (f *feed) readRequest(p *podEntry) {
 	if err != nil {
 		return // the scheduler says what is wrong with it
 	}
-	p.milli, p.gpus = int64(asked.TotalMilli(0)), asked.Count
-	if asked.Count == 0 {
-		return
-	}
+	p.asked, p.gpus = int64(asked.TotalMilli(0)), asked.Count
 	cpu, memory, _ := podview.PodNeeds(p.pod)
-	k := gpu.RequestKind{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory, Models: asked.Models}
-	p.kind = k.Key()
-	if f.kinds[p.kind] == nil {
-		f.kinds[p.kind] = &kindCount{RequestKind: k}
-	}
-	f.kinds[p.kind].pods++
+	p.kind = f.kinds.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
+		Models: asked.Models})
 }
 
 func (o *objects) removePod(uid types.UID) {
@@ -248,11 +238,7 @@ func (o *objects) removePod(uid types.UID) {
 		n.view = nil
 		o.forgetNode(p.pod.Spec.NodeName)
 	}
-	if k := o.kinds[p.kind]; k != nil {
-		if k.pods--; k.pods == 0 {
-			delete(o.kinds, p.kind)
-		}
-	}
+	o.kinds.Remove(p.kind)
 	if g := o.gangs[p.gang]; g != nil {
 		delete(g.members, uid)
 		o.forgetGang(p.gang)
@@ -303,25 +289,34 @@ func (n *notes) leftOutNow() []string {
 	return list
 }
 
+// countDevices brings nodes and pods in line with what claims have.
+func (f *feed) countDevices() {
+	before := f.heldMilli
+	for name := range f.Count() {
+		if n := f.nodes[name]; n != nil {
+			n.view = nil
+		}
+	}
+	for _, held := range []map[types.UID]int64{before, f.heldMilli} {
+		for uid := range held {
+			if p := f.pods[uid]; p != nil {
+				p.milli = p.asked + f.heldMilli[uid]
+			}
+		}
+	}
+}
+
 // Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
 func (b *Book) Cluster(now time.Time) *Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
 		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
-	for name := range b.Count() {
-		if n := b.nodes[name]; n != nil {
-			n.view = nil
-		}
-	}
+	b.countDevices()
 	costs := map[string]price.MicroDollars{}
-	workload := &judgments{known: map[string]judgment{}}
-	for _, k := range b.kinds {
-		workload.Observe(k.RequestKind, k.pods)
-	}
 	for _, n := range b.nodes {
 		if n.node != nil {
-			b.addNode(c, n, workload, costs)
+			b.addNode(c, n, costs)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/wellknown"
@@ -25,19 +26,30 @@ spec:
   - {name: gpu-1, attributes: {type: {string: gpu}, productName: {string: Tesla T4}, uuid: {string: GPU-1}}, capacity: {memory: {value: 16Gi}}}`)
 	claim := parse[resourcev1.ResourceClaim](t, `
 metadata: {namespace: team, name: c, uid: c}
-status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a, device: gpu-1}]}}}`)
-	b := newBook(node("a", ""), slice)
+status:
+  reservedFor: [{resource: pods, name: p, uid: p}, {resource: pods, name: q, uid: q}]
+  allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a, device: gpu-1}]}}`)
+	claiming := func(p *v1.Pod) { p.UID = types.UID(p.Name) }
+	b := newBook(node("a", ""), slice, pod("p", "a", "cpu=1", claiming), pod("q", "a", "cpu=1", claiming))
 	for _, step := range []struct {
 		what string
 		do   func()
 		want map[string]string
+		// milliGPU is what each of two pods has that share the claim.
+		milliGPU int64
 	}{
-		{"nothing is claimed", func() {}, map[string]string{"a": "FF"}},
-		{"a device is claimed", func() { b.Set(claim) }, map[string]string{"a": "FA"}},
-		{"the claim is gone", func() { b.Delete(claim) }, map[string]string{"a": "FF"}},
-		{"the slice is gone", func() { b.Delete(slice) }, map[string]string{}},
+		{"nothing is claimed", func() {}, map[string]string{"a": "FF"}, 0},
+		{"a device is claimed", func() { b.Set(claim) }, map[string]string{"a": "FA"}, 500},
+		{"the claim is gone", func() { b.Delete(claim) }, map[string]string{"a": "FF"}, 0},
+		{"the slice is gone", func() { b.Delete(slice) }, map[string]string{}, 0},
 	} {
 		step.do()
+		for _, j := range b.JobList(now).Jobs {
+			if j.MilliGPU != step.milliGPU || j.ScheduledMilliGPU != step.milliGPU {
+				t.Errorf("%s: pod %s has %d of %d milli-GPU, want %d", step.what, j.Name, j.ScheduledMilliGPU, j.MilliGPU,
+					step.milliGPU)
+			}
+		}
 		c := b.Cluster(now)
 		if diff := cmp.Diff(step.want, states(c)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)

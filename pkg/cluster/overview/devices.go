@@ -21,6 +21,8 @@ type deviceBook struct {
 	Devices *claimview.Slices
 	// Allocated is what claims hold of them.
 	Allocated *structured.AllocatedState
+	// heldMilli is what pods have of GPUs by their claims. One that several pods share counts for each in equal parts.
+	heldMilli map[types.UID]int64
 
 	slices map[string]*resourcev1.ResourceSlice
 	claims map[types.UID]*resourcev1.ResourceClaim
@@ -49,7 +51,15 @@ func (b *deviceBook) Count() sets.Set[string] {
 		return cmp.Compare(x.Name, y.Name)
 	})
 	old := b.Devices
-	b.Devices, b.Allocated = old.Read(list), allocated(b.claims)
+	b.Devices, b.Allocated, b.heldMilli = old.Read(list), allocated(b.claims), map[types.UID]int64{}
+	for _, c := range b.claims {
+		// A claim that stands for requests of a pod is counted as these.
+		if _, requested := c.Annotations[resourcev1.ExtendedResourceClaimAnnotation]; !requested {
+			for _, holder := range c.Status.ReservedFor {
+				b.heldMilli[holder.UID] += b.Devices.MilliOf(c) / int64(len(c.Status.ReservedFor))
+			}
+		}
+	}
 	return sets.New(slices.Collect(b.Devices.Names())...).Insert(slices.Collect(old.Names())...)
 }
 

@@ -269,6 +269,7 @@ type JobList struct {
 func (b *Book) JobList(now time.Time) *JobList {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.countDevices()
 	c := &Cluster{LeftOut: b.leftOutNow()}
 	b.addJobs(c, now)
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}

@@ -2,15 +2,14 @@ package overview
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/cluster/stranded"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu"
@@ -26,13 +25,13 @@ type nodeView struct {
 	shown Node
 	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are
 	// stranded.
-	room gpu.Room
+	room stranded.Room
 	// costs is what the pods of each namespace pay of its price.
 	costs map[string]price.MicroDollars
 }
 
 // addNode adds a node to the answer, and what the pods on it cost to that of their namespaces.
-func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments, costs map[string]price.MicroDollars) {
+func (b *Book) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDollars) {
 	if n.view == nil {
 		n.view = b.viewOf(n)
 	}
@@ -54,14 +53,13 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments, costs map[
 		return
 	}
 	if shown.State == Ready && len(n.view.room.Devices) > 0 {
-		usable, stranded := workload.judge(&n.view.room)
 		shown.GPUs = slices.Clone(shown.GPUs)
-		for i, usable := range usable {
+		for i, usable := range b.kinds.Usable(&n.view.room) {
 			if g := &shown.GPUs[i]; !usable && (g.State == Free || g.State == Partial) {
 				g.State = Stranded
+				shown.StrandedMilliGPU += int64(gpu.WholeMilli - g.UsedMilliGPU)
 			}
 		}
-		shown.StrandedMilliGPU = stranded
 	}
 	t.NodesWithGPUs++
 	t.GPUs += len(shown.GPUs)
@@ -74,35 +72,6 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, workload *judgments, costs map[
 	t.IdleMilliGPU += shown.IdleMilliGPU
 	t.StrandedMilliGPU += shown.StrandedMilliGPU
 	c.Nodes = append(c.Nodes, shown)
-}
-
-// judgments remember what the workload makes of a room: on a large cluster many nodes have the same left.
-type judgments struct {
-	gpu.Workload
-	known map[string]judgment
-}
-
-type judgment struct {
-	usable        []bool
-	strandedMilli int64
-}
-
-func (j *judgments) judge(r *gpu.Room) ([]bool, int64) {
-	key := binary.AppendVarint(binary.AppendVarint([]byte(r.Model), r.FreeCPUMilli), r.FreeMemoryBytes)
-	for _, d := range r.Devices {
-		free := d.FreeMilli
-		if d.Unhealthy {
-			free = -1
-		}
-		key = binary.AppendVarint(key, int64(free))
-	}
-	known, ok := j.known[string(key)]
-	if !ok {
-		usable, stranded := j.Judge(r)
-		known = judgment{usable, int64(math.Round(stranded))}
-		j.known[string(key)] = known
-	}
-	return known.usable, known.strandedMilli
 }
 
 // viewOf works out what depends on the node and its pods alone.
@@ -157,8 +126,8 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		}
 	}
 	shown.Model = read.Model()
-	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU,
-		free.MemoryMiB*bytesPerMiB
+	view.room.Node, view.room.Model = n.node, read.Model()
+	view.room.FreeCPUMilli, view.room.FreeMemoryBytes = free.MilliCPU, free.MemoryMiB*bytesPerMiB
 	shown.sum()
 	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
 		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU,

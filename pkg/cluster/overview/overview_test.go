@@ -145,7 +145,7 @@ func TestTheStateOfGPUs(t *testing.T) {
 			pod("q", "", anything)},
 			want: map[string]string{"a": "AAAF"},
 			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 4, AllocatedMilliGPU: 3000, IdleMilliGPU: 1000,
-				StrandedMilliGPU: 500, NodesWithoutPrice: 1, PendingPods: 1}},
+				NodesWithoutPrice: 1, PendingPods: 1}},
 		"no pod says what is needed": {objects: []any{node("a", "nvidia.com/gpu=2")}, want: map[string]string{"a": "FF"},
 			totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 2, IdleMilliGPU: 2000, NodesWithoutPrice: 1}},
 		"no CPU is left for any request": {objects: []any{node("a", "nvidia.com/gpu=2"),
@@ -336,10 +336,9 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
 			t.Fatalf("against a fresh book (-fresh +old):\n%s", diff)
 		}
-		if len(b.kinds) != len(fresh.kinds) || len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) ||
-			len(b.waiting) != len(fresh.waiting) {
-			t.Fatalf("the book keeps %d kinds, %d gangs, %d nodes; a fresh one %d, %d, %d", len(b.kinds), len(b.gangs),
-				len(b.nodes), len(fresh.kinds), len(fresh.gangs), len(fresh.nodes))
+		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.waiting) != len(fresh.waiting) {
+			t.Fatalf("the book keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
+				len(fresh.nodes))
 		}
 	})
 }

@@ -71,12 +71,10 @@ func otherResources(client discovery.DiscoveryInterface) (found []schema.GroupVe
 
 // kind is a kind that is read.
 type kind struct {
-	name   string
-	object runtime.Object
-	source *cache.ListWatch
-	// onWorkloads is set if the kind tells of workloads, and not of nodes alone.
-	onWorkloads bool
-	transform   cache.TransformFunc
+	name      string
+	object    runtime.Object
+	source    *cache.ListWatch
+	transform cache.TransformFunc
 }
 
 // readKinds are all that the server has, in a namespace or in all with "". What others refer to comes first.
@@ -97,7 +95,7 @@ func readKinds(config *rest.Config, client kubernetes.Interface, namespace strin
 	for _, r := range resources {
 		client := otherClient(others, r, namespace)
 		kinds = append(kinds, kind{
-			name: r.Resource, object: &unstructured.Unstructured{}, onWorkloads: true, transform: trim,
+			name: r.Resource, object: &unstructured.Unstructured{}, transform: trim,
 			source: &cache.ListWatch{
 				ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 					return client.List(ctx, options)
@@ -111,12 +109,12 @@ func readKinds(config *rest.Config, client kubernetes.Interface, namespace strin
 	}
 	core, devices := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
 	return append(kinds, []kind{
-		{name: "nodes", object: &v1.Node{}, source: list(core, "nodes", ""), onWorkloads: true, transform: trimNode},
-		{name: "pods", object: &v1.Pod{}, source: list(core, "pods", namespace), onWorkloads: true, transform: trimPod},
+		{name: "nodes", object: &v1.Node{}, source: list(core, "nodes", ""), transform: trimNode},
+		{name: "pods", object: &v1.Pod{}, source: list(core, "pods", namespace), transform: trimPod},
 		{name: "podgroups", object: &schedulingv1alpha1.PodGroup{}, source: list(groups, "podgroups", namespace),
-			onWorkloads: true, transform: trim},
+			transform: trim},
 		{name: "jobs", object: &batchv1.Job{}, source: list(client.BatchV1().RESTClient(), "jobs", namespace),
-			onWorkloads: true, transform: trim},
+			transform: trim},
 		{name: "resourceslices", object: &resourcev1.ResourceSlice{}, source: list(devices, "resourceslices", ""),
 			transform: trim},
 		{name: "resourceclaims", object: &resourcev1.ResourceClaim{}, source: list(devices, "resourceclaims", namespace),
@@ -163,7 +161,7 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 	}
 	for i := range kinds {
 		k := &kinds[i]
-		if !k.onWorkloads {
+		if k.name == "events" {
 			continue
 		}
 		err := pager.New(k.source.ListWithContext).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -129,6 +130,24 @@ func (n *Node) given(list []gpu.Grant, claim *resourcev1.ResourceClaim) []gpu.Gr
 		list = n.grants(list, &n.devices[at], u)
 	}
 	return list
+}
+
+// MilliOf is what is allocated to the claim of GPUs, in milli-GPU.
+func (c *Slices) MilliOf(claim *resourcev1.ResourceClaim) int64 {
+	if claim.Status.Allocation == nil {
+		return 0
+	}
+	nodes := sets.Set[*Node]{}
+	for _, r := range claim.Status.Allocation.Devices.Results {
+		nodes.Insert(c.byPool[pool{r.Driver, r.Pool}]...)
+	}
+	milli := 0
+	for n := range nodes {
+		for _, grant := range n.given(nil, claim) {
+			milli += grant.Share.Milli
+		}
+	}
+	return int64(milli)
 }
 
 // GPUNode is the node with the GPUs that claims can have, without any that are allocated.

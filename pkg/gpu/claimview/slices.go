@@ -19,6 +19,8 @@ type Slices struct {
 	drivers []string
 	known   map[*resourcev1.ResourceSlice]struct{}
 	nodes   map[string]*Node
+	// byPool are the nodes that have devices of a pool.
+	byPool map[pool][]*Node
 	// byMemory are the nodes, those with the least memory of a GPU first.
 	byMemory []*Node
 	// kinds has a device of each kind, kindOrder lists them by the first node that has one.
@@ -54,7 +56,7 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 	}
 	fresh := &Slices{
 		drivers: c.drivers, known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)),
-		nodes: map[string]*Node{}, kinds: map[kind]*claimDevice{},
+		nodes: map[string]*Node{}, byPool: map[pool][]*Node{}, kinds: map[kind]*claimDevice{},
 	}
 	newest := map[pool]int64{}
 	for _, s := range list {
@@ -92,6 +94,11 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 		}
 		fresh.nodes[name] = n
 		fresh.byMemory = append(fresh.byMemory, n)
+	}
+	for of, names := range reached {
+		for name := range names {
+			fresh.byPool[of] = append(fresh.byPool[of], fresh.nodes[name])
+		}
 	}
 	slices.SortFunc(fresh.byMemory, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(a.empty.MemMiB, b.empty.MemMiB), strings.Compare(a.name, b.name))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"berth.dev/berth/pkg/cluster/stranded"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu"
@@ -215,8 +216,8 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
-			Models: r.Models}, 1)
+		c.ledger.kinds.Add(pod, stranded.Need{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
+			Models: r.Models})
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue

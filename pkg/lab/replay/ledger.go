@@ -1,13 +1,13 @@
 package replay
 
 import (
-	"math"
 	"sort"
 
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/cluster/stranded"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu"
@@ -35,12 +35,13 @@ type ledger struct {
 	nodesInUse     int
 	unpriced       int
 
-	// workload is what was asked for so far.
-	workload gpu.Workload
+	// kinds are those of the pods that came so far.
+	kinds stranded.Kinds
 }
 
 type nodeState struct {
 	name, model         string
+	node                *v1.Node
 	inv                 gpu.Inventory
 	freeCPU, freeMemory int64
 	microDollars        int64
@@ -75,7 +76,7 @@ func (l *ledger) addNode(node *v1.Node) {
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	n := &nodeState{
-		name: node.Name, model: read.Model(),
+		name: node.Name, node: node, model: read.Model(),
 		inv:     gpu.Inventory{Mode: gpu.ModeShared, Model: read.Model(), Devices: gpu.NewDevices(read.GPUs(), 0)},
 		freeCPU: info.GetAllocatable().GetMilliCPU(), freeMemory: info.GetAllocatable().GetMemory(),
 		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == priceview.Spot,
@@ -180,12 +181,12 @@ func (l *ledger) release(h *holding) {
 	}
 }
 
-// strandedMilli is the idle GPU that the workload cannot use where it is, and what pods hold without working with it.
+// strandedMilli is the idle GPU that no pod of those kinds could use, and what pods hold without working with it.
 func (l *ledger) strandedMilli() int64 {
-	total := float64(l.heldMilli())
+	total := l.heldMilli()
 	for _, n := range l.order {
-		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU,
+		total += l.kinds.Milli(&stranded.Room{Node: n.node, Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU,
 			FreeMemoryBytes: n.freeMemory})
 	}
-	return int64(math.Round(total))
+	return total
 }

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/cluster/stranded"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
 )
@@ -56,8 +56,6 @@ func (c *cluster) arrive(now time.Time) {
 		c.sharePods += j.Pods
 	}
 	for i := range j.Pods {
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs,
-			Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
 	if c.options.Mode == replayed.ArrivalOrder {
@@ -71,6 +69,8 @@ func (c *cluster) create(p *podState) {
 		control(pod, &p.job.Job)
 	}
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	c.ledger.kinds.Add(pod, stranded.Need{CPUMilli: p.job.CPUMilli, MemoryBytes: p.job.MemoryMiB << 20, Count: p.job.GPUs,
+		Milli: p.job.GPUMilli, Models: p.job.Models})
 	c.pods[p.key] = p
 	c.live++
 	c.unbound++
