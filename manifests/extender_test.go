@@ -69,13 +69,13 @@ func TestTheExtendersConfigurationLoads(t *testing.T) {
 // The example of the documentation asks for all that the extender of the example answers.
 func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/extender.md")
+	text, err := os.ReadFile("../docs/extend.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile(`(?s)cat > /tmp/(\w+)\.yaml <<END\n(.*?)\n    END\n`).FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 2 {
-		t.Fatalf("%d configurations in docs/extender.md, want 2", len(blocks))
+		t.Fatalf("%d configurations in docs/extend.md, want 2", len(blocks))
 	}
 	for _, block := range blocks {
 		file := filepath.Join(t.TempDir(), block[1]+".yaml")

@@ -35,7 +35,7 @@ seems: annotations, labels of nodes that describe GPUs, and names of profiles, P
 not fit each other. Other kinds are said to be not checked. What else an API server would refuse,
 "kubectl apply --dry-run=server" says.
 
-Each finding names its rule in parentheses; docs/validate.md describes all rules.
+Each finding names its rule in parentheses; docs/tool.md describes all rules.
 
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital

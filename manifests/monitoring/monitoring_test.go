@@ -16,14 +16,14 @@ const root = "../.."
 
 func TestEachAlertHasARunbook(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(root + "/docs/metrics.md")
+	page, err := os.ReadFile(root + "/docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	for _, a := range monitoring.Alerts(t, root) {
 		names = append(names, a.Alert)
-		if url := a.Annotations["runbook_url"]; !strings.HasSuffix(url, "/metrics#"+strings.ToLower(a.Alert)) {
+		if url := a.Annotations["runbook_url"]; !strings.HasSuffix(url, "/operate#"+strings.ToLower(a.Alert)) {
 			t.Errorf("%s has the runbook %q", a.Alert, url)
 		}
 		if !slices.Contains([]string{"info", "warning", "critical"}, a.Labels["severity"]) {
@@ -40,7 +40,7 @@ func TestEachAlertHasARunbook(t *testing.T) {
 		sections = append(sections, heading[1])
 	}
 	if !slices.Equal(sections, names) {
-		t.Errorf("docs/metrics.md has sections for %q, want them for %q, in this order", sections, names)
+		t.Errorf("docs/operate.md has sections for %q, want them for %q, in this order", sections, names)
 	}
 }
 
