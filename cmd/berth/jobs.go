@@ -36,8 +36,8 @@ The namespace is that of --namespace, else of the kubeconfig's context. --all-na
 namespaces in which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes and Kueue's
 objects where they may be read.
 
-States: Queued (Kueue has not admitted it), Suspended, Gated, Pending (no pod has a node), Partial (some have one),
-Starting (all have one), Running.
+States: Queued (Kueue has not admitted it), Suspended, NoPods (it has none), Gated, Pending (no pod has a node),
+Partial (some have one), Starting (all have one), Running.
 
 Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 for any other error.`,
 		Example: `  berth jobs -n research

@@ -12,7 +12,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/stranded"
@@ -50,9 +49,9 @@ type feed struct {
 	*deviceBook
 	notes
 	keys gpuview.Keys
-	// suspended are Jobs that may have no pods.
-	suspended map[types.UID]*batchv1.Job
-	queues    kueue
+	// jobs are those that have not succeeded. They may have no pods.
+	jobs   map[types.UID]*batchv1.Job
+	queues kueue
 	// trees are those of Kubernetes' own groups.
 	trees *read.Trees
 }
@@ -100,7 +99,7 @@ type gangEntry struct {
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
 	return &Book{
-		feed: feed{keys: keys, trees: read.TreesOf(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+		feed: feed{keys: keys, trees: read.TreesOf(nil), jobs: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}},
 			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
@@ -120,10 +119,8 @@ func (f *feed) Set(obj any) {
 	case *schedulingv1alpha1.PodGroup:
 		f.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
 	case *batchv1.Job:
-		// One that runs is known from its pods; one that is suspended may have none.
-		delete(f.suspended, o.UID)
-		if ptr.Deref(o.Spec.Suspend, false) {
-			f.suspended[o.UID] = o
+		if f.jobs[o.UID] = o; jobCondition(o, batchv1.JobComplete) != nil {
+			delete(f.jobs, o.UID)
 		}
 	case *unstructured.Unstructured:
 		f.setOther(o)
@@ -158,7 +155,7 @@ func (f *feed) Delete(obj any) {
 			f.forgetGang(id)
 		}
 	case *batchv1.Job:
-		delete(f.suspended, o.UID)
+		delete(f.jobs, o.UID)
 	case *unstructured.Unstructured:
 		f.refile(o.GetNamespace(), f.trees.Delete(o))
 		f.queues.forget(o)

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/runview"
@@ -19,11 +21,12 @@ import (
 // JobState says in a word how far a workload is.
 type JobState string
 
-// The states of a workload, from the one that is furthest from running. Queued is Kueue's to end, Suspended and Gated a
-// controller's or the user's, Pending and Partial the scheduler's.
+// The states of a workload, from the one that is furthest from running. Queued is Kueue's to end, Suspended, NoPods and
+// Gated a controller's or the user's, Pending and Partial the scheduler's.
 const (
 	JobQueued    JobState = "Queued"
 	JobSuspended JobState = "Suspended"
+	JobNoPods    JobState = "NoPods"
 	JobGated     JobState = "Gated"
 	JobPending   JobState = "Pending"
 	JobPartial   JobState = "Partial"
@@ -73,7 +76,9 @@ type jobEntry struct {
 	since time.Time
 	nodes map[string]bool
 	gated int
-	pod   string // the first that waits, in the order of names
+	// failed is why the Job of a gang has failed, empty if it has not.
+	failed string
+	pod    string // the first that waits, in the order of names
 	// scheduler is whose that pod is.
 	scheduler string
 }
@@ -95,11 +100,9 @@ func (b *Book) addJobs(c *Cluster, now time.Time) {
 			at(controllerKey(p.pod)).add(p)
 		}
 	}
-	for _, job := range b.suspended {
-		j := at(jobKey{job.Namespace, "Job", job.Name})
-		j.State = JobSuspended
-		if j.Pods == 0 {
-			j.since = job.CreationTimestamp.Time
+	for _, job := range b.jobs {
+		if jobCondition(job, batchv1.JobFailed) == nil {
+			b.addJob(at, job)
 		}
 	}
 	b.queues.place(at)
@@ -120,8 +123,30 @@ func compareKeys(x, y jobKey) int {
 
 // rank orders states: what waits for the scheduler comes first, what runs last.
 func rank(state JobState) int {
-	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning},
+	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobNoPods, JobGated, JobStarting, JobRunning},
 		state)
+}
+
+// addJob adds a Job that is suspended or has no pods. Others are known from their pods.
+func (b *Book) addJob(at func(jobKey) *jobEntry, job *batchv1.Job) {
+	j := at(jobKey{job.Namespace, "Job", job.Name})
+	if j.Pods == 0 {
+		j.State, j.since = JobNoPods, job.CreationTimestamp.Time
+	}
+	if ptr.Deref(job.Spec.Suspend, false) {
+		j.State = JobSuspended
+	}
+}
+
+// jobCondition is that condition of the Job, nil unless it is true.
+func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	at := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == kind && c.Status == v1.ConditionTrue
+	})
+	if at < 0 {
+		return nil
+	}
+	return &job.Status.Conditions[at]
 }
 
 // addGangJob adds a gang under the controller that all of its members share, or else under its own name.
@@ -134,10 +159,18 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 			alive = append(alive, m)
 		}
 	}
-	if len(alive) == 0 {
+	if len(alive) == 0 && (len(g.members) > 0 || g.ended()) {
 		return
 	}
 	j := at(g.key(id))
+	if len(alive) == 0 && j.Pods == 0 {
+		j.State, j.since = JobNoPods, g.group.CreationTimestamp.Time
+		if owner := metav1.GetControllerOf(g.group); owner != nil && b.jobs[owner.UID] != nil {
+			if failed := jobCondition(b.jobs[owner.UID], batchv1.JobFailed); failed != nil {
+				j.failed = plainText(failed.Message)
+			}
+		}
+	}
 	for _, m := range alive {
 		j.add(m)
 		shown.MinMember = max(shown.MinMember, m.minimum)
@@ -206,7 +239,7 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	switch {
 	case j.Queue != nil && !j.Queue.Admitted && j.Scheduled == 0:
 		j.State = JobQueued
-	case j.State == JobSuspended:
+	case j.State == JobSuspended, j.State == JobNoPods && j.Pods == 0:
 	case j.gated > 0 && j.gated == j.Pods-j.Scheduled:
 		j.State = JobGated
 	case j.Scheduled == 0:
@@ -240,6 +273,10 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 		j.Reason = j.Queue.Reason
 	case j.State == JobSuspended:
 		j.Reason = "suspended by its spec"
+	case j.State == JobNoPods && j.failed != "":
+		j.Reason = "it has no pods, and its Job has failed: " + j.failed
+	case j.State == JobNoPods:
+		j.Reason = "it has no pods"
 	case j.Reason == "" && j.scheduler == "":
 		j.Reason = "not tried yet"
 	case j.Reason == "":

@@ -24,9 +24,7 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 		shown := Gang{Namespace: id.Namespace, Name: id.Name}
 		since := shown.describe(g)
 		ended := shown.count(g, &since)
-		if ended == len(g.members) && (ended > 0 || g.group != nil &&
-			(g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
-				g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed)) {
+		if ended == len(g.members) && (ended > 0 || g.ended()) {
 			continue
 		}
 		// One whose first members have succeeded waits if the others do.
@@ -44,6 +42,12 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 			-cmp.Compare(x.WaitSeconds, y.WaitSeconds),
 			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
 	})
+}
+
+// ended says whether the gang has ended by its PodGroup.
+func (g *gangEntry) ended() bool {
+	return g.group == nil || g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
+		g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed
 }
 
 // describe takes over what the gang's PodGroup says, and returns since when there is one.

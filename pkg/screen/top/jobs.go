@@ -50,8 +50,7 @@ func Status(out io.Writer, c *overview.Cluster, s *overview.Status) error {
 	var states []string
 	for _, state := range []overview.JobState{
 		overview.JobRunning, overview.JobStarting, overview.JobPartial, overview.JobPending, overview.JobQueued,
-		overview.JobSuspended,
-		overview.JobGated,
+		overview.JobSuspended, overview.JobNoPods, overview.JobGated,
 	} {
 		if n := s.JobsByState[state]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(string(state))))
