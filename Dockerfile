@@ -1,5 +1,5 @@
 # The images of the commands that run in a cluster, each a target: scheduler, extender, node-agent, berth. Build them with `make
-# image`, `make image-extender` and `make image-node-agent`, which pass COMMAND along with the target. `make dist` packs the
+# image COMMAND=extender` and so on, which passes COMMAND along with the target. `make dist` packs the
 # same files without a container engine.
 #
 # Each command has an image of its own, because no node runs two of them: an image with all three files is as large as the
@@ -30,9 +30,9 @@ ARG COMMIT=unknown
 ARG TREE_STATE=clean
 ARG BUILD_DATE=1970-01-01T00:00:00Z
 ARG COMMAND=scheduler
-RUN make ${COMMAND} GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
+RUN make build COMMANDS=${COMMAND} GIT_COMMIT=${COMMIT} GIT_TREE_STATE=${TREE_STATE} BUILD_DATE=${BUILD_DATE} \
       ${VERSION:+VERSION=${VERSION}} GOOS=${TARGETOS} GOARCH=${TARGETARCH} && \
-    make license-texts COMMAND=${COMMAND}
+    make bin/THIRD_PARTY_LICENSES COMMAND=${COMMAND}
 
 FROM ${GLIBC_IMAGE} AS node-agent
 COPY --from=build /src/bin/berth-node-agent /berth-node-agent

@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender dist verify-dist demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build demo run install uninstall test test-real lint generate verify histories bench-guard fuzz mutants chaos image dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -41,7 +41,9 @@ help: ## list the targets
 # Where the binaries go.
 BIN ?= bin
 
-build: scheduler node-agent extender berth ## bin/berth-scheduler, bin/berth, bin/berth-node-agent and bin/berth-extender, static and stripped
+# For example: make build COMMANDS=scheduler
+COMMANDS ?= scheduler node-agent extender berth
+build: $(COMMANDS:%=build-%) ## berth-scheduler, berth, berth-node-agent and berth-extender in bin, static and stripped; COMMANDS for some
 
 # A third of the CPU time of compiling is the compiler's garbage collection. Without it the largest package takes 0.8 GB
 # instead of 0.5, and the binaries are the same.
@@ -52,49 +54,34 @@ GO_BUILD = GOGC=off GOMEMLIMIT=1GiB go build -ldflags '$(LDFLAGS)'
 first_build = test $(BIN)/$(1) -nt go.mod || ! go build -n $(2) 2>&1 | grep -qE '^go: downloading|/compile ' || \
 	echo "  the first build compiles Kubernetes: about $$(( ($(3) / $$(nproc) + 59) / 60 )) min on $$(nproc) cores"
 
-berth: ## bin/berth alone
-	@echo building $(BIN)/berth
-	@$(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,260)
-	@$(GO_BUILD) -o $(BIN)/berth ./cmd/berth
-
-scheduler: ## bin/berth-scheduler alone
-	@echo building $(BIN)/berth-scheduler $(KUBE_VERSION)-berth.$(VERSION)
-	@$(call first_build,berth-scheduler,k8s.io/kubernetes/cmd/kube-scheduler/app,420)
-	@$(GO_BUILD) -o $(BIN)/berth-scheduler ./cmd/scheduler
-
-node-agent: ## bin/berth-node-agent alone
-	@echo building $(BIN)/berth-node-agent
-	@$(GO_BUILD) -o $(BIN)/berth-node-agent ./cmd/node-agent
-
-extender: ## bin/berth-extender alone
-	@echo building $(BIN)/berth-extender $(KUBE_VERSION)-berth.$(VERSION)
-	@$(GO_BUILD) -o $(BIN)/berth-extender ./cmd/extender
+build-berth: FIRST_BUILD = $(call first_build,berth,k8s.io/kubernetes/cmd/kube-controller-manager/app,260)
+build-scheduler: FIRST_BUILD = $(call first_build,berth-scheduler,k8s.io/kubernetes/cmd/kube-scheduler/app,420)
+build-%: BINARY = $(BIN)/$(if $(filter berth,$*),berth,berth-$*)
+build-%:
+	@echo building $(BINARY) $(KUBE_VERSION)-berth.$(VERSION)
+	@$(FIRST_BUILD)
+	@$(GO_BUILD) -o $(BINARY) ./cmd/$*
 
 # What tests run besides our own commands. The kubectl is that of the Kubernetes that we build against, and helm the pinned one.
-tools: ## kubectl and helm in bin/tools, for the tests against real ones
-	@echo building kubectl and helm in $(BIN)/tools
-	@go build -ldflags '-s -w' -o $(BIN)/tools/kubectl k8s.io/kubernetes/cmd/kubectl
-	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $(BIN)/tools/helm helm.sh/helm/v4/cmd/helm
+FORCE:
+$(BIN)/tools/kubectl: FORCE
+	@go build -ldflags '-s -w' -o $@ k8s.io/kubernetes/cmd/kubectl
+$(BIN)/tools/helm: FORCE
+	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $@ helm.sh/helm/v4/cmd/helm
 
-# For example: make license-texts COMMAND=scheduler. MIT, BSD and Apache ask for these texts beside a binary.
-license-texts: ## bin/THIRD_PARTY_LICENSES of one command
+# The texts of the licenses of what COMMAND links: MIT, BSD and Apache ask for them beside a binary.
+$(BIN)/THIRD_PARTY_LICENSES: FORCE
 	@go build -C hack/tools/licenses -o $(abspath $(BIN))/tools/licenses .
-	@$(BIN)/tools/licenses --texts ./cmd/$(COMMAND) >$(BIN)/THIRD_PARTY_LICENSES
+	@$(BIN)/tools/licenses --texts ./cmd/$(COMMAND) >$@
 
-# For example: make image IMAGE=you/berth-scheduler BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
+# For example: make image COMMAND=extender IMAGE=you/berth-extender BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
+COMMAND ?= scheduler
 IMAGE ?=
 BUILDER ?=
 IMAGE_FLAGS ?=
-BUILD_IMAGE = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) \
-	BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) GLIBC_IMAGE=$(GLIBC_IMAGE) hack/image.sh
-image: ## the scheduler's image, with docker, podman or buildah
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-scheduler:$(VERSION)) --target scheduler --build-arg COMMAND=scheduler $(IMAGE_FLAGS)
-
-image-node-agent: ## the node agent's image
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-node-agent:$(VERSION)) --target node-agent --build-arg COMMAND=node-agent $(IMAGE_FLAGS)
-
-image-extender: ## the extender's image
-	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender --build-arg COMMAND=extender $(IMAGE_FLAGS)
+image: ## the image of the scheduler, or of another COMMAND: extender, node-agent; with docker, podman or buildah
+	VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) BUILDER=$(BUILDER) GO_IMAGE=$(GO_IMAGE) \
+		GLIBC_IMAGE=$(GLIBC_IMAGE) hack/image.sh $(or $(IMAGE),berth-$(COMMAND):$(VERSION)) --target $(COMMAND) --build-arg COMMAND=$(COMMAND) $(IMAGE_FLAGS)
 
 # For example: make dist ARCHITECTURES=amd64 REGISTRY=ghcr.io/you IMAGE=ghcr.io/you/berth-scheduler@sha256:...
 # RELEASE_URL is where the files will be, REGISTRY where the images are, IMAGE the one of the scheduler that install.yaml names.
@@ -103,30 +90,45 @@ REGISTRY ?=
 RELEASE_URL ?= https://berth.dev/releases/v$(VERSION)
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
 	REGISTRY=$(REGISTRY) RELEASE_URL=$(RELEASE_URL) IMAGE=$(or $(IMAGE),$(if $(REGISTRY),$(REGISTRY)/)berth-scheduler:$(VERSION)) hack/dist.sh
-dist: ## what a release consists of besides images, in dist/: archives, chart, installers, checksums
+dist: ## what a release consists of besides images, in dist/: archives, chart, installers, checksums; VERIFY=1 builds all twice
 	@$(DIST) dist
-
-# The second build has an empty cache of its own, so it compiles everything again.
-verify-dist: dist ## build the release again, from a clone elsewhere with an empty cache, and compare
+ifneq ($(VERIFY),)
+	@# The second build has an empty cache of its own, so it compiles everything again.
 	rm -rf .berth/verify-dist
 	git clone -q . .berth/verify-dist
-	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
+	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist VERIFY=
 	diff -r dist .berth/verify-dist/dist
+endif
 
 # The demo runs these two only, so that a fresh clone gets to it sooner.
-demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
+demo: build-scheduler build-berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
 	bin/berth demo $(if $(filter-out 0,$(KEEP)),--keep)
+
+# It leads by the lease of an installed one, so that the two take turns and never schedule at once.
+run: build-scheduler ## the scheduler on this machine, for the cluster of your kubeconfig
+	@mkdir -p .berth
+	@kubectl config view --raw --minify --flatten >.berth/run-kubeconfig && chmod 600 .berth/run-kubeconfig
+	@sed 's,^clientConnection:$$,&\n  kubeconfig: .berth/run-kubeconfig,' manifests/base/scheduler-config.yaml >.berth/run.yaml
+	$(BIN)/berth-scheduler --config .berth/run.yaml --authentication-kubeconfig .berth/run-kubeconfig --authorization-kubeconfig .berth/run-kubeconfig
+
+install: ## the CRDs, the rights and the scheduler in the cluster of your kubeconfig; IMAGE is that of the scheduler
+	kubectl apply --server-side -k manifests/crd
+	kubectl kustomize manifests/base | sed 's,image: berth-scheduler:.*,image: $(or $(IMAGE),berth-scheduler:$(VERSION)),' | kubectl apply -f -
+
+# Deleting the CRDs would delete every PodGroup of the cluster.
+uninstall: ## what install made, but for the CRDs
+	kubectl delete --ignore-not-found -k manifests/base
 
 # RACE=1 needs a C compiler, because the race detector is a C library. go vet is part of `make verify`: here it would look at all of
 # Kubernetes again for the race detector. Debugging information would take four tenths of the time to link. A heap that may grow to
 # five times what is in use, within limits, saves a tenth of what the tests compute; the race detector needs that memory itself.
 RACE ?=
 GO_TEST = CGO_ENABLED=$(if $(RACE),1,0) $(if $(RACE),,GOGC=400 GOMEMLIMIT=2GiB) go test $(if $(RACE),-race) -vet=off -ldflags='-s -w' -shuffle=on -timeout 30m
-test: berth scheduler ## all tests that need nothing but Go, and the demo on a real control plane; RACE=1 adds the race detector
+test: build-berth build-scheduler ## all tests that need nothing but Go, and the demo on a real control plane; RACE=1 adds the race detector
 	@echo testing
 	@$(GO_TEST) $(TESTFLAGS) $(PKG)
 
-test-real: build tools ## the tests on real control planes, with Prometheus, a browser, images, the chart, kubectl and helm
+test-real: build $(BIN)/tools/kubectl $(BIN)/tools/helm ## the tests on real control planes, with Prometheus, a browser, images, the chart, kubectl and helm
 	@hack/test-real-needs.sh
 	@$(GO_TEST) $(TESTFLAGS) $(REAL)
 	@$(GO_TEST) $(TESTFLAGS) ./test/scenarios -world=real
@@ -150,12 +152,6 @@ GUARDFLAGS ?=
 bench-guard: ## what scheduling costs against stock, and packing; fails if a figure is worse than hack/bench/guard/figures.yaml allows
 	go run -ldflags='-s -w' ./hack/bench/guard $(GUARDFLAGS)
 
-# The seed is printed. For example: make models STEPS=1000000, or make models SEED=42 to see the same again.
-STEPS ?= 100000
-SEED ?=
-models: ## random histories against slow and obvious models of the gang ledger and the GPU inventory
-	STEPS=$(STEPS) SEED=$(SEED) hack/models.sh
-
 # For example: make fuzz FUZZTIME=5m FUZZ=gpuview. Inputs that reach new code stay in the build cache and are where the next run goes on;
 # one that fails is written to testdata/fuzz, and is a test from then on.
 FUZZTIME ?= 10s
@@ -172,14 +168,6 @@ mutants: ## put defects into the code one by one, and see whether tests and hist
 CHAOSFLAGS ?=
 chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, and check what is left
 	go run ./hack/chaos $(CHAOSFLAGS)
-
-versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some
-	hack/versions/run.sh $(MINORS)
-
-# For example: make bump KUBE=1.38.0
-bump: ## build against another version of Kubernetes
-	@test -n "$(KUBE)" || { echo "make bump: KUBE must be a version of Kubernetes, such as 1.38.0" >&2; exit 2; }
-	hack/bump.sh $(KUBE)
 
 clean: ## remove what make and berth made here
 	rm -rf bin dist .berth

@@ -25,6 +25,6 @@ if [ "$(minor "$old")" != "$(minor "$new")" ]; then
   echo "  2. the release notes of $(minor "$new"): scheduler, resource.k8s.io and scheduling.k8s.io, and feature gates;"
   echo "     manifests/base and manifests/static-pod switch some gates off, with the reason beside them"
   echo "  3. text about $(minor "$old"): git grep -n '$(minor "$old" | sed 's/\./\\./')' -- ':!*.sum' ':!*.mod'"
-  echo "  4. hack/versions: a folder for $(minor "$old"), none for the oldest; then make versions, and the versions in docs/install.md"
+  echo "  4. hack/versions: a folder for $(minor "$old"), none for the oldest; then hack/versions/run.sh, and the versions in docs/install.md"
   echo "  5. hack/bench: the figures of docs/internals/throughput.md again; a slower cycle is a reason to wait with the release"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes what a release consists of into a folder. `make dist` calls it as hack/dist.sh DIR. The same commit gives the same
-# bytes, which `make verify-dist` checks.
+# bytes, which `make dist VERIFY=1` checks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C

@@ -40,5 +40,5 @@ else
   lacks root "run as root: buildah makes containers without user namespaces here"
 fi
 for name in berth berth-scheduler berth-node-agent berth-extender; do built "$name" build; done
-for name in kubectl helm; do built "tools/$name" tools; done
+for name in kubectl helm; do built "tools/$name" "bin/tools/$name"; done
 exit "$missing"

@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$PWD/bin/versions
 mkdir -p "$out"
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+make build
 
 # The sandbox tests that say whether what users rely on works: gangs of every form, shares, HAMi, claims, prices.
 tests=(

@@ -25,13 +25,13 @@ func Root(t *testing.T) string {
 	}
 }
 
-// Tool is the path of a program that `make tools` builds. Tests do not depend on the kubectl or helm that a machine
+// Tool is the path of a program that `make test-real` builds. Tests do not depend on the kubectl or helm that a machine
 // has.
 func Tool(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(Root(t), "bin", "tools", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing: run make tools", path)
+		t.Fatalf("%s is missing: run make bin/tools/%s", path, name)
 	}
 	return path
 }
