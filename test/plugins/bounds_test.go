@@ -25,7 +25,6 @@ const (
 // too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {
-		"gpuSignals.fatal":     byAdmin,
 		"GPUSnapshot.faults":   byAnswer,
 		"GPUSnapshot.use":      byAnswer,
 		"PriceSnapshot.quotes": byAnswer,

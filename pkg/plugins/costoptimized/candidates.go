@@ -64,8 +64,8 @@ type basis struct {
 // Basis is what metrics say that nodes cost, and which devices are claimed.
 func (p *Plugin) Basis() any {
 	b := basis{devices: p.claims.Epoch()}
-	if m := p.nodes.market; m.reader != nil {
-		b.prices, b.tick = m.reader.Snapshot(), time.Now().Unix()/10
+	if p.nodes.metrics != nil {
+		b.prices, b.tick = p.nodes.metrics.Snapshot(), time.Now().Unix()/10
 	}
 	return b
 }

@@ -89,11 +89,10 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		settings: s,
 		gangs:    gangs,
 		claims:   claims,
-		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
-			market: market{reader: prices, rules: s.capacityRules}},
-		running: running,
-		waiting: newWaiting(clock.RealClock{}),
-		offers:  lru.New(maxOffers),
+		nodes:    &nodeViews{ByNode: nodes, settings: s, claims: claims, metrics: prices},
+		running:  running,
+		waiting:  newWaiting(clock.RealClock{}),
+		offers:   lru.New(maxOffers),
 	}
 	pods := factory.Core().V1().Pods()
 	if _, err := informers.Handle(factory, pods.Informer(), p.waiting.forgetter()); err != nil {
