@@ -16,7 +16,8 @@ type settings struct {
 	spot          priceview.SpotPolicy
 	capacityRules priceview.CapacityRules
 	interruptions map[priceview.CapacityType]price.Interruption
-	policy        price.Policy
+	// sharePermille is θ, see price.Placement.Cost.
+	sharePermille int64
 	// static says that empty nodes are paid for all the same.
 	static   bool
 	hostNeed price.HostNeed
@@ -62,7 +63,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		spot:          priceview.SpotPolicy(*args.Spot),
 		capacityRules: CapacityRules(args),
 		interruptions: map[priceview.CapacityType]price.Interruption{},
-		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
+		sharePermille: 10 * int64(*args.ThetaPercent),
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
 		gpuKeys:       gpuview.Keys{GPUNames: args.GPUNames},

@@ -121,7 +121,7 @@ func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool
 func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
 	freeGPU func() int64) price.Parts {
 	request := view.offers.Request(&s.request)
-	return p.settings.policy.Cost(price.Placement{
+	at := price.Placement{
 		Node:              view.split,
 		Request:           request,
 		KeepsAlive:        view.removable && !inUse,
@@ -129,7 +129,8 @@ func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse boo
 		StrandedMilliGPU:  p.stranded(view, free, request, freeGPU),
 		Risk:              view.risk,
 		Members:           cycle.members,
-	})
+	}
+	return at.Cost(p.settings.sharePermille)
 }
 
 // stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where
