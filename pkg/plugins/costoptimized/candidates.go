@@ -27,7 +27,7 @@ type nodeClass struct {
 }
 
 // Candidates is how many nodes the framework is to look at, 0 for all.
-func (p *Plugin) Candidates() int { return p.settings.candidates }
+func (p *Plugin) Candidates() int { return int(*p.settings.args.Candidates) }
 
 // Class is what the node costs and what the pods on it leave.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
@@ -100,6 +100,6 @@ func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
 		j.state = state
 	}
 	c := class.(*nodeClass)
-	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }),
-		nil
+	left := use{inUse: c.use.InUse, host: c.use.FreeHost, freeMilliGPU: func() int64 { return c.use.FreeMilliGPU }}
+	return j.plugin.cost(j.pod, j.state, c.view, left), nil
 }

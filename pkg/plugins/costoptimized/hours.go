@@ -14,9 +14,6 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// hours are the price windows of one profile.
-type hours []config.NamedWindow
-
 // hold says what a pod waits for. The zero value is nothing.
 type hold struct {
 	window string
@@ -50,11 +47,12 @@ func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", 
 
 // holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those
 // that select it.
-func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
+func (s *settings) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
 	own, bad := priceview.PodStartWindow(pod)
 	if bad != nil {
 		return hold{}, bad
 	}
+	all := s.values.Windows
 	i := slices.IndexFunc(all, func(w config.NamedWindow) bool {
 		if priceview.NamesWindow(pod) {
 			return w.Name == own.Name
@@ -64,7 +62,7 @@ func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue)
 	if i < 0 {
 		if priceview.NamesWindow(pod) {
 			return hold{}, &wellknown.BadValue{
-				Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Value: own.Name, Allowed: all.names(),
+				Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Value: own.Name, Allowed: namesOf(all),
 			}
 		}
 		return hold{}, nil
@@ -84,7 +82,7 @@ func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue)
 	return hold{window: w.Name, until: opens}, nil
 }
 
-func (all hours) names() string {
+func namesOf(all []config.NamedWindow) string {
 	if len(all) == 0 {
 		return "a price window: this profile has none"
 	}

@@ -56,9 +56,20 @@ func (v *nodeViews) of(node *v1.Node) *nodeView {
 	return view
 }
 
-// freeGPU is how much GPU the node of a view still offers.
-func (v *nodeViews) freeGPU(view *nodeView, info fwk.NodeInfo) int64 {
-	return priceview.FreeMilliGPU(&v.settings.gpuKeys, &view.offers, info, v.claims.Left(&view.offers, info))
+// use is what the pods on a node leave of it. What they leave of its GPUs is asked for only where it matters.
+type use struct {
+	inUse        bool
+	host         price.Capacity
+	freeMilliGPU func() int64
+}
+
+func (v *nodeViews) use(view *nodeView, info fwk.NodeInfo) use {
+	return use{
+		inUse: view.removable && podview.InUse(info), host: priceview.FreeHost(info),
+		freeMilliGPU: func() int64 {
+			return priceview.FreeMilliGPU(&v.settings.gpuKeys, &view.offers, info, v.claims.Left(&view.offers, info))
+		},
+	}
 }
 
 // metered is what metrics say that the node costs, 0 for nothing.
@@ -74,36 +85,18 @@ func (v *nodeViews) view(node *v1.Node) *nodeView {
 	view := &nodeView{
 		capacity:  s.capacityRules.TypeOf(node),
 		leaving:   podview.Leaving(node),
-		removable: !s.static && podview.Removable(node),
+		removable: *s.args.Fleet != config.FleetStatic && podview.Removable(node),
 	}
-	view.risk = s.interruptions[view.capacity]
+	view.risk = s.risk(view.capacity)
 	view.offers = v.claims.Offer(priceview.ReadNode(&s.gpuKeys, node))
-	stated, states, _ := priceview.StatedPrice(node)
-	if view.price, view.fixed = s.prices.Given(node.Labels, stated, states); view.fixed {
+	if view.price, view.fixed = s.given(node); view.fixed {
 		view.priced = true
 	} else {
 		view.metered = v.metered(node, view.capacity)
-		view.price, view.priced = s.prices.Found(view.metered, view.offers.Allocatable)
+		view.price, view.priced = s.found(view.metered, view.offers.Allocatable)
 	}
 	if view.priced {
-		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.prices.Rates)
+		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.values.Rates)
 	}
 	return view
-}
-
-// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
-// by which a price is divided over resources.
-func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool),
-	price.Rates, error) {
-	s, err := readArgs(args, profile)
-	if err != nil {
-		return nil, price.Rates{}, err
-	}
-	return func(node *v1.Node) (price.MicroDollars, bool) {
-		stated, states, _ := priceview.StatedPrice(node)
-		if p, ok := s.prices.Given(node.Labels, stated, states); ok {
-			return p, true
-		}
-		return s.prices.Found(0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
-	}, s.prices.Rates, nil
 }

@@ -6,8 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cost/priceview"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/cycles"
 )
 
@@ -24,9 +22,7 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	if view.last(s) || !view.priced {
 		return cycles.Cost{}, nil
 	}
-	inUse := view.removable && podview.InUse(info)
-	freeGPU := func() int64 { return p.nodes.freeGPU(view, info) }
-	parts := p.parts(s, cycle, view, inUse, priceview.FreeHost(info), freeGPU)
+	parts := p.parts(s, cycle, view, p.nodes.use(view, info))
 	return cycles.Cost{Unit: "dollars an hour", Terms: []cycles.Term{
 		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},
 		{Name: "opening", Amount: parts.Opening.Dollars(), For: "a node kept alive for this pod alone"},
