@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/cost/price"
 )
 
-// priced is what a price is of: a node or, without its name, an offering of Karpenter, which is an instance type, bought
-// in a way, in a zone.
+// priced is what a price is of: a node or, without its name, an offering of Karpenter, which is an instance type,
+// bought in a way, in a zone.
 type priced struct {
 	node                             string
 	instanceType, capacityType, zone string
@@ -31,9 +31,9 @@ type PriceSnapshot struct {
 	quotes map[priced]quote
 }
 
-// Of returns the price an hour of the node itself (OpenCost), else that of its offering (Karpenter), as which its labels
-// and the type of its capacity, by Karpenter's name, say that it was bought. It is 0 if neither is known or both were
-// last given too long before now: metrics of 0 are no prices.
+// Of returns the price an hour of the node itself (OpenCost), else that of its offering (Karpenter), which its labels
+// and its capacity type tell, by Karpenter's name of it. It is 0 if neither is known or both were last given too long
+// before now: metrics of 0 are no prices.
 func (s *PriceSnapshot) Of(node *v1.Node, capacityType string, now time.Time) price.MicroDollars {
 	for _, of := range [...]priced{{node: node.Name}, {
 		instanceType: node.Labels[v1.LabelInstanceTypeStable], capacityType: capacityType,

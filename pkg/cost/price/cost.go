@@ -41,8 +41,8 @@ func (p Parts) Sum() MicroDollars {
 // node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods that are
 // expected, see Opening.
 //
-// sharePermille is θ: how much of its share a pod is charged on a node that runs anyway. With 1000 pods pay for what they
-// take; with 0 room on a running node is free and only nodes kept alive cost money.
+// sharePermille is θ: how much of its share a pod is charged on a node that runs anyway. With 1000 pods pay for what
+// they take; with 0 room on a running node is free and only nodes kept alive cost money.
 func (at *Placement) Cost(sharePermille int64) Parts {
 	share := at.Node.Share(at.Request)
 	parts := Parts{

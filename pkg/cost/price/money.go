@@ -85,8 +85,8 @@ func (m MicroDollars) Minus(n MicroDollars) MicroDollars {
 	return m - n
 }
 
-// Scale returns m·num/den rounded down, at most the largest amount. It returns nothing when m or num is not positive, and
-// the largest amount when only den is not.
+// Scale returns m·num/den rounded down, at most the largest amount. It returns nothing when m or num is not positive,
+// and the largest amount when only den is not.
 func (m MicroDollars) Scale(num, den int64) MicroDollars {
 	if m <= 0 || num <= 0 {
 		return 0

@@ -69,8 +69,8 @@ func (w *Window) NextOpen(t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// next returns the first instant after one at which a closed window may open: the clock on the wall comes to the hour of
-// opening, or is set.
+// next returns the first instant after one at which a closed window may open: the clock on the wall comes to the hour
+// of opening, or is set.
 func (w *Window) next(after time.Time) time.Time {
 	minutes := (w.from-after.Hour()*60-after.Minute()+minutesPerDay-1)%minutesPerDay + 1
 	since := time.Duration(after.Second())*time.Second + time.Duration(after.Nanosecond())

@@ -13,24 +13,26 @@ import (
 
 func TestPricesOfNodesInOrderOfPrecedence(t *testing.T) {
 	t.Parallel()
-	const dollar = price.Dollar
+	const dollar, rates = price.Dollar, config.UnknownPriceDefaultRates
 	for name, tc := range map[string]struct {
 		pool, stated  string
 		metered       price.MicroDollars
-		unknownPrice  config.UnknownPricePolicy
+		unknown       config.UnknownPricePolicy
 		want          price.MicroDollars
 		given, priced bool
 	}{
-		"what a node states is final":             {pool: "listed", stated: "8", want: 8 * dollar, given: true, priced: true},
-		"a node may state that it is free":        {pool: "listed", stated: "0", given: true, priced: true},
-		"a price that is none counts as absent":   {pool: "listed", stated: "$8", want: 3 * dollar, given: true, priced: true},
-		"the table comes before metrics":          {pool: "listed", metered: dollar, want: 3 * dollar, given: true, priced: true},
-		"metrics come before the rates":           {metered: 4 * dollar, unknownPrice: "DefaultRates", want: 4 * dollar, priced: true},
-		"the rates estimate the rest":             {unknownPrice: "DefaultRates", want: 2 * dollar, priced: true},
-		"without estimates the rest has no price": {unknownPrice: "Neutral"},
+		"what a node states is final": {pool: "listed", stated: "8", want: 8 * dollar, given: true,
+			priced: true},
+		"a node may state that it is free": {pool: "listed", stated: "0", given: true, priced: true},
+		"a price that is none counts as absent": {pool: "listed", stated: "$8", want: 3 * dollar, given: true,
+			priced: true},
+		"the table comes before metrics": {pool: "listed", metered: dollar, want: 3 * dollar, given: true,
+			priced: true},
+		"metrics come before the rates":           {metered: 4 * dollar, unknown: rates, want: 4 * dollar, priced: true},
+		"the rates estimate the rest":             {unknown: rates, want: 2 * dollar, priced: true},
+		"without estimates the rest has no price": {unknown: config.UnknownPriceNeutral},
 	} {
-		unknown := tc.unknownPrice
-		s := settings{args: &config.CostOptimizedArgs{UnknownPrice: &unknown}, values: &config.CostOptimizedValues{
+		s := settings{args: &config.CostOptimizedArgs{UnknownPrice: &tc.unknown}, values: &config.CostOptimizedValues{
 			Rates: price.Rates{Core: dollar},
 			Prices: price.NewTable([]price.Rule{
 				{Matches: func(labels map[string]string) bool { return labels["pool"] == "listed" }, Price: 3 * dollar},

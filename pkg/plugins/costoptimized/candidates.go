@@ -100,6 +100,6 @@ func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
 		j.state = state
 	}
 	c := class.(*nodeClass)
-	left := use{inUse: c.use.InUse, host: c.use.FreeHost, freeMilliGPU: func() int64 { return c.use.FreeMilliGPU }}
+	left := use{inUse: c.use.InUse, host: c.use.Free, freeMilliGPU: func() int64 { return c.use.Free.MilliGPU }}
 	return j.plugin.cost(j.pod, j.state, c.view, left), nil
 }

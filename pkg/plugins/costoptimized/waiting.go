@@ -43,8 +43,8 @@ func newWaiting(c clock.WithTicker) *waiting {
 // now is the time on the wall, without the reading of the monotonic clock that would hide that it was set.
 func (w *waiting) now() time.Time { return w.clock.Now().Round(0) }
 
-// add notes that a pod waits and reports whether that is news. It is called under the scheduling queue's lock and does no
-// more than that.
+// add notes that a pod waits and reports whether that is news. It is called under the scheduling queue's lock and does
+// no more than that.
 func (w *waiting) add(pod *v1.Pod, h hold) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
