@@ -54,7 +54,6 @@ func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int)
 			next[of] = known
 		}
 	}
-	given := make(map[priced]bool, len(vector))
 	for _, sample := range vector {
 		of, known := pricedBy(sample.Metric)
 		perHour, ok := priceOf(sample.Value)
@@ -63,10 +62,9 @@ func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int)
 			continue
 		}
 		// Two exporters may disagree while one of them is behind; the dearer price is the safer one.
-		if given[of] {
-			perHour = max(perHour, next[of].perHour)
+		if before := next[of]; before.time.Equal(now) {
+			perHour = max(perHour, before.perHour)
 		}
-		given[of] = true
 		next[of] = quote{perHour: perHour, time: now}
 	}
 	s.quotes = next
