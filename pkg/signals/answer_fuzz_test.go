@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/api"
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 )
 
 // cannedAnswer answers every request with the same bytes, without a network.
@@ -35,7 +36,7 @@ func FuzzAnswers(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	fatal := map[int]bool{79: true}
+	fatal := []int32{79}
 	from := newOrigin(hostLabels, []Node{{Name: "a"}})
 	asked := time.Unix(5000, 0)
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -44,18 +45,19 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		c := &client{api: prometheusv1.NewAPI(apiClient), timeout: time.Second, server: "prometheus"}
-		if matrix, err := c.matrix(t.Context(), "x", time.Minute); err == nil {
-			faults, _ := decodeFaults(matrix, asked, fatal, from)
+		if matrix, err := c.query(t.Context(), "x", model.ValMatrix, time.Minute); err == nil {
+			faults, _ := decodeFaults(matrix.(model.Matrix), asked, fatal, from)
 			for _, fault := range faults["a"] {
 				if fault.XID != 0 && fault.XID != 79 || fault.Time.After(asked) {
 					t.Errorf("fault %v", fault)
 				}
 			}
 		}
-		vector, err := c.vector(t.Context(), "x", time.Minute)
+		answer, err := c.query(t.Context(), "x", model.ValVector, time.Minute)
 		if err != nil {
 			return
 		}
+		vector := answer.(model.Vector)
 		use, _ := decodeUse(vector, asked, from)
 		for _, gpu := range use["a"].GPUs {
 			if gpu.Milli < 0 || gpu.Milli > 1000 || min(gpu.UsedMiB, gpu.FreeMiB) < 0 ||

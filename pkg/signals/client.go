@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -28,48 +27,36 @@ type client struct {
 	timeout time.Duration
 	// server is the host of the URL, for logs and metrics.
 	server string
-	// transport keeps connections open between queries.
-	transport http.RoundTripper
+	// connections stay open between queries.
+	connections *http.Client
 }
 
 // newClient reads the TLS files and makes no connection.
 func newClient(args *config.Prometheus) (*client, error) {
-	c, err := connect(args)
-	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
-	}
-	return c, nil
-}
-
-func connect(args *config.Prometheus) (*client, error) {
 	httpConfig := httpClientConfig(args)
 	if err := httpConfig.Validate(); err != nil {
 		return nil, err
 	}
-	transport, err := prometheusconfig.NewRoundTripperFromConfig(httpConfig, "berth",
+	connections, err := prometheusconfig.NewClientFromConfig(httpConfig, "berth",
 		prometheusconfig.WithUserAgent("berth-scheduler"))
 	if err != nil {
 		return nil, err
 	}
-	apiClient, err := api.NewClient(api.Config{Address: args.URL, Client: &http.Client{
-		Transport: boundedTransport{transport},
-		// A redirect is nearly always a login page; following it would turn a clear status into an unreadable answer.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}})
-	if err != nil {
-		return nil, err
-	}
-	address, err := url.Parse(args.URL)
+	bounded := *connections
+	bounded.Transport = boundedTransport{connections.Transport}
+	apiClient, err := api.NewClient(api.Config{Address: args.URL, Client: &bounded})
 	if err != nil {
 		return nil, err
 	}
 	return &client{
-		api: prometheusv1.NewAPI(apiClient), timeout: args.Timeout.Duration, server: address.Host, transport: transport,
+		api: prometheusv1.NewAPI(apiClient), timeout: args.Timeout.Duration, server: apiClient.URL("", nil).Host,
+		connections: connections,
 	}, nil
 }
 
 func httpClientConfig(args *config.Prometheus) prometheusconfig.HTTPClientConfig {
 	c := prometheusconfig.DefaultHTTPClientConfig
+	// A redirect is nearly always a login page; following it would turn a clear status into an unreadable answer.
 	c.FollowRedirects = false
 	if args.BearerTokenFile != "" {
 		c.Authorization = &prometheusconfig.Authorization{CredentialsFile: args.BearerTokenFile}
@@ -88,33 +75,10 @@ func httpClientConfig(args *config.Prometheus) prometheusconfig.HTTPClientConfig
 	return c
 }
 
-// vector asks for an instant vector, as of the server's own clock. Samples older than lookback are not considered.
-func (c *client) vector(ctx context.Context, query string, lookback time.Duration) (model.Vector, error) {
-	value, err := c.query(ctx, query, lookback)
-	if err != nil {
-		return nil, err
-	}
-	vector, ok := value.(model.Vector)
-	if !ok || slices.Contains(vector, nil) {
-		return nil, fmt.Errorf("reading the answer of %s: want a vector of samples, got %T", c.server, value)
-	}
-	return vector, nil
-}
-
-// matrix asks for the range that query ends with, as of the server's own clock.
-func (c *client) matrix(ctx context.Context, query string, lookback time.Duration) (model.Matrix, error) {
-	value, err := c.query(ctx, query, lookback)
-	if err != nil {
-		return nil, err
-	}
-	matrix, ok := value.(model.Matrix)
-	if !ok || slices.Contains(matrix, nil) {
-		return nil, fmt.Errorf("reading the answer of %s: want a matrix of samples, got %T", c.server, value)
-	}
-	return matrix, nil
-}
-
-func (c *client) query(ctx context.Context, query string, lookback time.Duration) (model.Value, error) {
+// query asks for an instant vector or, with a query that ends with a range, for a matrix, as of the server's own clock.
+// Samples older than lookback are not considered.
+func (c *client) query(ctx context.Context, query string, want model.ValueType,
+	lookback time.Duration) (model.Value, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
 	value, warnings, err := c.api.Query(ctx, query, time.Time{},
@@ -128,6 +92,11 @@ func (c *client) query(ctx context.Context, query string, lookback time.Duration
 	if len(warnings) > 0 {
 		klog.FromContext(ctx).V(4).Info("Prometheus warns about a query", "server", c.server, "query", query, "warnings",
 			warnings)
+	}
+	vector, _ := value.(model.Vector)
+	matrix, _ := value.(model.Matrix)
+	if value == nil || value.Type() != want || slices.Contains(vector, nil) || slices.Contains(matrix, nil) {
+		return nil, fmt.Errorf("reading the answer of %s: want a %s of samples, got %T", c.server, want, value)
 	}
 	return value, nil
 }
@@ -145,9 +114,6 @@ func shortened(err error) error {
 	}
 	return errors.New(strings.ToValidUTF8(text[:maxErrorBytes], "") + "…")
 }
-
-// close lets go of the connections that are kept open between queries.
-func (c *client) close() { (&http.Client{Transport: c.transport}).CloseIdleConnections() }
 
 // boundedTransport ends the reading of an answer that is larger than it may be, so that a wrong or hostile server
 // cannot fill the scheduler's memory.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -29,7 +30,7 @@ func serve(t *testing.T, handler http.HandlerFunc, change func(*config.Prometheu
 	if err != nil {
 		t.Fatalf("making the client: %v", err)
 	}
-	t.Cleanup(c.close)
+	t.Cleanup(c.connections.CloseIdleConnections)
 	return c
 }
 
@@ -97,7 +98,7 @@ func TestAnswersThatAreNoVector(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := serve(t, c.handler, c.change).vector(t.Context(), "up", time.Minute)
+			_, err := serve(t, c.handler, c.change).query(t.Context(), "up", model.ValVector, time.Minute)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -122,14 +123,14 @@ func TestCredentialsAreSentAndReadAnew(t *testing.T) {
 		}
 		answer(200, emptyVector)(w, r)
 	}, func(p *config.Prometheus) { p.BearerTokenFile = token })
-	if _, err := c.vector(t.Context(), "up", time.Minute); err != nil {
+	if _, err := c.query(t.Context(), "up", model.ValVector, time.Minute); err != nil {
 		t.Fatalf("with the first token: %v", err)
 	}
 	if err := os.WriteFile(token, []byte("second"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want = "Bearer second"
-	if _, err := c.vector(t.Context(), "up", time.Minute); err != nil {
+	if _, err := c.query(t.Context(), "up", model.ValVector, time.Minute); err != nil {
 		t.Errorf("after the token's rotation: %v", err)
 	}
 }
@@ -142,7 +143,7 @@ func TestQueriesCarryTheirBounds(t *testing.T) {
 		form = r.Form
 		answer(200, emptyVector)(w, r)
 	}, nil)
-	if _, err := c.vector(t.Context(), "up", 3*time.Minute); err != nil {
+	if _, err := c.query(t.Context(), "up", model.ValVector, 3*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{"query": "up", "timeout": "10s", "lookback_delta": "3m0s", "time": ""} {

@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +18,14 @@ type Node struct {
 
 // origin finds the node that a series is about.
 type origin struct {
-	hostLabels []model.LabelName
+	hostLabels []string
 	// nodes: what a host label may say → name of the node.
 	nodes map[string]string
 }
 
 // newOrigin indexes nodes by name, by hostname and by the first part of a dotted name, in this order of precedence. A
 // hostname or short name that two nodes share names neither.
-func newOrigin(hostLabels []model.LabelName, nodes []Node) origin {
+func newOrigin(hostLabels []string, nodes []Node) origin {
 	index := make(map[string]string, 2*len(nodes))
 	alias := func(of func(Node) string) {
 		found := make(map[string]string, len(nodes))
@@ -54,19 +55,27 @@ func (o origin) node(metric model.Metric) (node string, ok bool) {
 	return node, ok
 }
 
-// largestReading is the range of each kind of reading of use.
+// Values of the label that the query of use puts on: the time of the samples of a host, and the readings of a GPU.
+const (
+	readingTime   = "time"
+	readingEngine = "engine"
+	readingUtil   = "util"
+	readingUsed   = "used"
+	readingFree   = "free"
+)
+
+// largestReading is the range of each kind of reading of a GPU.
 var largestReading = map[model.LabelValue]float64{
 	readingEngine: 1, readingUtil: 100, readingUsed: maxMemoryMiB, readingFree: maxMemoryMiB,
 }
 
-// readings are what an answer says of one node: kind of reading → GPU → value, within the range of the kind.
-type readings map[model.LabelValue]map[GPUID]model.SampleValue
+// readings are what an answer says of one GPU: kind of reading → value, within the range of the kind.
+type readings map[model.LabelValue]model.SampleValue
 
-// decodeUse returns the use by node. asked is the scheduler's time of the query. The engine's activity counts where a
-// GPU has both readings; a node without the time of its samples is not measured. Of two values of one GPU, which differ
-// in their host label only, the larger one stays.
-func decodeUse(vector model.Vector, asked time.Time, from origin) (map[string]Use, int) {
-	nodes, taken, dropped := map[string]readings{}, map[string]time.Time{}, 0
+// decodeUse returns the use by node. asked is the scheduler's time of the query. A node without the time of its samples
+// is not measured. Of two values of one GPU, which differ in their host label only, the larger one stays.
+func decodeUse(vector model.Vector, asked time.Time, from origin) (use map[string]Use, dropped int) {
+	nodes, taken := map[string]map[GPUID]readings{}, map[string]time.Time{}
 	for _, sample := range vector {
 		node, known := from.node(sample.Metric)
 		id, ofGPU := gpuOf(sample.Metric)
@@ -74,62 +83,55 @@ func decodeUse(vector model.Vector, asked time.Time, from origin) (map[string]Us
 		age, timed := ageOf(sample.Timestamp, sample.Value)
 		switch largest, isValue := largestReading[kind]; {
 		case known && kind == readingTime && timed:
-			taken[node] = older(taken[node], asked.Add(-age))
+			if before, ok := taken[node]; !ok || asked.Add(-age).Before(before) {
+				taken[node] = asked.Add(-age)
+			}
 		case known && isValue && ofGPU && inBounds(sample.Value, largest):
 			if nodes[node] == nil {
-				nodes[node] = readings{}
+				nodes[node] = map[GPUID]readings{}
 			}
-			if nodes[node][kind] == nil {
-				nodes[node][kind] = map[GPUID]model.SampleValue{}
+			if nodes[node][id] == nil {
+				nodes[node][id] = readings{}
 			}
-			nodes[node][kind][id] = max(nodes[node][kind][id], sample.Value)
+			nodes[node][id][kind] = max(nodes[node][id][kind], sample.Value)
 		default:
 			dropped++
 		}
 	}
-	decoded := make(map[string]Use, len(nodes))
-	for node, of := range nodes {
-		if gpus := of.gpus(); !taken[node].IsZero() && len(gpus) > 0 {
-			decoded[node] = Use{Time: taken[node], MeanMilli: meanOf(gpus), GPUs: gpus}
+	use = make(map[string]Use, len(nodes))
+	for node, at := range taken {
+		if of := useOf(nodes[node], at); len(of.GPUs) > 0 {
+			use[node] = of
 		}
 	}
-	return decoded, dropped
+	return use, dropped
 }
 
-// gpus returns the GPUs whose utilization is known.
-func (r readings) gpus() []GPUUse {
-	milli := map[GPUID]int{}
-	for id, value := range r[readingUtil] {
-		milli[id] = milliOf(value, largestReading[readingUtil])
-	}
-	for id, value := range r[readingEngine] {
-		milli[id] = milliOf(value, largestReading[readingEngine])
-	}
-	gpus := make([]GPUUse, 0, len(milli))
-	for id, busy := range milli {
-		gpu := GPUUse{GPUID: id, Milli: busy}
-		used, usedKnown := r[readingUsed][id]
-		free, freeKnown := r[readingFree][id]
-		if usedKnown && freeKnown {
-			gpu.UsedMiB, gpu.FreeMiB = mebibytesOf(used), mebibytesOf(free)
-		}
-		gpus = append(gpus, gpu)
-	}
-	slices.SortFunc(gpus, func(a, b GPUUse) int { return compareGPUs(a.GPUID, b.GPUID) })
-	return gpus
-}
-
-func meanOf(gpus []GPUUse) int {
+// useOf returns the use of the GPUs whose utilization is known. The engine's activity counts where both are.
+func useOf(gpus map[GPUID]readings, at time.Time) Use {
+	use := Use{Time: at}
 	sum := 0
-	for _, gpu := range gpus {
+	for id, r := range gpus {
+		gpu := GPUUse{GPUID: id}
+		engine, hasEngine := r[readingEngine]
+		util, hasUtil := r[readingUtil]
+		switch {
+		case hasEngine:
+			gpu.Milli = milliOf(engine, largestReading[readingEngine])
+		case hasUtil:
+			gpu.Milli = milliOf(util, largestReading[readingUtil])
+		default:
+			continue
+		}
+		used, usedKnown := r[readingUsed]
+		free, freeKnown := r[readingFree]
+		if usedKnown && freeKnown {
+			gpu.UsedMiB, gpu.FreeMiB = int64(math.Round(float64(used))), int64(math.Round(float64(free)))
+		}
+		use.GPUs = append(use.GPUs, gpu)
 		sum += gpu.Milli
 	}
-	return sum / len(gpus)
-}
-
-func older(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
+	slices.SortFunc(use.GPUs, func(a, b GPUUse) int { return compareGPUs(a.GPUID, b.GPUID) })
+	use.MeanMilli = sum / max(1, len(use.GPUs))
+	return use
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-var hostLabels = []model.LabelName{"node", "Hostname", "hostname"}
+var hostLabels = []string{"node", "Hostname", "hostname"}
 
 func sampleOf(value model.SampleValue, labels ...model.LabelValue) *model.Sample {
 	metric := model.Metric{}

@@ -12,7 +12,7 @@ import (
 // until the driver is reloaded, so what counts is the change: a code that stands from the first observation on is old,
 // or of unknown age after a gap in which it did not change, and no reason to keep work away. A harmless code after a
 // fatal one does not heal the GPU; a return to 0 does, because it takes a reset.
-func lastFatal(history []model.SamplePair, fatal map[int]bool) (code int, at model.Time, ok bool) {
+func lastFatal(history []model.SamplePair, fatal []int32) (code int, at model.Time, ok bool) {
 	previous, known := 0, false
 	for _, point := range history {
 		current, valid := xidOf(point.Value)
@@ -22,7 +22,7 @@ func lastFatal(history []model.SamplePair, fatal map[int]bool) (code int, at mod
 		switch {
 		case current == 0:
 			ok = false
-		case known && current != previous && fatal[current]:
+		case known && current != previous && slices.Contains(fatal, int32(current)):
 			code, at, ok = current, point.Timestamp, true
 		}
 		previous, known = current, true
@@ -46,7 +46,7 @@ func endOf(history model.Matrix) (model.Time, bool) {
 // decodeFaults returns the faults by node, in order of GPU: GPUs that came to have a fatal code, at that time, and
 // those whose row remap has failed, as last seen at the time asked, the scheduler's time of the query. It holds at most
 // one fault for a GPU and XID, the latest.
-func decodeFaults(history model.Matrix, asked time.Time, fatal map[int]bool, from origin) (map[string][]Fault, int) {
+func decodeFaults(history model.Matrix, asked time.Time, fatal []int32, from origin) (map[string][]Fault, int) {
 	end, ok := endOf(history)
 	if !ok {
 		return nil, 0
@@ -64,7 +64,7 @@ func decodeFaults(history model.Matrix, asked time.Time, fatal map[int]bool, fro
 		}
 		last := series.Values[len(series.Values)-1]
 		code, at, fails := 0, last.Timestamp, last.Timestamp == end && last.Value > 0
-		if series.Metric[labelReading] == readingXID {
+		if series.Metric[labelReading] == "xid" {
 			code, at, fails = lastFatal(series.Values, fatal)
 		}
 		if fails {

@@ -10,7 +10,7 @@ import (
 
 func TestLastFatal(t *testing.T) {
 	t.Parallel()
-	fatal := map[int]bool{48: true, 79: true}
+	fatal := []int32{48, 79}
 	cases := map[string]struct {
 		codes []model.SampleValue
 		// want is the position of the change that counts, -1 for none.
@@ -57,7 +57,7 @@ func FuzzLastFatal(f *testing.F) {
 		for i, code := range codes {
 			history = append(history, model.SamplePair{Timestamp: model.Time(i), Value: model.SampleValue(code)})
 		}
-		code, at, ok := lastFatal(history, map[int]bool{int(fatalCode): true, 0: true})
+		code, at, ok := lastFatal(history, []int32{int32(fatalCode), 0})
 		if !ok {
 			return
 		}
@@ -98,7 +98,7 @@ func TestFaultsOfDoubtfulSeries(t *testing.T) {
 		// Dropped.
 		series(model.Metric{"node": "elsewhere", "gpu": "1", "berth_reading": "xid"}, 0, 79, 79),
 		series(model.Metric{"node": "a", "berth_reading": "row_remap"}, 1, 1, 1),
-	}, asked, map[int]bool{79: true}, from)
+	}, asked, []int32{79}, from)
 	want := map[string][]Fault{"a": {{GPUID: GPUID{Index: 1}, XID: 79, Time: asked.Add(-time.Minute)},
 		{GPUID: GPUID{Index: 2}, Time: asked}}}
 	if diff := cmp.Diff(want, got); diff != "" || dropped != 2 {

@@ -62,33 +62,24 @@ func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFacto
 	if args == nil {
 		return nil, nil
 	}
-	hostLabels := newQueries(args.HostLabels, nil).hostLabels
-	read := func(ctx context.Context, from *source, next *FigureSnapshot) trouble {
-		return readFigures(ctx, from, args, newOrigin(hostLabels, nodes()), next)
+	read := func(ctx context.Context, r *round, next *FigureSnapshot) {
+		hosts := newOrigin(args.HostLabels, nodes())
+		ask := func(signal, query string, worse func(a, b float64) float64, into *figures) {
+			if query == "" {
+				return
+			}
+			r.ask(ctx, signal, query, model.ValVector, next.maxAge, func(answer model.Value, asked time.Time) (dropped int) {
+				into.time = asked
+				into.byNode, dropped = decodeFigures(answer.(model.Vector), worse, hosts)
+				return dropped
+			})
+			r.knows(signal, len(into.fresh(time.Now(), next.maxAge)), into.time)
+		}
+		ask(signalLatency, args.LatencyMsQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
+		ask(signalThroughput, args.ThroughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
 	}
 	known := factory.Core().V1().Nodes().Informer().HasSynced
 	return start(ctx, factory, args, &args.Prometheus, known, FigureSnapshot{maxAge: args.MaxAge.Duration}, read)
-}
-
-func readFigures(ctx context.Context, from *source, args *config.SLOSignals, hosts origin,
-	next *FigureSnapshot) (t trouble) {
-	ask := func(signal, query string, worse func(a, b float64) float64, into *figures) {
-		if query == "" {
-			return
-		}
-		asked, dropped := time.Now(), 0
-		vector, err := from.client.vector(ctx, query, next.maxAge)
-		if err != nil {
-			t.fails(signal, err)
-		} else {
-			into.byNode, dropped = decodeFigures(vector, worse, hosts)
-			into.time = asked
-		}
-		from.account(signal, dropped, err, len(into.fresh(asked, next.maxAge)), into.time)
-	}
-	ask(signalLatency, args.LatencyMsQuery, func(a, b float64) float64 { return max(a, b) }, &next.latency)
-	ask(signalThroughput, args.ThroughputQuery, func(a, b float64) float64 { return min(a, b) }, &next.throughput)
-	return t
 }
 
 // decodeFigures takes the worst of several series of one node. Zero is no figure but the lack of one: it is what

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -109,13 +110,6 @@ func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest
 // GPUReader reads the live signals of GPUs.
 type GPUReader = Reader[GPUSnapshot]
 
-// gpuSignals are what a GPUReader asks for.
-type gpuSignals struct {
-	queries queries
-	nodes   func() []Node
-	fatal   map[int]bool
-}
-
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
 // it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
 // says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make
@@ -126,57 +120,33 @@ func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, 
 	if args == nil {
 		return nil, nil
 	}
-	g := newGPUSignals(args, nodes)
-	return start(ctx, factory, args, &args.Prometheus, known, firstGPUSnapshot(args), g.read)
+	return start(ctx, factory, args, &args.Prometheus, known, firstGPUSnapshot(args), readGPUs(args, nodes))
 }
 
 func firstGPUSnapshot(args *config.GPUSignals) GPUSnapshot {
 	return GPUSnapshot{maxAge: args.MaxAge.Duration, faultWindow: args.FaultWindow.Duration}
 }
 
-func newGPUSignals(args *config.GPUSignals, nodes func() []Node) gpuSignals {
-	g := gpuSignals{
-		queries: newQueries(args.HostLabels, args.Prometheus.MatchLabels), nodes: nodes, fatal: map[int]bool{},
+func readGPUs(args *config.GPUSignals, nodesNow func() []Node) readFunc[GPUSnapshot] {
+	use := fill(queryUse, args.HostLabels, &args.Prometheus, 0)
+	faults := fill(queryFaults, args.HostLabels, &args.Prometheus, args.FaultWindow.Duration)
+	return func(ctx context.Context, r *round, next *GPUSnapshot) {
+		nodes := nodesNow()
+		hosts := newOrigin(args.HostLabels, nodes)
+		r.ask(ctx, signalUse, use, model.ValVector, next.maxAge, func(answer model.Value, asked time.Time) (dropped int) {
+			next.use, dropped = decodeUse(answer.(model.Vector), asked, hosts)
+			return dropped
+		})
+		covered, newest := next.coverage(nodes, time.Now())
+		// A cluster without GPU nodes has nothing to weigh.
+		next.covered = len(nodes) > 0 && covered*100 >= minCoveredPercent*len(nodes)
+		r.uncovered, r.covered, r.nodes = len(nodes) > 0 && !next.covered, covered, len(nodes)
+		r.knows(signalUse, len(next.use), newest)
+		r.ask(ctx, signalFaults, faults, model.ValMatrix, next.maxAge,
+			func(answer model.Value, asked time.Time) (dropped int) {
+				next.faults, dropped = decodeFaults(answer.(model.Matrix), asked, args.FatalXIDs, hosts)
+				return dropped
+			})
+		r.knows(signalFaults, len(next.faults), time.Time{})
 	}
-	for _, code := range args.FatalXIDs {
-		g.fatal[int(code)] = true
-	}
-	return g
-}
-
-func (g gpuSignals) read(ctx context.Context, from *source, next *GPUSnapshot) (t trouble) {
-	nodes := g.nodes()
-	hosts := newOrigin(g.queries.hostLabels, nodes)
-	g.readUse(ctx, from, nodes, hosts, next, &t)
-	g.readFaults(ctx, from, hosts, next, &t)
-	return t
-}
-
-func (g gpuSignals) readUse(ctx context.Context, from *source, nodes []Node, hosts origin, next *GPUSnapshot,
-	t *trouble) {
-	asked, dropped := time.Now(), 0
-	vector, err := from.client.vector(ctx, g.queries.use(), next.maxAge)
-	if err == nil {
-		next.use, dropped = decodeUse(vector, asked, hosts)
-	}
-	covered, newest := next.coverage(nodes, time.Now())
-	// A cluster without GPU nodes has nothing to weigh.
-	next.covered = len(nodes) > 0 && covered*100 >= minCoveredPercent*len(nodes)
-	from.account(signalUse, dropped, err, len(next.use), newest)
-	if err != nil {
-		t.fails(signalUse, err)
-	} else if len(nodes) > 0 && !next.covered {
-		t.uncovered, t.covered, t.nodes = true, covered, len(nodes)
-	}
-}
-
-func (g gpuSignals) readFaults(ctx context.Context, from *source, hosts origin, next *GPUSnapshot, t *trouble) {
-	asked, dropped := time.Now(), 0
-	matrix, err := from.client.matrix(ctx, g.queries.faults(next.faultWindow), next.maxAge)
-	if err != nil {
-		t.fails(signalFaults, err)
-	} else {
-		next.faults, dropped = decodeFaults(matrix, asked, g.fatal, hosts)
-	}
-	from.account(signalFaults, dropped, err, len(next.faults), time.Time{})
 }

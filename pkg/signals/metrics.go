@@ -2,7 +2,6 @@ package signals
 
 import (
 	"sync"
-	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -36,17 +35,3 @@ const metricSubsystem = "berth_signal"
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(metricAge, metricEntries, metricFailures, metricDropped)
 })
-
-// account records how a query went and what is known after it: the number of entries, and the time of the newest, zero
-// for none.
-func (s *source) account(signal string, dropped int, err error, entries int, newest time.Time) {
-	server := s.client.server
-	if err != nil {
-		metricFailures.WithLabelValues(server, signal).Inc()
-	}
-	metricDropped.WithLabelValues(server, signal).Add(float64(dropped))
-	metricEntries.WithLabelValues(server, signal).Set(float64(entries))
-	if !newest.IsZero() {
-		metricAge.WithLabelValues(server, signal).Set(time.Since(newest).Seconds())
-	}
-}

@@ -5,21 +5,18 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/cost/price"
 )
 
-// Offering is what Karpenter prices: an instance type, bought in a way, in a zone.
-type Offering struct {
-	InstanceType, CapacityType, Zone string
-}
-
-// priced is what a price is of: a node, or an offering.
+// priced is what a price is of: a node or, without its name, an offering of Karpenter, which is an instance type,
+// bought in a way, in a zone.
 type priced struct {
-	node     string
-	offering Offering
+	node                             string
+	instanceType, capacityType, zone string
 }
 
 // quote is a price an hour and the time at which it was last given.
@@ -34,23 +31,19 @@ type PriceSnapshot struct {
 	quotes map[priced]quote
 }
 
-// Node returns the price an hour of a node (OpenCost); ok is false if it is unknown or was last given too long before
-// now.
-func (s *PriceSnapshot) Node(name string, now time.Time) (perHour price.MicroDollars, ok bool) {
-	return s.fresh(priced{node: name}, now)
-}
-
-// Offering returns the price an hour of nodes of an offering (Karpenter); ok is as with Node.
-func (s *PriceSnapshot) Offering(of Offering, now time.Time) (perHour price.MicroDollars, ok bool) {
-	return s.fresh(priced{offering: of}, now)
-}
-
-func (s *PriceSnapshot) fresh(of priced, now time.Time) (price.MicroDollars, bool) {
-	known, ok := s.quotes[of]
-	if !ok || now.Sub(known.time) >= s.maxAge {
-		return 0, false
+// Of returns the price an hour of the node itself (OpenCost), else that of its offering (Karpenter), which its labels
+// and its capacity type tell, by Karpenter's name of it. It is 0 if neither is known or both were last given too long
+// before now: metrics of 0 are no prices.
+func (s *PriceSnapshot) Of(node *v1.Node, capacityType string, now time.Time) price.MicroDollars {
+	for _, of := range [...]priced{{node: node.Name}, {
+		instanceType: node.Labels[v1.LabelInstanceTypeStable], capacityType: capacityType,
+		zone: node.Labels[v1.LabelTopologyZone],
+	}} {
+		if known, ok := s.quotes[of]; ok && now.Sub(known.time) < s.maxAge {
+			return known.perHour
+		}
 	}
-	return known.perHour, true
+	return 0
 }
 
 // update takes over what an answer given at the time now brought; prices that it lacks stay until they are too old.
@@ -61,7 +54,6 @@ func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int)
 			next[of] = known
 		}
 	}
-	given := make(map[priced]bool, len(vector))
 	for _, sample := range vector {
 		of, known := pricedBy(sample.Metric)
 		perHour, ok := priceOf(sample.Value)
@@ -70,10 +62,9 @@ func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int)
 			continue
 		}
 		// Two exporters may disagree while one of them is behind; the dearer price is the safer one.
-		if given[of] {
-			perHour = max(perHour, next[of].perHour)
+		if before := next[of]; before.time.Equal(now) {
+			perHour = max(perHour, before.perHour)
 		}
-		given[of] = true
 		next[of] = quote{perHour: perHour, time: now}
 	}
 	s.quotes = next
@@ -86,13 +77,20 @@ func pricedBy(metric model.Metric) (of priced, ok bool) {
 		of.node = firstLabel(metric, costNodeLabels)
 		return of, of.node != ""
 	}
-	of.offering = Offering{
-		InstanceType: string(metric[labelInstanceType]),
-		CapacityType: string(metric[labelCapacityType]),
-		Zone:         string(metric[labelZone]),
+	of = priced{
+		instanceType: string(metric["instance_type"]),
+		capacityType: string(metric["capacity_type"]),
+		zone:         string(metric["zone"]),
 	}
-	return of, of.offering.InstanceType != "" && of.offering.CapacityType != "" && of.offering.Zone != ""
+	return of, of.instanceType != "" && of.capacityType != "" && of.zone != ""
 }
+
+// costNodeLabels may name the node of a price by node, the first one present decides. Prometheus renames a label of the
+// exporter to exported_… when the scraped target has one of the same name, which then names the exporter's own node.
+var costNodeLabels = []string{"exported_node", "node", "exported_instance", "instance"}
+
+// readingNode marks the price of a node.
+const readingNode = "node"
 
 // signalPrices is the name of the prices in logs and metrics.
 const signalPrices = "prices"
@@ -110,32 +108,23 @@ func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactor
 	if args == nil {
 		return nil, nil
 	}
-	query := newQueries(nil, args.Prometheus.MatchLabels).prices()
-	read := func(ctx context.Context, from *source, next *PriceSnapshot) trouble {
-		return readPrices(ctx, from, query, next)
+	query := fill(queryPrices, costNodeLabels, &args.Prometheus, 0)
+	read := func(ctx context.Context, r *round, next *PriceSnapshot) {
+		r.ask(ctx, signalPrices, query, model.ValVector, priceLookback, func(answer model.Value, asked time.Time) int {
+			return next.update(answer.(model.Vector), asked)
+		})
+		now, entries, newest := time.Now(), 0, time.Time{}
+		for _, q := range next.quotes {
+			if now.Sub(q.time) < next.maxAge {
+				entries++
+			}
+			if q.time.After(newest) {
+				newest = q.time
+			}
+		}
+		r.knows(signalPrices, entries, newest)
 	}
 	// What has a price need not be known.
 	known := func() bool { return true }
 	return start(ctx, factory, args, &args.Prometheus, known, PriceSnapshot{maxAge: args.MaxAge.Duration}, read)
-}
-
-func readPrices(ctx context.Context, from *source, query string, next *PriceSnapshot) (t trouble) {
-	asked, dropped := time.Now(), 0
-	vector, err := from.client.vector(ctx, query, priceLookback)
-	if err != nil {
-		t.fails(signalPrices, err)
-	} else {
-		dropped = next.update(vector, asked)
-	}
-	entries, newest := 0, time.Time{}
-	for _, q := range next.quotes {
-		if asked.Sub(q.time) < next.maxAge {
-			entries++
-		}
-		if q.time.After(newest) {
-			newest = q.time
-		}
-	}
-	from.account(signalPrices, dropped, err, entries, newest)
-	return t
 }

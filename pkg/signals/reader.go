@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -16,31 +17,27 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// source is a server that is asked once an interval, and what was reported of it.
-type source struct {
-	client *client
-	logger klog.Logger
+// Reader reads what one server knows in the background, into snapshots that do not change. A nil reader, which is a
+// source that is not configured, knows nothing.
+type Reader[S any] struct {
+	client   *client
+	logger   klog.Logger
+	read     readFunc[S]
+	snapshot atomic.Pointer[S]
 	// reported is the last trouble in the log.
 	reported string
 }
 
-// Reader reads what one server knows in the background, into snapshots that do not change. A nil reader, which is a
-// source that is not configured, knows nothing.
-type Reader[S any] struct {
-	source
-	// read asks the server and puts what came into the next snapshot, which begins as a copy of the last.
-	read     func(ctx context.Context, from *source, next *S) trouble
-	snapshot atomic.Pointer[S]
-}
+// readFunc asks the server and puts what came into the next snapshot, which begins as a copy of the last.
+type readFunc[S any] func(ctx context.Context, r *round, next *S)
 
-func newReader[S any](logger klog.Logger, args *config.Prometheus, first S,
-	read func(context.Context, *source, *S) trouble) (*Reader[S], error) {
+func newReader[S any](logger klog.Logger, args *config.Prometheus, first S, read readFunc[S]) (*Reader[S], error) {
 	c, err := newClient(args)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
 	}
 	registerMetrics()
-	r := &Reader[S]{source: source{client: c, logger: logger}, read: read}
+	r := &Reader[S]{client: c, logger: logger, read: read}
 	r.snapshot.Store(&first)
 	return r, nil
 }
@@ -48,7 +45,7 @@ func newReader[S any](logger klog.Logger, args *config.Prometheus, first S,
 // start returns the scheduler's reader for these args, made at the first call and started when the nodes are known: the
 // same plugin is made once for each profile, and profiles with the same args need the server asked only once.
 func start[S any](ctx context.Context, factory kubeinformers.SharedInformerFactory, args any, server *config.Prometheus,
-	known cache.InformerSynced, first S, read func(context.Context, *source, *S) trouble) (*Reader[S], error) {
+	known cache.InformerSynced, first S, read readFunc[S]) (*Reader[S], error) {
 	encoded, err := json.Marshal(args)
 	if err != nil {
 		return nil, fmt.Errorf("comparing args: %w", err)
@@ -67,7 +64,7 @@ func start[S any](ctx context.Context, factory kubeinformers.SharedInformerFacto
 // known: a round before would find none that a series could be about, and the next is an interval away, in which a GPU
 // known to be faulty would be given out.
 func (r *Reader[S]) run(ctx context.Context, known cache.InformerSynced, interval time.Duration) {
-	defer r.client.close()
+	defer r.client.connections.CloseIdleConnections()
 	if !cache.WaitForCacheSync(ctx.Done(), known) {
 		return
 	}
@@ -84,14 +81,14 @@ func (r *Reader[S]) run(ctx context.Context, known cache.InformerSynced, interva
 
 // round publishes what comes. A signal whose query fails keeps what it had.
 func (r *Reader[S]) round(ctx context.Context) {
-	next := *r.snapshot.Load()
-	t := r.read(ctx, &r.source, &next)
+	next, now := *r.snapshot.Load(), &round{client: r.client}
+	r.read(ctx, now, &next)
 	if ctx.Err() != nil {
 		// The end of the scheduler is no failure of the server.
 		return
 	}
 	r.snapshot.Store(&next)
-	r.report(t)
+	r.report(now)
 }
 
 // Snapshot returns what is known now, never nil. It is one atomic load.
@@ -102,8 +99,32 @@ func (r *Reader[S]) Snapshot() *S {
 	return r.snapshot.Load()
 }
 
-// trouble is what is wrong after a round.
-type trouble struct {
+// report logs one line if another trouble is there than at the last call.
+func (r *Reader[S]) report(now *round) {
+	trouble := strings.Join(now.failing, ",")
+	if trouble == "" && now.uncovered {
+		trouble = "uncovered"
+	}
+	if trouble == r.reported {
+		return
+	}
+	r.reported = trouble
+	switch {
+	case now.err != nil:
+		r.logger.Error(now.err,
+			"Reading live signals fails; what was read before counts until it is too old, then scheduling goes on without",
+			"server", r.client.server, "failing", trouble)
+	case now.uncovered:
+		r.logger.Info("Live signals are off for all nodes because too few GPU nodes have a fresh sample",
+			"server", r.client.server, "nodesWithSample", now.covered, "gpuNodes", now.nodes)
+	default:
+		r.logger.Info("All live signals are read again", "server", r.client.server)
+	}
+}
+
+// round is one round of queries to a server, and what is wrong after it.
+type round struct {
+	client  *client
 	failing []string
 	// err is the error of the first signal that fails.
 	err error
@@ -112,33 +133,27 @@ type trouble struct {
 	covered, nodes int
 }
 
-// fails adds a signal whose query brought no usable answer.
-func (t *trouble) fails(signal string, err error) {
-	if t.failing = append(t.failing, signal); t.err == nil {
-		t.err = err
+// ask asks for a signal. take keeps the answer to the query, which was asked at that time of the scheduler's clock, and
+// returns how many of its samples it drops. It is not called if there is no usable answer.
+func (r *round) ask(ctx context.Context, signal, query string, want model.ValueType, lookback time.Duration,
+	take func(answer model.Value, asked time.Time) (dropped int)) {
+	asked, dropped := time.Now(), 0
+	answer, err := r.client.query(ctx, query, want, lookback)
+	if err == nil {
+		dropped = take(answer, asked)
+	} else {
+		metricFailures.WithLabelValues(r.client.server, signal).Inc()
+		if r.failing = append(r.failing, signal); r.err == nil {
+			r.err = err
+		}
 	}
+	metricDropped.WithLabelValues(r.client.server, signal).Add(float64(dropped))
 }
 
-// report logs one line if another trouble is there than at the last call.
-func (s *source) report(t trouble) {
-	failing := strings.Join(t.failing, ",")
-	now := failing
-	if t.uncovered {
-		now += ",uncovered"
-	}
-	if now == s.reported {
-		return
-	}
-	s.reported = now
-	switch {
-	case t.err != nil:
-		s.logger.Error(t.err,
-			"Reading live signals fails; what was read before counts until it is too old, then scheduling goes on without",
-			"server", s.client.server, "failing", failing)
-	case t.uncovered:
-		s.logger.Info("Live signals are off for all nodes because too few GPU nodes have a fresh sample",
-			"server", s.client.server, "nodesWithSample", t.covered, "gpuNodes", t.nodes)
-	default:
-		s.logger.Info("All live signals are read again", "server", s.client.server)
+// knows records what is known of a signal: the number of entries, and the time of the newest, zero for none.
+func (r *round) knows(signal string, entries int, newest time.Time) {
+	metricEntries.WithLabelValues(r.client.server, signal).Set(float64(entries))
+	if !newest.IsZero() {
+		metricAge.WithLabelValues(r.client.server, signal).Set(time.Since(newest).Seconds())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	kubeinformers "k8s.io/client-go/informers"
@@ -51,11 +52,11 @@ func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader 
 
 func gpuReaderOf(t *testing.T, logger klog.Logger, args *config.GPUSignals, nodes func() []Node) *GPUReader {
 	t.Helper()
-	r, err := newReader(logger, &args.Prometheus, firstGPUSnapshot(args), newGPUSignals(args, nodes).read)
+	r, err := newReader(logger, &args.Prometheus, firstGPUSnapshot(args), readGPUs(args, nodes))
 	if err != nil {
 		t.Fatalf("making the reader: %v", err)
 	}
-	t.Cleanup(r.client.close)
+	t.Cleanup(r.client.connections.CloseIdleConnections)
 	return r
 }
 
@@ -128,7 +129,7 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 		switch query := r.Form.Get("query"); {
 		case broken.Load():
 			answer(http.StatusBadGateway, "no upstream")(w, r)
-		case strings.Contains(query, metricEngineActive):
+		case strings.Contains(query, "DCGM_FI_PROF_GR_ENGINE_ACTIVE"):
 			answer(200, `{"status":"success","data":{"resultType":"vector","result":[
 				{"metric":{"node":"a","gpu":"0","UUID":"GPU-0","berth_reading":"engine"},"value":[1000,"0.5"]},
 				{"metric":{"node":"a","berth_reading":"time"},"value":[1000,"990"]}]}}`)(w, r)
@@ -176,7 +177,7 @@ func TestTheFirstRoundIsThatOfTheNodesOfTheStart(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
-		if strings.Contains(r.Form.Get("query"), metricRowRemapFailure) {
+		if strings.Contains(r.Form.Get("query"), "DCGM_FI_DEV_ROW_REMAP_FAILURE") {
 			answer(200, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1000,"0"]]},
 				{"metric":{"node":"a","gpu":"0","berth_reading":"row_remap"},"values":[[1000,"1"]]}]}}`)(w, r)
 			return
@@ -285,10 +286,7 @@ func TestSignalsThatAreNotConfiguredKnowNothing(t *testing.T) {
 	if faults := gpu.Snapshot().Faults("a", now); faults != nil {
 		t.Errorf("faults: %v", faults)
 	}
-	if amount, ok := prices.Snapshot().Node("a", now); ok {
-		t.Errorf("price: %s", amount)
-	}
-	if amount, ok := prices.Snapshot().Offering(Offering{}, now); ok {
+	if amount := prices.Snapshot().Of(&v1.Node{}, "spot", now); amount != 0 {
 		t.Errorf("price: %s", amount)
 	}
 }

@@ -29,8 +29,8 @@ type GPUID struct {
 
 // gpuOf returns the GPU that a series is about; ok is false if neither its index nor its UUID is there.
 func gpuOf(metric model.Metric) (id GPUID, ok bool) {
-	id = GPUID{Index: -1, UUID: string(metric[labelUUID])}
-	if index, err := strconv.Atoi(string(metric[labelIndex])); err == nil && index >= 0 && index <= maxGPUIndex {
+	id = GPUID{Index: -1, UUID: string(metric["UUID"])}
+	if index, err := strconv.Atoi(string(metric["gpu"])); err == nil && index >= 0 && index <= maxGPUIndex {
 		id.Index = index
 	}
 	return id, id.Index >= 0 || id.UUID != ""
@@ -41,9 +41,9 @@ func compareGPUs(a, b GPUID) int {
 }
 
 // firstLabel returns the value of the first of the labels that the series has, "" if it has none.
-func firstLabel(metric model.Metric, labels []model.LabelName) string {
+func firstLabel(metric model.Metric, labels []string) string {
 	for _, label := range labels {
-		if value := metric[label]; value != "" {
+		if value := metric[model.LabelName(label)]; value != "" {
 			return string(value)
 		}
 	}
@@ -59,11 +59,6 @@ func inBounds(value model.SampleValue, largest float64) bool {
 // milliOf turns a reading within bounds into thousandths of full.
 func milliOf(value model.SampleValue, full float64) int {
 	return int(math.Round(float64(value) / full * 1000))
-}
-
-// mebibytesOf rounds a reading within bounds, in MiB.
-func mebibytesOf(value model.SampleValue) int64 {
-	return int64(math.Round(float64(value)))
 }
 
 // xidOf takes an XID code; 0 is a GPU without an error.

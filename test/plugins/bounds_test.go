@@ -25,7 +25,6 @@ const (
 // too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {
-		"gpuSignals.fatal":     byAdmin,
 		"GPUSnapshot.faults":   byAnswer,
 		"GPUSnapshot.use":      byAnswer,
 		"PriceSnapshot.quotes": byAnswer,
@@ -173,7 +172,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,
-		"settings.interruptions": byAdmin, "waiting.pods": byPod,
+		"waiting.pods": byPod,
 	},
 	"pkg/plugins/gpuaware": {
 		"fleet.dirty": byNode, "fleet.parts": byNode, "ledger.byNode": byNode,

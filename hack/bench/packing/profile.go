@@ -57,10 +57,11 @@ func (p *profile) value(m *machine, i int, k *kind) float64 {
 
 func (p *profile) cost(m *machine, k *kind) price.MicroDollars {
 	free := price.Capacity{MilliCPU: m.inv.FreeCPUMilli, MilliGPU: int64(m.inv.FreeMilli())}
-	return price.Policy{SharePermille: 1000}.Cost(price.Placement{
+	at := price.Placement{
 		Node: m.split, Request: asks(k), KeepsAlive: m.pods == 0, ExpectedMilliPods: p.expectedPods,
 		StrandedMilliGPU: hostNeed.Stranded(free, asks(k)), Members: int64(k.members),
-	}).Sum()
+	}
+	return at.Cost(1000).Sum()
 }
 
 func asks(k *kind) price.Capacity {

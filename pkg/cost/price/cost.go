@@ -20,13 +20,6 @@ type Placement struct {
 	Members int64
 }
 
-// Policy weighs the parts of a placement's cost.
-type Policy struct {
-	// SharePermille is θ: how much of its share a pod is charged on a node that runs anyway. With 1000 pods pay for what
-	// they take; with 0 room on a running node is free and only nodes kept alive cost money.
-	SharePermille int64
-}
-
 // Parts are the terms of a placement's cost.
 type Parts struct {
 	// Share is θ·q, what the pod pays for the part of the node that it takes.
@@ -47,10 +40,13 @@ func (p Parts) Sum() MicroDollars {
 // Cost returns D = θ·q + O·(P − θ·q) + S + R, in its parts: what the placement adds to the bill of an hour. Where the
 // node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods that are
 // expected, see Opening.
-func (p Policy) Cost(at Placement) Parts {
+//
+// sharePermille is θ: how much of its share a pod is charged on a node that runs anyway. With 1000 pods pay for what
+// they take; with 0 room on a running node is free and only nodes kept alive cost money.
+func (at *Placement) Cost(sharePermille int64) Parts {
 	share := at.Node.Share(at.Request)
 	parts := Parts{
-		Share:        share.Scale(p.SharePermille, 1000),
+		Share:        share.Scale(sharePermille, 1000),
 		Stranded:     at.Node.GPUPrice(at.StrandedMilliGPU),
 		Interruption: at.Risk.ExpectedLoss(share, at.Members),
 	}

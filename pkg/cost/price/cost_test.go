@@ -84,37 +84,37 @@ func TestCost(t *testing.T) {
 	// Eight GPUs for 24 dollars; the host's 96 cores and 1 TiB are worth 6.976 of them, a GPU 2.128.
 	node := NewSplit(24*Dollar, Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 8000}, reference)
 	pod := Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17, MilliGPU: 1000}
-	full := Policy{SharePermille: 1000}
+	const full = 1000
 	for name, tc := range map[string]struct {
-		policy Policy
-		at     Placement
-		want   MicroDollars
+		theta int64
+		at    Placement
+		want  MicroDollars
 	}{
-		"a running node charges the share": {policy: full, at: Placement{}, want: 3 * Dollar},
-		"a node kept alive charges its whole price": {policy: full, at: Placement{KeepsAlive: true},
+		"a running node charges the share": {theta: full, at: Placement{}, want: 3 * Dollar},
+		"a node kept alive charges its whole price": {theta: full, at: Placement{KeepsAlive: true},
 			want: 24 * Dollar},
-		"stranded GPUs are charged to who strands them": {policy: full, at: Placement{StrandedMilliGPU: 2000},
+		"stranded GPUs are charged to who strands them": {theta: full, at: Placement{StrandedMilliGPU: 2000},
 			want: 3*Dollar + 4_256_000},
-		"the expected loss is added": {policy: full,
+		"the expected loss is added": {theta: full,
 			at: Placement{Risk: Interruption{PerThousandHours: 20, LostMinutes: 30}, Members: 2}, want: 3_060_000},
-		"a node kept alive for the pods that fill it charges one": {policy: full,
+		"a node kept alive for the pods that fill it charges one": {theta: full,
 			at: Placement{KeepsAlive: true, ExpectedMilliPods: 8000}, want: 24 * Dollar},
-		"a node kept alive for twice as many charges two": {policy: full,
+		"a node kept alive for twice as many charges two": {theta: full,
 			at: Placement{KeepsAlive: true, ExpectedMilliPods: 16_000}, want: 48 * Dollar},
-		"expected pods are none of a running node's business": {policy: full, at: Placement{ExpectedMilliPods: 16_000},
+		"expected pods are none of a running node's business": {theta: full, at: Placement{ExpectedMilliPods: 16_000},
 			want: 3 * Dollar},
-		"with theta at a half a running node charges half": {policy: Policy{SharePermille: 500}, at: Placement{},
+		"with theta at a half a running node charges half": {theta: 500, at: Placement{},
 			want: 1_500_000},
-		"with theta at a half a node kept alive charges all": {policy: Policy{SharePermille: 500},
+		"with theta at a half a node kept alive charges all": {theta: 500,
 			at: Placement{KeepsAlive: true}, want: 24 * Dollar},
-		"with theta at nothing room on a running node is free": {policy: Policy{}, at: Placement{}, want: 0},
-		"with theta at nothing stranded GPUs still cost": {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000},
+		"with theta at nothing room on a running node is free": {theta: 0, at: Placement{}, want: 0},
+		"with theta at nothing stranded GPUs still cost": {theta: 0, at: Placement{StrandedMilliGPU: 1000},
 			want: 2_128_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.at.Node, tc.at.Request = node, pod
-			if got := tc.policy.Cost(tc.at).Sum(); got != tc.want {
+			if got := tc.at.Cost(tc.theta).Sum(); got != tc.want {
 				t.Fatalf("cost is %s, want %s", got, tc.want)
 			}
 		})
@@ -207,11 +207,11 @@ func TestScoreOfTheWorkedExample(t *testing.T) {
 	capacity := Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 8000}
 	pod := Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17, MilliGPU: 1000}
 	a100, h100 := NewSplit(24*Dollar, capacity, reference), NewSplit(40_200_000, capacity, reference)
-	policy := Policy{SharePermille: 1000}
+	cost := func(at Placement) MicroDollars { return at.Cost(1000).Sum() }
 	costs := map[string]MicroDollars{
-		"running A100": policy.Cost(Placement{Node: a100, Request: pod}).Sum(),
-		"running H100": policy.Cost(Placement{Node: h100, Request: pod}).Sum(),
-		"empty H100":   policy.Cost(Placement{Node: h100, Request: pod, KeepsAlive: true, ExpectedMilliPods: 1200}).Sum(),
+		"running A100": cost(Placement{Node: a100, Request: pod}),
+		"running H100": cost(Placement{Node: h100, Request: pod}),
+		"empty H100":   cost(Placement{Node: h100, Request: pod, KeepsAlive: true, ExpectedMilliPods: 1200}),
 	}
 	cheapest, slack := costs["running A100"], Slack(a100.Share(pod))
 	for node, want := range map[string]int64{"running A100": 100, "running H100": 62, "empty H100": 8} {

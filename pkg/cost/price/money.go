@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"math/bits"
+	"regexp"
 	"strings"
 )
 
@@ -34,54 +37,23 @@ var (
 	errTooLarge   = errors.New("more than 1000000 dollars")
 )
 
+// decimal is what Parse accepts, but for the size of the amount.
+var decimal = regexp.MustCompile(`^[0-9]*\.?[0-9]+$`)
+
 // Parse reads decimal dollars such as "3.06" or ".35". Digits beyond the micro-dollar are rounded half up. It refuses
 // signs, currency marks, exponents, separators, blanks and amounts above MaxPrice.
 func Parse(s string) (MicroDollars, error) {
-	whole, fraction, hasPoint := strings.Cut(s, ".")
-	if whole == "" && fraction == "" {
+	if !decimal.MatchString(s) {
 		return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
 	}
-	if hasPoint && fraction == "" {
-		return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
-	}
-	var amount MicroDollars
-	for i := range len(whole) {
-		digit, ok := digitOf(whole[i])
-		if !ok {
-			return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
-		}
-		// A wrong character further on is the better message, so the loop goes on with an amount that stays too large.
-		if amount <= MaxPrice {
-			amount = amount*10 + digit*Dollar
-		}
-	}
-	unit := Dollar / 10
-	for i := range len(fraction) {
-		digit, ok := digitOf(fraction[i])
-		switch {
-		case !ok:
-			return 0, fmt.Errorf("parsing price %q: %w", s, errNotDecimal)
-		case unit > 0:
-			amount += digit * unit
-			unit /= 10
-			if unit == 0 {
-				unit = -1
-			}
-		case unit == -1:
-			if digit >= 5 {
-				amount++
-			}
-			unit = 0
-		}
-	}
-	if amount > MaxPrice {
+	amount, _ := new(big.Rat).SetString(s)
+	// To round half up is to add a half and to round down.
+	amount.Add(amount.Mul(amount, big.NewRat(int64(Dollar), 1)), big.NewRat(1, 2))
+	micro := new(big.Int).Quo(amount.Num(), amount.Denom())
+	if micro.Cmp(big.NewInt(int64(MaxPrice))) > 0 {
 		return 0, fmt.Errorf("parsing price %q: %w", s, errTooLarge)
 	}
-	return amount, nil
-}
-
-func digitOf(c byte) (MicroDollars, bool) {
-	return MicroDollars(c - '0'), c >= '0' && c <= '9'
+	return MicroDollars(micro.Int64()), nil
 }
 
 // Dollars returns the amount as a float, for metrics and charts only.
@@ -113,25 +85,18 @@ func (m MicroDollars) Minus(n MicroDollars) MicroDollars {
 	return m - n
 }
 
-// Scale returns m·num/den rounded down: exactly, unless the product does not fit into 64 bits, which no real price and
-// capacity reach. Then the factors lose their last bits. It returns nothing when m or num is not positive, and the
-// largest amount when only den is not.
+// Scale returns m·num/den rounded down, at most the largest amount. It returns nothing when m or num is not positive,
+// and the largest amount when only den is not.
 func (m MicroDollars) Scale(num, den int64) MicroDollars {
 	if m <= 0 || num <= 0 {
 		return 0
 	}
-	if den <= 0 {
+	high, low := bits.Mul64(uint64(m), uint64(num))
+	if den <= 0 || high >= uint64(den) {
 		return maxMicroDollars
 	}
-	for int64(m) > math.MaxInt64/num {
-		if int64(m) > num {
-			m /= 2
-		} else {
-			num /= 2
-		}
-		den = den/2 + den%2
-	}
-	return MicroDollars(int64(m) * num / den)
+	quotient, _ := bits.Div64(high, low, uint64(den))
+	return MicroDollars(min(quotient, math.MaxInt64))
 }
 
 // FromDollars takes over an amount that a metric reports as a float. It refuses what Parse would refuse: negative

@@ -3,7 +3,6 @@ package price
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -62,32 +61,22 @@ func (w *Window) Open(t time.Time) bool {
 // NextOpen returns the first instant from t on at which the window is open. It returns false if there is none within
 // two weeks, which takes a clock that skips the window's hours every time.
 func (w *Window) NextOpen(t time.Time) (time.Time, bool) {
-	if w.Open(t) {
-		return t, true
-	}
-	// A closed window opens when the clock on the wall reaches its hour or is moved into it. The hour may come twice on a
-	// day when clocks change, or not at all: try it by each offset from UTC in force around that day.
-	local := t.In(w.place)
-	var instants []time.Time
-	for day := -1; day <= 15; day++ {
-		year, month, date := local.AddDate(0, 0, day).Date()
-		noon := time.Date(year, month, date, 12, 0, 0, 0, w.place)
-		begin, end := noon.ZoneBounds()
-		for _, at := range []time.Time{noon, begin.Add(-time.Second), end} {
-			if at.IsZero() || at.Equal(time.Time{}.Add(-time.Second)) {
-				continue
-			}
-			_, offset := at.In(w.place).Zone()
-			zone := time.FixedZone("", offset)
-			instants = append(instants, time.Date(year, month, date, 0, w.from, 0, 0, zone))
-		}
-		instants = append(instants, begin, end)
-	}
-	slices.SortFunc(instants, time.Time.Compare)
-	for _, at := range instants {
-		if at.After(t) && w.Open(at) {
-			return at.In(w.place), true
+	for at := t.In(w.place); at.Before(t.AddDate(0, 0, 15)); at = w.next(at) {
+		if w.Open(at) {
+			return at, true
 		}
 	}
 	return time.Time{}, false
+}
+
+// next returns the first instant after one at which a closed window may open: the clock on the wall comes to the hour
+// of opening, or is set.
+func (w *Window) next(after time.Time) time.Time {
+	minutes := (w.from-after.Hour()*60-after.Minute()+minutesPerDay-1)%minutesPerDay + 1
+	since := time.Duration(after.Second())*time.Second + time.Duration(after.Nanosecond())
+	opens := after.Add(time.Duration(minutes)*time.Minute - since)
+	if _, set := after.ZoneBounds(); !set.IsZero() && set.Before(opens) {
+		return set
+	}
+	return opens
 }

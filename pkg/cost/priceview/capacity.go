@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CapacityType is how a node was bought, and so whether it may be taken away.
@@ -73,4 +74,15 @@ func (rules CapacityRules) TypeOf(node *v1.Node) CapacityType {
 		}
 	}
 	return OnDemand
+}
+
+// SetSpot makes the node one that may be taken away, by the first rule that says so.
+func (rules CapacityRules) SetSpot(node *v1.Node) {
+	for _, r := range rules {
+		if r.Type == Spot {
+			value := append(slices.Concat(r.Values, r.Contains), "true")[0]
+			metav1.SetMetaDataLabel(&node.ObjectMeta, r.Label, value)
+			return
+		}
+	}
 }

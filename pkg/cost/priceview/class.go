@@ -14,16 +14,16 @@ import (
 // Use is what the pods on a node leave of the resources that carry its price. What is free is known of nodes with
 // GPUs only: the host of other nodes strands nothing.
 type Use struct {
-	InUse        bool
-	FreeHost     price.Capacity
-	FreeMilliGPU int64
+	InUse bool
+	Free  price.Capacity
 }
 
 // ReadUse reads what is left of a node; of GPUs that can be claimed, claimable is left.
 func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Inventory) Use {
 	u := Use{InUse: podview.InUse(info)}
 	if n.Allocatable.MilliGPU > 0 {
-		u.FreeHost, u.FreeMilliGPU = FreeHost(info), FreeMilliGPU(k, n, info, claimable)
+		u.Free = FreeHost(info)
+		u.Free.MilliGPU = FreeMilliGPU(k, n, info, claimable)
 	}
 	return u
 }
@@ -31,11 +31,7 @@ func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Invento
 // AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is
 // rounded.
 func (n *Node) AppendClass(key []byte) []byte {
-	for _, amount := range [...]int64{
-		n.Allocatable.MilliCPU, n.Allocatable.MemoryMiB / podview.CoarseStep(n.Allocatable.MemoryMiB), n.Allocatable.MilliGPU,
-	} {
-		key = binary.AppendVarint(key, amount)
-	}
+	key = appendCapacity(key, n.Allocatable)
 	for _, pool := range n.gpu.Pools() {
 		key = pool.Empty().AppendPrices(key)
 	}
@@ -44,14 +40,15 @@ func (n *Node) AppendClass(key []byte) []byte {
 
 // AppendClass appends what is left to the key. Memory is rounded.
 func (u *Use) AppendClass(key []byte) []byte {
-	inUse := int64(0)
+	inUse := byte(0)
 	if u.InUse {
 		inUse = 1
 	}
-	for _, amount := range [...]int64{
-		inUse, u.FreeHost.MilliCPU, u.FreeHost.MemoryMiB / podview.CoarseStep(u.FreeHost.MemoryMiB), u.FreeMilliGPU,
-	} {
-		key = binary.AppendVarint(key, amount)
-	}
-	return key
+	return appendCapacity(append(key, inUse), u.Free)
+}
+
+func appendCapacity(key []byte, c price.Capacity) []byte {
+	key = binary.AppendVarint(key, c.MilliCPU)
+	key = binary.AppendVarint(key, c.MemoryMiB/podview.CoarseStep(c.MemoryMiB))
+	return binary.AppendVarint(key, c.MilliGPU)
 }

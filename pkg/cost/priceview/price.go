@@ -1,7 +1,15 @@
+// Package priceview reads what decides on cost: the price that a node states, what the node offers and what is left of
+// it, how it was bought, whether a pod accepts spot capacity, and the hours in which the pod may start.
+//
+// The plugin CostOptimized and the tools call it. It keeps no state and writes no object, and it never computes a
+// price: package price does.
 package priceview
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/wellknown"
@@ -34,4 +42,9 @@ func StatedPrice(node *v1.Node) (price.MicroDollars, bool, []*wellknown.BadValue
 			Allowed: price.Allowed})
 	}
 	return 0, false, bad
+}
+
+// SetPrice states what the node costs an hour.
+func SetPrice(node *v1.Node, perHour price.MicroDollars) {
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, wellknown.PricePerHourKey, strings.TrimPrefix(perHour.String(), "$"))
 }

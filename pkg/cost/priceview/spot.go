@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -18,9 +19,6 @@ const (
 	SpotRequire  SpotPolicy = "require"
 )
 
-// SpotPolicies lists the spot policies.
-func SpotPolicies() []SpotPolicy { return []SpotPolicy{SpotAvoid, SpotTolerate, SpotRequire} }
-
 // Allows says whether a pod with this policy may run on that type of capacity.
 func (p SpotPolicy) Allows(t CapacityType) bool {
 	switch p {
@@ -32,19 +30,18 @@ func (p SpotPolicy) Allows(t CapacityType) bool {
 	return t != Spot
 }
 
-const allowedSpotPolicies = `one of "avoid", "tolerate", "require"`
-
 // PodSpotPolicy returns the spot policy that the pod states itself, if any.
 func PodSpotPolicy(pod *v1.Pod) (SpotPolicy, bool, *wellknown.BadValue) {
 	value, ok := pod.Annotations[wellknown.SpotKey]
 	if !ok {
 		return "", false, nil
 	}
-	if p := SpotPolicy(value); slices.Contains(SpotPolicies(), p) {
+	switch p := SpotPolicy(value); p {
+	case SpotAvoid, SpotTolerate, SpotRequire:
 		return p, true, nil
 	}
 	return "", false, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SpotKey, Value: value,
-		Allowed: allowedSpotPolicies}
+		Allowed: `one of "avoid", "tolerate", "require"`}
 }
 
 // AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
@@ -93,4 +90,9 @@ func (r *CapacityRule) requiredBy(affinity *v1.Affinity) bool {
 	}
 	return slices.ContainsFunc(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms,
 		func(t v1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, names) })
+}
+
+// SetSpotPolicy says how a pod stands to spot capacity.
+func SetSpotPolicy(pod *v1.Pod, policy SpotPolicy) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.SpotKey, string(policy))
 }

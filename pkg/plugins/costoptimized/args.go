@@ -1,6 +1,7 @@
 package costoptimized
 
 import (
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -9,25 +10,13 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
-// settings are the plugin's args as domain values.
+// settings are the plugin's args in one profile.
 type settings struct {
-	prices        price.Sources
-	unknownPrice  config.UnknownPricePolicy
-	spot          priceview.SpotPolicy
+	args *config.CostOptimizedArgs
+	// values are those of the args that are text.
+	values        *config.CostOptimizedValues
 	capacityRules priceview.CapacityRules
-	interruptions map[priceview.CapacityType]price.Interruption
-	policy        price.Policy
-	// static says that empty nodes are paid for all the same.
-	static   bool
-	hostNeed price.HostNeed
-	gpuKeys  gpuview.Keys
-	// growthPercent is how many more pods are expected soon, in percent of those that run.
-	growthPercent int64
-	// priceSource tells where to read prices, nil for nowhere.
-	priceSource *config.PriceSignals
-	hours       hours
-	// candidates is how many nodes the framework is to look at, 0 for all.
-	candidates int
+	gpuKeys       gpuview.Keys
 }
 
 // CapacityRules are the rules by which labels say how a node was bought: those of the args, else the built-in ones.
@@ -53,26 +42,53 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{
-		prices: price.Sources{
-			Table: values.Prices, Rates: values.Rates, Estimates: *args.UnknownPrice == config.UnknownPriceDefaultRates,
-		},
-		hours:         values.Windows,
-		unknownPrice:  *args.UnknownPrice,
-		spot:          priceview.SpotPolicy(*args.Spot),
-		capacityRules: CapacityRules(args),
-		interruptions: map[priceview.CapacityType]price.Interruption{},
-		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
-		static:        *args.Fleet == config.FleetStatic,
-		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
-		gpuKeys:       gpuview.Keys{GPUNames: args.GPUNames},
-		growthPercent: int64(*args.GrowthPercent),
-		priceSource:   args.PriceSource,
-		candidates:    int(*args.Candidates),
+	return &settings{
+		args: args, values: values, capacityRules: CapacityRules(args), gpuKeys: gpuview.Keys{GPUNames: args.GPUNames},
+	}, nil
+}
+
+// given returns the price that is set for a node: on the node, if it states one, or in the table.
+func (s *settings) given(node *v1.Node) (price.MicroDollars, bool) {
+	if stated, ok, _ := priceview.StatedPrice(node); ok {
+		return stated, true
 	}
-	for _, r := range args.Interruptions {
-		s.interruptions[priceview.CapacityType(r.CapacityType)] =
-			price.Interruption{PerThousandHours: int64(r.PerThousandHours), LostMinutes: int64(r.LostMinutes)}
+	return s.values.Prices.Price(node.Labels)
+}
+
+// found returns the price of a node for which none is given: what metrics tell, 0 if they tell nothing, or what the
+// default rates make of the capacity.
+func (s *settings) found(metered price.MicroDollars, c price.Capacity) (price.MicroDollars, bool) {
+	switch {
+	case metered > 0:
+		return metered, true
+	case *s.args.UnknownPrice == config.UnknownPriceDefaultRates:
+		return s.values.Rates.Price(c), true
 	}
-	return s, nil
+	return 0, false
+}
+
+// risk returns that of a type of capacity. Types that are not listed are never taken away.
+func (s *settings) risk(of priceview.CapacityType) price.Interruption {
+	for _, r := range s.args.Interruptions {
+		if r.CapacityType == string(of) {
+			return price.Interruption{PerThousandHours: int64(r.PerThousandHours), LostMinutes: int64(r.LostMinutes)}
+		}
+	}
+	return price.Interruption{}
+}
+
+// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
+// by which a price is divided over resources.
+func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool),
+	price.Rates, error) {
+	s, err := readArgs(args, profile)
+	if err != nil {
+		return nil, price.Rates{}, err
+	}
+	return func(node *v1.Node) (price.MicroDollars, bool) {
+		if p, ok := s.given(node); ok {
+			return p, true
+		}
+		return s.found(0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
+	}, s.values.Rates, nil
 }

@@ -27,7 +27,7 @@ type nodeClass struct {
 }
 
 // Candidates is how many nodes the framework is to look at, 0 for all.
-func (p *Plugin) Candidates() int { return p.settings.candidates }
+func (p *Plugin) Candidates() int { return int(*p.settings.args.Candidates) }
 
 // Class is what the node costs and what the pods on it leave.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
@@ -64,8 +64,8 @@ type basis struct {
 // Basis is what metrics say that nodes cost, and which devices are claimed.
 func (p *Plugin) Basis() any {
 	b := basis{devices: p.claims.Epoch()}
-	if m := p.nodes.market; m.reader != nil {
-		b.prices, b.tick = m.reader.Snapshot(), time.Now().Unix()/10
+	if p.nodes.metrics != nil {
+		b.prices, b.tick = p.nodes.metrics.Snapshot(), time.Now().Unix()/10
 	}
 	return b
 }
@@ -100,6 +100,6 @@ func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
 		j.state = state
 	}
 	c := class.(*nodeClass)
-	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }),
-		nil
+	left := use{inUse: c.use.InUse, host: c.use.Free, freeMilliGPU: func() int64 { return c.use.Free.MilliGPU }}
+	return j.plugin.cost(j.pod, j.state, c.view, left), nil
 }

@@ -39,7 +39,7 @@ func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadVa
 	if p.settings.capacityRules.AsksForSpot(pod) {
 		return priceview.SpotTolerate, nil
 	}
-	return p.settings.spot, nil
+	return priceview.SpotPolicy(*p.settings.args.Spot), nil
 }
 
 // PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
@@ -50,7 +50,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
-	h, bad := p.settings.hours.holding(pod, p.waiting.now())
+	h, bad := p.settings.holding(pod, p.waiting.now())
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
@@ -111,11 +111,11 @@ type nodeRule struct {
 
 // NodeRule is the pod's stance to spot, nil if that is tolerance.
 func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
-	policy, understood := p.stance(pod)
-	if !understood || policy == priceview.SpotTolerate {
+	policy, bad := p.spotPolicy(pod)
+	if bad != nil || policy == priceview.SpotTolerate {
 		return nil
 	}
-	return nodeRule{p.profile, policy, p.settings.capacityRules}
+	return nodeRule{p.handle.ProfileName(), policy, p.settings.capacityRules}
 }
 
 // Key names the profile, because each has rules of its own.

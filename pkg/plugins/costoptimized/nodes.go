@@ -2,6 +2,7 @@ package costoptimized
 
 import (
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -12,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gpu/claimview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/pkg/signals"
 )
 
 // nodeView is what is known of a node in terms of money. It does not change once made.
@@ -37,61 +39,64 @@ type nodeViews struct {
 	*informers.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
 	claims   *claimview.GPUs
-	market   market
+	// metrics say what nodes cost, nil where none are read.
+	metrics *signals.PriceReader
 }
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {
 	entry := v.Of(node)
 	devices := v.claims.Node(node.Name)
 	if view := entry.Value.Load(); view != nil && view.devices == devices &&
-		(view.fixed || view.metered == v.market.price(node)) {
+		(view.fixed || view.metered == v.metered(node, view.capacity)) {
 		return view
 	}
-	view := v.settings.view(node, v.market, v.claims)
+	view := v.view(node)
 	view.devices = devices
 	entry.Value.Store(view)
 	return view
 }
 
-// freeGPU is how much GPU the node of a view still offers.
-func (v *nodeViews) freeGPU(view *nodeView, info fwk.NodeInfo) int64 {
-	return priceview.FreeMilliGPU(&v.settings.gpuKeys, &view.offers, info, v.claims.Left(&view.offers, info))
+// use is what the pods on a node leave of it. What they leave of its GPUs is asked for only where it matters.
+type use struct {
+	inUse        bool
+	host         price.Capacity
+	freeMilliGPU func() int64
 }
 
-func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *nodeView {
+func (v *nodeViews) use(view *nodeView, info fwk.NodeInfo) use {
+	return use{
+		inUse: view.removable && podview.InUse(info), host: priceview.FreeHost(info),
+		freeMilliGPU: func() int64 {
+			return priceview.FreeMilliGPU(&v.settings.gpuKeys, &view.offers, info, v.claims.Left(&view.offers, info))
+		},
+	}
+}
+
+// metered is what metrics say that the node costs, 0 for nothing.
+func (v *nodeViews) metered(node *v1.Node, bought priceview.CapacityType) price.MicroDollars {
+	if v.metrics == nil {
+		return 0
+	}
+	return v.metrics.Snapshot().Of(node, string(bought), time.Now())
+}
+
+func (v *nodeViews) view(node *v1.Node) *nodeView {
+	s := v.settings
 	view := &nodeView{
 		capacity:  s.capacityRules.TypeOf(node),
 		leaving:   podview.Leaving(node),
-		removable: !s.static && podview.Removable(node),
+		removable: *s.args.Fleet != config.FleetStatic && podview.Removable(node),
 	}
-	view.risk = s.interruptions[view.capacity]
-	view.offers = claims.Offer(priceview.ReadNode(&s.gpuKeys, node))
-	stated, states, _ := priceview.StatedPrice(node)
-	if view.price, view.fixed = s.prices.Given(node.Labels, stated, states); view.fixed {
+	view.risk = s.risk(view.capacity)
+	view.offers = v.claims.Offer(priceview.ReadNode(&s.gpuKeys, node))
+	if view.price, view.fixed = s.given(node); view.fixed {
 		view.priced = true
 	} else {
-		view.metered = metrics.price(node)
-		view.price, view.priced = s.prices.Found(view.metered, view.offers.Allocatable)
+		view.metered = v.metered(node, view.capacity)
+		view.price, view.priced = s.found(view.metered, view.offers.Allocatable)
 	}
 	if view.priced {
-		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.prices.Rates)
+		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.values.Rates)
 	}
 	return view
-}
-
-// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
-// by which a price is divided over resources.
-func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool),
-	price.Rates, error) {
-	s, err := readArgs(args, profile)
-	if err != nil {
-		return nil, price.Rates{}, err
-	}
-	return func(node *v1.Node) (price.MicroDollars, bool) {
-		stated, states, _ := priceview.StatedPrice(node)
-		if p, ok := s.prices.Given(node.Labels, stated, states); ok {
-			return p, true
-		}
-		return s.prices.Found(0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
-	}, s.prices.Rates, nil
 }

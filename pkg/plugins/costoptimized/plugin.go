@@ -37,7 +37,7 @@ const Name = "CostOptimized"
 
 // Plugin is the CostOptimized plugin of one profile.
 type Plugin struct {
-	profile  string
+	handle   fwk.Handle
 	settings *settings
 	nodes    *nodeViews
 	gangs    *read.Gangs
@@ -66,7 +66,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	factory := handle.SharedInformerFactory()
-	prices, err := signals.StartPrices(ctx, factory, s.priceSource)
+	prices, err := signals.StartPrices(ctx, factory, s.args.PriceSource)
 	if err != nil {
 		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
 	}
@@ -85,18 +85,16 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	p := &Plugin{
-		profile:  handle.ProfileName(),
+		handle:   handle,
 		settings: s,
 		gangs:    gangs,
 		claims:   claims,
-		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
-			market: market{reader: prices, rules: s.capacityRules}},
-		running: running,
-		waiting: newWaiting(clock.RealClock{}),
-		offers:  lru.New(maxOffers),
+		nodes:    &nodeViews{ByNode: nodes, settings: s, claims: claims, metrics: prices},
+		running:  running,
+		waiting:  newWaiting(clock.RealClock{}),
+		offers:   lru.New(maxOffers),
 	}
-	pods := factory.Core().V1().Pods()
-	if _, err := informers.Handle(factory, pods.Informer(), p.waiting.forgetter()); err != nil {
+	if _, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), p.waiting.forgetter()); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	err = informers.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*wellknown.BadValue {
@@ -106,7 +104,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	go p.waiting.run(ctx, handle, pods.Lister())
+	go p.waiting.run(ctx, handle)
 	return p, nil
 }
 
@@ -160,9 +158,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	policy, understood := p.stance(pod)
+	policy, bad := p.spotPolicy(pod)
 	rules := p.settings.capacityRules
-	if !understood || !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
+	if bad != nil || !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
 		logger.V(5).Info("Node change does not open capacity of the type that the pod wants",
 			"pod", klog.KObj(pod), "node", klog.KObj(after), "spotPolicy", policy)
 		return fwk.QueueSkip, nil
@@ -176,21 +174,15 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 		return fwk.Queue, err
 	}
 	now := p.waiting.now()
-	holdBefore, badBefore := p.settings.hours.holding(before, now)
-	holdAfter, badAfter := p.settings.hours.holding(after, now)
+	holdBefore, badBefore := p.settings.holding(before, now)
+	holdAfter, badAfter := p.settings.holding(after, now)
 	if !holdBefore.same(holdAfter) || (badBefore == nil) != (badAfter == nil) {
 		return fwk.Queue, nil
 	}
-	policyBefore, understoodBefore := p.stance(before)
-	policyAfter, understoodAfter := p.stance(after)
-	if !understoodAfter || understoodBefore && policyBefore == policyAfter {
+	policyBefore, badBefore := p.spotPolicy(before)
+	policyAfter, badAfter := p.spotPolicy(after)
+	if badAfter != nil || badBefore == nil && policyBefore == policyAfter {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
-}
-
-// stance returns a pod's stance to spot, and false where what it says cannot be understood.
-func (p *Plugin) stance(pod *v1.Pod) (priceview.SpotPolicy, bool) {
-	policy, bad := p.spotPolicy(pod)
-	return policy, bad == nil
 }

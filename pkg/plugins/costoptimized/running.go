@@ -3,7 +3,6 @@ package costoptimized
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
@@ -20,12 +19,12 @@ import (
 // gangs, running or not. It is fed by the pod informer, which hands over every change with the state before it, so that
 // the counts are exact however events fall together.
 type runningPods struct {
-	keys             gpuview.Keys
-	in               *read.Gangs
-	withGPU, without atomic.Int64
+	keys gpuview.Keys
+	in   *read.Gangs
 
-	mu    sync.RWMutex
-	gangs map[gang.ID]int64
+	mu               sync.RWMutex
+	withGPU, without int64
+	gangs            map[gang.ID]int64
 }
 
 // runningPodsOf returns those of the scheduler, fed by its informer: profiles that read GPUs under the same names share
@@ -56,24 +55,20 @@ func (r *runningPods) add(pod *v1.Pod, n int64) {
 	if pod == nil || !podview.KeepsNode(pod) {
 		return
 	}
-	if id := r.in.Of(pod); id != (gang.ID{}) {
-		r.addMember(id, n)
-	}
-	if pod.Spec.NodeName == "" {
-		return
-	}
-	if r.keys.MayUseGPU(pod) {
-		r.withGPU.Add(n)
-	} else {
-		r.without.Add(n)
-	}
-}
-
-func (r *runningPods) addMember(id gang.ID, n int64) {
+	id, usesGPU := r.in.Of(pod), r.keys.MayUseGPU(pod)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.gangs[id] += n; r.gangs[id] == 0 {
-		delete(r.gangs, id)
+	if id != (gang.ID{}) {
+		if r.gangs[id] += n; r.gangs[id] == 0 {
+			delete(r.gangs, id)
+		}
+	}
+	switch {
+	case pod.Spec.NodeName == "":
+	case usesGPU:
+		r.withGPU += n
+	default:
+		r.without += n
 	}
 }
 
@@ -89,8 +84,10 @@ func (r *runningPods) members(id gang.ID) int64 {
 }
 
 func (r *runningPods) count(withGPU bool) int64 {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if withGPU {
-		return r.withGPU.Load()
+		return r.withGPU
 	}
-	return r.without.Load()
+	return r.without
 }

@@ -11,10 +11,10 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/cost/price"
-	"berth.dev/berth/pkg/cost/priceview"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/cycles"
 )
+
+var _ cycles.Scorer = &Plugin{}
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"
 
@@ -79,7 +79,7 @@ func (v *nodeView) last(s *podState) bool { return v.leaving || !s.spot.Allows(v
 // expectedMilliPods returns how many pods like this one may need room soon, itself included: a share of the pods of its
 // kind that run.
 func (p *Plugin) expectedMilliPods(s *podState) int64 {
-	return 1000 + 10*p.settings.growthPercent*p.running.count(s.request.WantsGPU())
+	return 1000 + 10*int64(*p.settings.args.GrowthPercent)*p.running.count(s.request.WantsGPU())
 }
 
 // Score returns what the pod would cost on the node, in micro-dollars an hour.
@@ -89,9 +89,27 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		return 0, fwk.AsStatus(err)
 	}
 	view := p.nodes.of(info.Node())
-	inUse := view.removable && podview.InUse(info)
-	return p.cost(s, cycle, view, inUse, priceview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }),
-		nil
+	return p.cost(s, cycle, view, p.nodes.use(view, info)), nil
+}
+
+// Terms returns what the pod would cost on the node; Score returns the sum. A node without a price has no terms, nor
+// has one that comes last whatever it costs.
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+	s, cycle, err := p.states(state, pod)
+	if err != nil {
+		return cycles.Cost{}, err
+	}
+	view := p.nodes.of(info.Node())
+	if view.last(s) || !view.priced {
+		return cycles.Cost{}, nil
+	}
+	parts := p.parts(s, cycle, view, p.nodes.use(view, info))
+	return cycles.Cost{Unit: "dollars an hour", Terms: []cycles.Term{
+		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},
+		{Name: "opening", Amount: parts.Opening.Dollars(), For: "a node kept alive for this pod alone"},
+		{Name: "stranded GPU", Amount: parts.Stranded.Dollars(), For: "GPUs left without CPU or memory"},
+		{Name: "interruption", Amount: parts.Interruption.Dollars(), For: "work lost to interruptions"},
+	}}, nil
 }
 
 // states returns what is known of the pod and of the cycle.
@@ -104,43 +122,42 @@ func (p *Plugin) states(state fwk.CycleState, pod *v1.Pod) (*podState, *cycleSta
 	return s, cycle, err
 }
 
-// cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only
-// where it matters.
-func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
-	freeGPU func() int64) int64 {
+// cost returns what the pod would cost on a node, in micro-dollars an hour.
+func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, left use) int64 {
 	switch {
 	case view.last(s):
 		return rawLast
 	case !view.priced:
 		return rawUnknown
 	}
-	return min(int64(p.parts(s, cycle, view, inUse, free, freeGPU).Sum()), rawLast-1)
+	return min(int64(p.parts(s, cycle, view, left).Sum()), rawLast-1)
 }
 
 // parts returns the parts of the cost on a node with a price.
-func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
-	freeGPU func() int64) price.Parts {
+func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, left use) price.Parts {
 	request := view.offers.Request(&s.request)
-	return p.settings.policy.Cost(price.Placement{
+	at := price.Placement{
 		Node:              view.split,
 		Request:           request,
-		KeepsAlive:        view.removable && !inUse,
+		KeepsAlive:        view.removable && !left.inUse,
 		ExpectedMilliPods: cycle.expectedMilliPods,
-		StrandedMilliGPU:  p.stranded(view, free, request, freeGPU),
+		StrandedMilliGPU:  p.stranded(view, left, request),
 		Risk:              view.risk,
 		Members:           cycle.members,
-	})
+	}
+	return at.Cost(10 * int64(*p.settings.args.ThetaPercent))
 }
 
 // stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where
 // what the pod leaves of the host would not do for all of them.
-func (p *Plugin) stranded(view *nodeView, free, request price.Capacity, freeGPU func() int64) int64 {
-	need := p.settings.hostNeed
+func (p *Plugin) stranded(view *nodeView, left use, request price.Capacity) int64 {
+	host := p.settings.args.GPUHost
+	need, free := price.HostNeed{MilliCPU: *host.MilliCPU, MemoryMiB: *host.MemoryMiB}, left.host
 	free.MilliGPU = view.offers.Allocatable.MilliGPU
 	if free.MilliGPU == 0 || need.Stranded(free, request) == 0 {
 		return 0
 	}
-	free.MilliGPU = freeGPU()
+	free.MilliGPU = left.freeMilliGPU()
 	return need.Stranded(free, request)
 }
 
@@ -181,7 +198,7 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 			continue
 		}
 		if cost == rawUnknown {
-			if p.settings.unknownPrice == config.UnknownPriceAvoid || known == 0 {
+			if *p.settings.args.UnknownPrice == config.UnknownPriceAvoid || known == 0 {
 				scores[i].Score = scoreAvoided
 				continue
 			}

@@ -7,9 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	testclock "k8s.io/utils/clock/testing"
@@ -29,23 +26,18 @@ func (w waker) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-func (waker) EventRecorder() events.EventRecorderLogger { return events.NewFakeRecorder(10) }
-
 // Timers measure time that passes, and a machine that was suspended finds the clock on the wall far ahead of them.
 func TestPodsWakeWhenTheClockIsSetForward(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.November, 18, 20, 0, 0, 0, time.UTC)
-	clock, pods := testclock.NewFakeClock(now), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	clock := testclock.NewFakeClock(now)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p"}}
-	if err := pods.Add(pod); err != nil {
-		t.Fatal(err)
-	}
 	w, handle := newWaiting(clock), waker{woken: make(chan string, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.run(ctx, handle, corelisters.NewPodLister(pods))
+		w.run(ctx, handle)
 	}()
 	w.add(pod, hold{until: now.Add(2 * time.Hour)})
 	await.Until(t, "the loop to sleep", clock.HasWaiters)

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/signals"
@@ -24,6 +27,12 @@ func startPrices(t *testing.T, args *config.PriceSignals) *signals.PriceReader {
 	return r
 }
 
+// offered is a node that was bought as an instance type.
+func offered(name, instanceType string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		v1.LabelInstanceTypeStable: instanceType, v1.LabelTopologyZone: "eu-west-1a"}}}
+}
+
 func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 	t.Parallel()
 	openCost := startExporter(t,
@@ -42,12 +51,12 @@ func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 	// The scraped target of OpenCost has a node label of its own, so that Prometheus renames the one of the price.
 	server := startPrometheus(t, openCost.job("opencost", "node: runs-opencost")+karpenter.job("karpenter", ""), "", "")
 	r := startPrices(t, priceArgs(server.url))
-	spot := signals.Offering{InstanceType: "g4dn.xlarge", CapacityType: "spot", Zone: "eu-west-1a"}
+	spot := offered("new", "g4dn.xlarge")
 	reads(t, func() string {
-		if _, ok := r.Snapshot().Node("a", time.Now()); !ok {
+		if r.Snapshot().Of(offered("a", ""), "spot", time.Now()) == 0 {
 			return "no price of node a"
 		}
-		if _, ok := r.Snapshot().Offering(spot, time.Now()); !ok {
+		if r.Snapshot().Of(spot, "spot", time.Now()) == 0 {
 			return "no price of the spot offering"
 		}
 		return ""
@@ -55,22 +64,16 @@ func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 
 	check := func(when string, now time.Time) {
 		t.Helper()
-		for node, want := range map[string]price.MicroDollars{"a": 32_772_600, "b": 526_000} {
-			if got, ok := r.Snapshot().Node(node, now); !ok || got != want {
-				t.Errorf("%s, price of node %s: %s, known %v, want %s", when, node, got, ok, want)
+		for node, want := range map[*v1.Node]price.MicroDollars{
+			offered("a", ""): 32_772_600, offered("b", ""): 526_000, spot: 157_800,
+			// Metrics of these are no prices.
+			offered("free", ""): 0, offered("unknown", ""): 0, offered("negative", ""): 0, offered("huge", ""): 0,
+			offered("runs-opencost", ""): 0, offered("", ""): 0, offered("new", "sold-out"): 0,
+		} {
+			if got := r.Snapshot().Of(node, "spot", now); got != want {
+				t.Errorf("%s, price of node %q, a %q: %s, want %s", when, node.Name, node.Labels[v1.LabelInstanceTypeStable],
+					got, want)
 			}
-		}
-		for _, node := range []string{"free", "unknown", "negative", "huge", "runs-opencost", ""} {
-			if got, ok := r.Snapshot().Node(node, now); ok {
-				t.Errorf("%s, price of node %q: %s, want unknown", when, node, got)
-			}
-		}
-		if got, ok := r.Snapshot().Offering(spot, now); !ok || got != 157_800 {
-			t.Errorf("%s, price of %v: %s, known %v, want $0.1578", when, spot, got, ok)
-		}
-		if got, ok := r.Snapshot().Offering(signals.Offering{InstanceType: "sold-out", CapacityType: "spot",
-			Zone: "eu-west-1a"}, now); ok {
-			t.Errorf("%s, price of an offering priced at nothing: %s, want unknown", when, got)
 		}
 	}
 	check("while the server runs", time.Now())
@@ -78,7 +81,7 @@ func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 	server.stop()
 	server.failsAgain(t, "prices")
 	check("after the server's end", time.Now())
-	if got, ok := r.Snapshot().Node("a", time.Now().Add(time.Hour)); ok {
+	if got := r.Snapshot().Of(offered("a", ""), "spot", time.Now().Add(time.Hour)); got != 0 {
 		t.Errorf("price of node a after maxAge: %s, want unknown", got)
 	}
 }

@@ -63,8 +63,8 @@ func TestARealPrometheusIsAskedOverTLSWithAPassword(t *testing.T) {
 	args.Prometheus.BasicAuth = &config.BasicAuth{Username: "berth", PasswordFile: write(t, "password", "open sesame\n")}
 	r := startPrices(t, args)
 	reads(t, func() string {
-		if amount, ok := r.Snapshot().Node("a", time.Now()); !ok || amount != 1_250_000 {
-			return fmt.Sprintf("price %s, known %v", amount, ok)
+		if amount := r.Snapshot().Of(offered("a", ""), "", time.Now()); amount != 1_250_000 {
+			return fmt.Sprintf("price %s", amount)
 		}
 		return ""
 	})
