@@ -35,6 +35,8 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plugins"
 )
 
@@ -47,13 +49,13 @@ type Extender struct {
 	sched     *scheduler.Scheduler
 	framework framework.Framework
 	snapshot  *internalcache.Snapshot
-	// turn admits one cycle at a time, as a scheduler does: the snapshot and some plugins' state belong to the cycle.
+	// turn admits one cycle at a time.
 	turn chan struct{}
 	// topScore is the highest sum of weighted scores that a node can get.
 	topScore int64
-	// unassigned refuses what needs an assignment of devices; nil if the profile knows nothing of GPUs.
-	unassigned *unassigned
-	synced     atomic.Bool
+	// gpus reads GPUs as the profile does; nil if it knows nothing of them.
+	gpus   *gpuview.Keys
+	synced atomic.Bool
 	// hurriedUntil is until when answers do not wait for what the scheduler knows already, in nanoseconds.
 	hurriedUntil atomic.Int64
 }
@@ -103,9 +105,10 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
 		e.topScore += fwk.MaxScore * int64(score.Weight)
 	}
-	if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
-		e.events.Shutdown()
-		return nil, err
+	for _, c := range profile.PluginConfig {
+		if args, ok := c.Args.(*config.GPUAwareArgs); ok {
+			e.gpus = &gpuview.Keys{GPUNames: args.GPUNames}
+		}
 	}
 	registerMetrics()
 	return e, nil
@@ -128,8 +131,8 @@ func (e *Extender) Start(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns an error while the extender has not seen the whole cluster.
-func (e *Extender) Ready() error {
+// ready returns an error while the extender has not seen the whole cluster.
+func (e *Extender) ready() error {
 	if !e.synced.Load() {
 		return errors.New("the extender has not seen the whole cluster yet")
 	}
