@@ -3,7 +3,6 @@ package address
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -106,17 +105,6 @@ func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 	}
 	return fmt.Sprintf("pool %s has no free address in domain %s", p.pool.Name, p.pool.Domains[subnet]),
 		len(p.planned) > 0
-}
-
-// Routable reports whether an address that the pod may have is routable on a node with the labels, be it free or not.
-func (l *Ledger) Routable(ask *Ask, labels map[string]string) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if own := l.byPod[ask.Pod]; len(own) > 0 {
-		return slices.ContainsFunc(own, func(a netip.Addr) bool { return l.held[a].Domain.Holds(labels) })
-	}
-	pool, reason := l.pool(ask)
-	return reason == "" && slices.ContainsFunc(pool.Domains, func(d Domain) bool { return d.Holds(labels) })
 }
 
 // Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,
