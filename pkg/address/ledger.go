@@ -157,13 +157,13 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	if reason != "" {
 		return Promise{}, reason
 	}
+	subnet, _ := plan.subnet(labels)
 	p := Promise{UID: ask.UID}
 	if plan.pool == nil {
-		p.Holding = plan.own[slices.IndexFunc(plan.own, func(h Holding) bool { return h.Domain.Holds(labels) })]
+		p.Holding = plan.own[subnet]
 	} else {
-		subnet, _ := plan.subnet(labels)
 		p.Pool = plan.pool.Name
-		p.Holding = Holding{Address: plan.pool.lowest(subnet, l.taken), Domain: plan.pool.Domains[subnet], Pod: ask.Pod}
+		p.Holding = Holding{Address: plan.pool.lowest(subnet, l.taken), Domain: plan.domains[subnet], Pod: ask.Pod}
 	}
 	l.change(p.Address, func() { l.promises[p.Address] = p })
 	return p, ""
