@@ -21,8 +21,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -44,7 +42,6 @@ import (
 type Extender struct {
 	api       *rest.Config
 	factory   kubeinformers.SharedInformerFactory
-	dynamic   dynamicinformer.DynamicSharedInformerFactory
 	events    events.EventBroadcaster
 	sched     *scheduler.Scheduler
 	framework framework.Framework
@@ -75,19 +72,15 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(api)
-	if err != nil {
-		return nil, fmt.Errorf("making the dynamic API client: %w", err)
-	}
 	e := &Extender{
 		api:      api,
 		factory:  scheduler.NewInformerFactory(client, 0, nil),
-		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),
 		turn:     make(chan struct{}, 1),
 	}
-	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
+	// The plugins name no event of a custom resource, for which the scheduler would want a dynamic client.
+	e.sched, err = scheduler.New(ctx, client, e.factory, nil,
 		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(scheme.Scheme, name) },
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(protobuf),
@@ -120,9 +113,7 @@ func (e *Extender) Start(ctx context.Context) error {
 		return fmt.Errorf("starting to record events: %w", err)
 	}
 	e.factory.StartWithContext(ctx)
-	e.dynamic.Start(ctx.Done())
 	e.factory.WaitForCacheSync(ctx.Done())
-	e.dynamic.WaitForCacheSync(ctx.Done())
 	if err := e.sched.WaitForHandlersSync(ctx); err != nil {
 		return fmt.Errorf("reading the cluster: %w", err)
 	}
@@ -144,7 +135,6 @@ func (e *Extender) Close() {
 	e.sched.SchedulingQueue.Close()
 	e.events.Shutdown()
 	e.factory.Shutdown()
-	e.dynamic.Shutdown()
 	if err := e.sched.Profiles.Close(); err != nil {
 		klog.Background().Error(err, "Closing plugins failed")
 	}
