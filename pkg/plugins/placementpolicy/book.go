@@ -117,19 +117,32 @@ func (b *book) current() *view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.view.Load() == nil {
-		b.build()
+		b.use(b.newView())
 	}
 	return b.view.Load()
 }
 
-// build makes a view of the policies and pods that the informers have. The caller holds mu.
-func (b *book) build() {
+// made returns the view, nil if none has been asked for. It waits for one that is being made, which may lack what an
+// informer tells of now.
+func (b *book) made() *view {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.view.Load()
+}
+
+// newView makes a view of the policies that the informer has.
+func (b *book) newView() *view {
 	v := &view{demands: lru.New(maxDemands)}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
 	v.set, v.problems = policy.NewSet(v.policies)
 	v.ledger = policy.NewLedger(v.set)
+	return v
+}
+
+// use counts who holds licenses by a new view, which takes the place of the one before. The caller holds mu.
+func (b *book) use(v *view) {
 	if before := b.view.Load(); before != nil {
 		for pod, node := range before.ledger.Held() {
 			marks, _ := b.marksByName(v, node)
@@ -148,17 +161,17 @@ func (b *book) build() {
 }
 
 // renew makes another view when policies have changed, and has the pods tried that wait for other rules than before,
-// and those that use licenses.
+// and those that use licenses. Only the informer's handler calls it, so that the last view is of the newest policies.
 func (b *book) renew() {
 	b.status.Poke()
-	before := b.view.Load()
+	before := b.made()
 	if before == nil {
 		return // the first view is of all policies
 	}
+	now := b.newView()
 	b.mu.Lock()
-	b.build()
+	b.use(now)
 	b.mu.Unlock()
-	now := b.view.Load()
 	b.wake(func(pod *v1.Pod) bool {
 		d := b.demand(now, pod)
 		return d.UsesLicenses() || b.demand(before, pod).Key() != d.Key()

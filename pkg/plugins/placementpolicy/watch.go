@@ -93,7 +93,7 @@ func (b *book) nodeSeen(before, after *v1.Node) {
 // namespaceSeen counts the pods of a namespace by its new labels, and has those tried that wait. If licenses come free,
 // all pods are tried that wait for some.
 func (b *book) namespaceSeen(before, after *v1.Namespace) {
-	v := b.view.Load()
+	v := b.made()
 	if v == nil || !v.set.ReadsNamespaces() || before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
