@@ -58,8 +58,8 @@ func (b *book) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPo
 	if news && condition.Status == metav1.ConditionFalse {
 		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy",
 			Name: p.Name, UID: p.UID}
-		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason, "Reading",
-			"%s", condition.Message)
+		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning,
+			condition.Reason, "Reading", "%s", condition.Message)
 	}
 	return nil
 }
