@@ -2,6 +2,7 @@ package placementpolicy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -130,32 +131,44 @@ func (b *book) made() *view {
 	return b.view.Load()
 }
 
-// newView makes a view of the policies that the informer has.
-func (b *book) newView() *view {
-	v := &view{demands: lru.New(maxDemands)}
+// newView makes a view of the policies that the informer has. What takes long is done here, before the lock is held:
+// the demands of the pods that hold licenses, and the marks of nodes.
+func (b *book) newView() (v *view, demands map[demandKey]*policy.Demand) {
+	v, demands = &view{demands: lru.New(maxDemands)}, map[demandKey]*policy.Demand{}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
 	v.set, v.problems = policy.NewSet(v.policies)
 	v.ledger = policy.NewLedger(v.set)
-	return v
+	nodes, _ := b.nodes.List(labels.Everything()) // a lister of a cache has no errors
+	for _, node := range nodes {
+		b.marksOf(v, node)
+	}
+	for _, pod := range b.holders(v) {
+		demands[b.keyOf(pod)] = b.workOut(v, pod)
+	}
+	return v, demands
+}
+
+// holders are the pods that may hold licenses by a view.
+func (b *book) holders(v *view) []*v1.Pod {
+	if !v.set.Licenses() {
+		return nil
+	}
+	pods, _ := b.pods.List(labels.Everything())
+	return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !holds(pod) })
 }
 
 // use counts who holds licenses by a new view, which takes the place of the one before. The caller holds mu.
-func (b *book) use(v *view) {
+func (b *book) use(v *view, demands map[demandKey]*policy.Demand) {
 	if before := b.view.Load(); before != nil {
 		for pod, node := range before.ledger.Held() {
 			marks, _ := b.marksByName(v, node)
 			v.ledger.Hold(pod, node, b.workOut(v, pod), marks)
 		}
 	}
-	if v.set.Licenses() {
-		pods, _ := b.pods.List(labels.Everything()) // a lister of a cache has no errors
-		for _, pod := range pods {
-			if holds(pod) {
-				b.bind(v, pod)
-			}
-		}
+	for _, pod := range b.holders(v) {
+		b.bind(v, pod, demands[b.keyOf(pod)])
 	}
 	b.view.Store(v)
 }
@@ -168,9 +181,9 @@ func (b *book) renew() {
 	if before == nil {
 		return // the first view is of all policies
 	}
-	now := b.newView()
+	now, demands := b.newView()
 	b.mu.Lock()
-	b.use(now)
+	b.use(now, demands)
 	b.mu.Unlock()
 	b.wake(func(pod *v1.Pod) bool {
 		d := b.demand(now, pod)
@@ -183,10 +196,13 @@ func (b *book) wake(wanted func(*v1.Pod) bool) {
 	process.Wake(klog.Background(), b.handle, "Placement policies changed", wanted)
 }
 
-// bind counts a pod that has a node.
-func (b *book) bind(v *view, pod *v1.Pod) {
+// bind counts a pod that has a node, by its demand or, if that is nil, by one that is worked out now.
+func (b *book) bind(v *view, pod *v1.Pod, d *policy.Demand) {
+	if d == nil {
+		d = b.workOut(v, pod)
+	}
 	marks, _ := b.marksByName(v, pod.Spec.NodeName)
-	v.ledger.Bind(pod, b.workOut(v, pod), marks)
+	v.ledger.Bind(pod, d, marks)
 }
 
 // holds reports whether the pod keeps its licenses: from when it has a node until it ends.

@@ -72,7 +72,7 @@ func (b *book) recount(pod *v1.Pod) {
 	case err != nil || known.UID != pod.UID || known.Spec.NodeName != "" && !holds(known):
 		v.ledger.Release(string(pod.UID))
 	case known.Spec.NodeName != "":
-		b.bind(v, known)
+		b.bind(v, known, nil)
 	}
 	b.status.Poke()
 }
