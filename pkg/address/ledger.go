@@ -29,13 +29,11 @@ type Ask struct {
 
 // Promise is an address that a pod is about to get.
 type Promise struct {
-	Address netip.Addr
-	UID     string
-	Pod     PodName
-	Pool    string
-	Domain  Domain
-	// Object is the reservation that exists already; empty if one is to be made.
-	Object string
+	// Holding is the reservation; without an Object it is one that is to be made.
+	Holding
+
+	UID  string
+	Pool string
 }
 
 // Ledger knows who has which address. It is safe for concurrent use; make it with NewLedger.
@@ -159,13 +157,13 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	if reason != "" {
 		return Promise{}, reason
 	}
-	p := Promise{UID: ask.UID, Pod: ask.Pod}
+	subnet, _ := plan.subnet(labels)
+	p := Promise{UID: ask.UID}
 	if plan.pool == nil {
-		h := plan.own[slices.IndexFunc(plan.own, func(h Holding) bool { return h.Domain.Holds(labels) })]
-		p.Address, p.Domain, p.Object = h.Address, h.Domain, h.Object
+		p.Holding = plan.own[subnet]
 	} else {
-		subnet, _ := plan.subnet(labels)
-		p.Address, p.Pool, p.Domain = plan.pool.lowest(subnet, l.taken), plan.pool.Name, plan.pool.Domains[subnet]
+		p.Pool = plan.pool.Name
+		p.Holding = Holding{Address: plan.pool.lowest(subnet, l.taken), Domain: plan.domains[subnet], Pod: ask.Pod}
 	}
 	l.change(p.Address, func() { l.promises[p.Address] = p })
 	return p, ""

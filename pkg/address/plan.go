@@ -3,20 +3,21 @@ package address
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 )
 
 // Plan is what a pod may have on which node, at one time. It is not safe for concurrent changes; Clone it.
 type Plan struct {
-	// own are the reservations of the pod; if there are any, there is no pool.
-	own []Holding
-	// elsewhere is the reason that nodes are given where none of these is routable: thousands are given the same.
+	// own are the reservations of the pod; if there are any, there is no pool, and each is a subnet.
+	own  []Holding
+	pool *Pool
+	// elsewhere is the reason that nodes are given where no subnet is routable: thousands are given the same.
 	elsewhere string
-	pool      *Pool
-	// free are the addresses of each subnet that neither others have nor pods take that are planned.
-	free []int64
+	// domains are where the subnets are routable, free how many addresses of each neither others have nor pods take that
+	// are planned.
+	domains []Domain
+	free    []int64
 	// planned are other pods that are to take an address, with the subnet that it is of.
 	planned map[string]int
 }
@@ -40,7 +41,7 @@ func (l *Ledger) plan(ask *Ask) (*Plan, string) {
 		var texts []string
 		for _, a := range own {
 			h := l.held[a]
-			plan.own = append(plan.own, h)
+			plan.own, plan.domains, plan.free = append(plan.own, h), append(plan.domains, h.Domain), append(plan.free, 1)
 			texts = append(texts, fmt.Sprintf("%s (%s)", a, h.Domain))
 		}
 		plan.elsewhere = "node(s) where the pod's address is not routable: " + strings.Join(texts, ", ")
@@ -50,7 +51,8 @@ func (l *Ledger) plan(ask *Ask) (*Plan, string) {
 	if reason != "" {
 		return nil, reason
 	}
-	return &Plan{pool: pool, free: pool.free()}, ""
+	return &Plan{pool: pool, elsewhere: "node(s) outside the domains of pool " + pool.Name, domains: pool.Domains,
+		free: pool.free()}, ""
 }
 
 // Clone returns a plan of its own.
@@ -68,7 +70,7 @@ const none = -1
 func (p *Plan) subnet(labels map[string]string) (subnet int, free bool) {
 	subnet = none
 	key, value := "", ""
-	for i, d := range p.pool.Domains {
+	for i, d := range p.domains {
 		// Most pools have one key, which is looked up once.
 		if d.Key != key {
 			key, value = d.Key, labels[d.Key]
@@ -89,34 +91,16 @@ func (p *Plan) subnet(labels map[string]string) (subnet int, free bool) {
 // Refuses says why the pod can have no address on a node with the labels; empty if it can. The second result is set if
 // that may be for the sake of pods that are planned, and not settled.
 func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
-	if p.pool == nil {
-		if slices.ContainsFunc(p.own, func(h Holding) bool { return h.Domain.Holds(labels) }) {
-			return "", false
-		}
-		return p.elsewhere, false
-	}
 	subnet, free := p.subnet(labels)
 	switch {
 	case free:
 		return "", false
 	case subnet == none:
-		return fmt.Sprintf("node(s) outside the domains of pool %s", p.pool.Name), false
-	case p.pool.Domains[subnet].Key == "":
+		return p.elsewhere, false
+	case p.domains[subnet].Key == "":
 		return fmt.Sprintf("pool %s has no free address", p.pool.Name), len(p.planned) > 0
 	}
-	return fmt.Sprintf("pool %s has no free address in domain %s", p.pool.Name, p.pool.Domains[subnet]),
-		len(p.planned) > 0
-}
-
-// Routable reports whether an address that the pod may have is routable on a node with the labels, be it free or not.
-func (l *Ledger) Routable(ask *Ask, labels map[string]string) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if own := l.byPod[ask.Pod]; len(own) > 0 {
-		return slices.ContainsFunc(own, func(a netip.Addr) bool { return l.held[a].Domain.Holds(labels) })
-	}
-	pool, reason := l.pool(ask)
-	return reason == "" && slices.ContainsFunc(pool.Domains, func(d Domain) bool { return d.Holds(labels) })
+	return fmt.Sprintf("pool %s has no free address in domain %s", p.pool.Name, p.domains[subnet]), len(p.planned) > 0
 }
 
 // Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,49 +14,47 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/gpu"
 )
 
-// cycle is one request's view of the cluster. It holds the turn until it ends.
-type cycle struct {
-	*Extender
-	state fwk.CycleState
-	// refused is what PreFilter says against the pod, nil for nothing.
-	refused *fwk.Status
-}
-
-// begin waits for the turn, takes a snapshot and reads the pod. The caller ends the cycle.
-func (e *Extender) begin(ctx context.Context, pod *v1.Pod) (_ *cycle, err error) {
-	if err := e.Ready(); err != nil {
-		return nil, err
+// inTurn decides about a pod on a new snapshot, one request at a time, as a scheduler does: the snapshot and some
+// plugins' state belong to the cycle. Refused is what PreFilter says against the pod, nil for nothing.
+func (e *Extender) inTurn(ctx context.Context, pod *v1.Pod,
+	decide func(state fwk.CycleState, refused *fwk.Status) error) error {
+	if err := e.ready(); err != nil {
+		return err
 	}
 	select {
 	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for earlier requests: %w", ctx.Err())
+		return fmt.Errorf("waiting for earlier requests: %w", ctx.Err())
 	}
-	c := &cycle{Extender: e, state: framework.NewCycleState()}
-	defer func() {
-		if err != nil {
-			c.end()
-		}
-	}()
 	if err := e.sched.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
-		return nil, fmt.Errorf("taking a snapshot of the cluster: %w", err)
+		return fmt.Errorf("taking a snapshot of the cluster: %w", err)
 	}
-	_, status, _ := e.framework.RunPreFilterPlugins(ctx, c.state, pod)
-	switch {
-	case status.IsRejected():
-		c.refused = status
-	case !status.IsSuccess():
-		return nil, fmt.Errorf("reading pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+	state := framework.NewCycleState()
+	_, status, _ := e.framework.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() && !status.IsRejected() {
+		return fmt.Errorf("reading pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 	}
-	return c, ctx.Err()
+	if !status.IsRejected() {
+		status = nil
+	}
+	if err := decide(state, status); err != nil {
+		return err
+	}
+	// A deadline ends loops early, and nodes that were not looked at must not pass.
+	return ctx.Err()
 }
 
-func (c *cycle) end() { <-c.turn }
-
-// unknownNode may be a node that the extender has not seen yet, so the pod is to be tried again.
-var unknownNode = fwk.NewStatus(fwk.Unschedulable, "node(s) were not known to the extender (yet)")
+var (
+	// unknownNode may be a node that the extender has not seen yet, so the pod is to be tried again.
+	unknownNode = fwk.NewStatus(fwk.Unschedulable, "node(s) were not known to the extender (yet)")
+	unassigned  = fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+		"node(s) share their GPUs, whose devices only berth-scheduler assigns")
+)
 
 // The scheduler and the extender watch the cluster separately, so the extender may hear of a change a few milliseconds
 // later. The scheduler tries a pod at the very moment it hears of one: a pod has ended, a node has come. An extender
@@ -69,8 +68,8 @@ const (
 	hurried = 30 * time.Second
 )
 
-// Filter returns a status for each node, in the order of the names: success where the pod fits.
-func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]*fwk.Status, error) {
+// filter returns a status for each node, in the order of the names: success where the pod fits.
+func (e *Extender) filter(ctx context.Context, pod *v1.Pod, names []string) ([]*fwk.Status, error) {
 	started := time.Now()
 	for {
 		statuses, behind, err := e.judge(ctx, pod, names)
@@ -97,45 +96,35 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) ([]*
 // its own filters let the pod pass.
 func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (statuses []*fwk.Status, behind bool,
 	err error) {
-	c, err := e.begin(ctx, pod)
+	statuses = make([]*fwk.Status, len(names))
+	lags := make([]bool, len(names))
+	err = e.inTurn(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
+		e.framework.Parallelizer().Until(ctx, len(names), func(i int) {
+			info, err := e.snapshot.NodeInfos().Get(names[i])
+			switch {
+			case refused != nil:
+				statuses[i] = refused
+			case err != nil:
+				statuses[i], lags[i] = unknownNode, true
+			default:
+				statuses[i] = e.framework.RunFilterPlugins(ctx, state, pod, info)
+				lags[i] = statuses[i].Code() == fwk.Unschedulable && lacksRoom(pod, info)
+				if statuses[i].IsSuccess() && e.needsAssignment(pod, info.Node()) {
+					statuses[i] = unassigned
+				}
+			}
+		}, metrics.Filter)
+		return nil
+	})
 	if err != nil {
 		return nil, false, err
 	}
-	defer c.end()
-	statuses = make([]*fwk.Status, len(names))
-	lags := make([]bool, len(names))
-	c.framework.Parallelizer().Until(ctx, len(names), func(i int) {
-		info, err := c.snapshot.NodeInfos().Get(names[i])
-		switch {
-		case c.refused != nil:
-			statuses[i] = c.refused
-		case err != nil:
-			statuses[i], lags[i] = unknownNode, true
-		default:
-			statuses[i] = c.filter(ctx, pod, info)
-			lags[i] = statuses[i].Code() == fwk.Unschedulable && lacksRoom(pod, info)
-		}
-	}, metrics.Filter)
-	// A deadline ends the loop early, and nodes that were not looked at must not pass.
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	passes := false
-	for i, status := range statuses {
+	for _, status := range statuses {
 		if !status.IsSuccess() && !status.IsRejected() {
 			return nil, false, fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 		}
-		passes = passes || status.IsSuccess()
-		behind = behind || lags[i]
 	}
-	return statuses, behind && !passes, nil
-}
-
-func (c *cycle) filter(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if status := c.framework.RunFilterPlugins(ctx, c.state, pod, info); !status.IsSuccess() {
-		return status
-	}
-	return c.unassigned.filter(pod, info.Node())
+	return statuses, slices.Contains(lags, true) && !slices.ContainsFunc(statuses, (*fwk.Status).IsSuccess), nil
 }
 
 // lacksRoom reports that a pod does not fit by what the scheduler counts as well. Of resources that the node does not
@@ -150,36 +139,47 @@ func lacksRoom(pod *v1.Pod, info fwk.NodeInfo) bool {
 	return false
 }
 
-// Prioritize returns a priority of 0 to 10 for each node, in the order of the names; 0 for unknown nodes.
-func (e *Extender) Prioritize(ctx context.Context, pod *v1.Pod, names []string) ([]int64, error) {
-	c, err := e.begin(ctx, pod)
-	if err != nil {
-		return nil, err
+// needsAssignment reports that devices of the node have to be chosen for the pod when it is bound, which the stock
+// scheduler does not do: the node shares its GPUs.
+func (e *Extender) needsAssignment(pod *v1.Pod, node *v1.Node) bool {
+	if e.gpus == nil {
+		return false
 	}
-	defer c.end()
-	if c.refused != nil {
-		return nil, fmt.Errorf("reading pod %s/%s: %s", pod.Namespace, pod.Name, c.refused.Message())
+	request, err := e.gpus.PodGPURequest(pod)
+	if err != nil || request.Count == 0 {
+		return false // what cannot be read is refused by the plugin
 	}
-	var known []fwk.NodeInfo
-	for _, name := range names {
-		if info, err := c.snapshot.NodeInfos().Get(name); err == nil {
-			known = append(known, info)
+	read, _ := e.gpus.ReadGPUNode(node)
+	return read.For(&request.Request).Empty().Mode == gpu.ModeShared
+}
+
+// prioritize returns a priority of 0 to 10 for each node, in the order of the names; 0 for unknown nodes.
+func (e *Extender) prioritize(ctx context.Context, pod *v1.Pod, names []string) (list []int64, err error) {
+	err = e.inTurn(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
+		if refused != nil {
+			return fmt.Errorf("reading pod %s/%s: %s", pod.Namespace, pod.Name, refused.Message())
 		}
-	}
-	if len(known) == 0 {
-		return make([]int64, len(names)), nil
-	}
-	if status := e.framework.RunPreScorePlugins(ctx, c.state, pod, known); !status.IsSuccess() {
-		return nil, fmt.Errorf("preparing to score nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
-	}
-	scores, status := e.framework.RunScorePlugins(ctx, c.state, pod, known)
-	if !status.IsSuccess() {
-		return nil, fmt.Errorf("scoring nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return priorities(names, scores, e.topScore), nil
+		var known []fwk.NodeInfo
+		for _, name := range names {
+			if info, err := e.snapshot.NodeInfos().Get(name); err == nil {
+				known = append(known, info)
+			}
+		}
+		if len(known) == 0 {
+			list = make([]int64, len(names))
+			return nil
+		}
+		if status := e.framework.RunPreScorePlugins(ctx, state, pod, known); !status.IsSuccess() {
+			return fmt.Errorf("preparing to score nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+		}
+		scores, status := e.framework.RunScorePlugins(ctx, state, pod, known)
+		if !status.IsSuccess() {
+			return fmt.Errorf("scoring nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+		}
+		list = priorities(names, scores, e.topScore)
+		return nil
+	})
+	return list, err
 }
 
 // priorities maps sums of scores to 0–10. Ten steps are coarse, so the best keeps a step of its own: it is rounded up,

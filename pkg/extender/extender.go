@@ -21,8 +21,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -35,6 +33,8 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plugins"
 )
 
@@ -42,18 +42,17 @@ import (
 type Extender struct {
 	api       *rest.Config
 	factory   kubeinformers.SharedInformerFactory
-	dynamic   dynamicinformer.DynamicSharedInformerFactory
 	events    events.EventBroadcaster
 	sched     *scheduler.Scheduler
 	framework framework.Framework
 	snapshot  *internalcache.Snapshot
-	// turn admits one cycle at a time, as a scheduler does: the snapshot and some plugins' state belong to the cycle.
+	// turn admits one cycle at a time.
 	turn chan struct{}
 	// topScore is the highest sum of weighted scores that a node can get.
 	topScore int64
-	// unassigned refuses what needs an assignment of devices; nil if the profile knows nothing of GPUs.
-	unassigned *unassigned
-	synced     atomic.Bool
+	// gpus reads GPUs as the profile does; nil if it knows nothing of them.
+	gpus   *gpuview.Keys
+	synced atomic.Bool
 	// hurriedUntil is until when answers do not wait for what the scheduler knows already, in nanoseconds.
 	hurriedUntil atomic.Int64
 }
@@ -73,19 +72,15 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(api)
-	if err != nil {
-		return nil, fmt.Errorf("making the dynamic API client: %w", err)
-	}
 	e := &Extender{
 		api:      api,
 		factory:  scheduler.NewInformerFactory(client, 0, nil),
-		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),
 		turn:     make(chan struct{}, 1),
 	}
-	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
+	// The plugins name no event of a custom resource, for which the scheduler would want a dynamic client.
+	e.sched, err = scheduler.New(ctx, client, e.factory, nil,
 		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(scheme.Scheme, name) },
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(protobuf),
@@ -103,9 +98,10 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
 		e.topScore += fwk.MaxScore * int64(score.Weight)
 	}
-	if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
-		e.events.Shutdown()
-		return nil, err
+	for _, c := range profile.PluginConfig {
+		if args, ok := c.Args.(*config.GPUAwareArgs); ok {
+			e.gpus = &gpuview.Keys{GPUNames: args.GPUNames}
+		}
 	}
 	registerMetrics()
 	return e, nil
@@ -117,9 +113,7 @@ func (e *Extender) Start(ctx context.Context) error {
 		return fmt.Errorf("starting to record events: %w", err)
 	}
 	e.factory.StartWithContext(ctx)
-	e.dynamic.Start(ctx.Done())
 	e.factory.WaitForCacheSync(ctx.Done())
-	e.dynamic.WaitForCacheSync(ctx.Done())
 	if err := e.sched.WaitForHandlersSync(ctx); err != nil {
 		return fmt.Errorf("reading the cluster: %w", err)
 	}
@@ -128,8 +122,8 @@ func (e *Extender) Start(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns an error while the extender has not seen the whole cluster.
-func (e *Extender) Ready() error {
+// ready returns an error while the extender has not seen the whole cluster.
+func (e *Extender) ready() error {
 	if !e.synced.Load() {
 		return errors.New("the extender has not seen the whole cluster yet")
 	}
@@ -141,7 +135,6 @@ func (e *Extender) Close() {
 	e.sched.SchedulingQueue.Close()
 	e.events.Shutdown()
 	e.factory.Shutdown()
-	e.dynamic.Shutdown()
 	if err := e.sched.Profiles.Close(); err != nil {
 		klog.Background().Error(err, "Closing plugins failed")
 	}

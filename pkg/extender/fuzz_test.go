@@ -33,7 +33,7 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 	for _, pod := range pods {
 		h.add(f, pod)
 	}
-	handler := h.Handler(time.Minute)
+	handler := h.handler(time.Minute)
 	f.Fuzz(func(t *testing.T, verb int, body []byte) {
 		name := verbs[uint(verb)%uint(len(verbs))]
 		w := httptest.NewRecorder()

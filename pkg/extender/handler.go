@@ -14,97 +14,59 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-const (
-	// bodyBytes is the size of the largest request that is read: a pod, and the names of 100,000 nodes.
-	bodyBytes = 8 << 20
-	// answeredAtOnce is how many requests are read and answered at once. A scheduler sends one after the other.
-	answeredAtOnce = 4
-)
+// bodyBytes is the size of the largest request that is read: a pod, and the names of 100,000 nodes.
+const bodyBytes = 8 << 20
 
-// service answers requests with what the extender decides.
-type service struct {
-	*Extender
-	// within is how long an answer may take.
-	within time.Duration
-	// turns admits requests.
-	turns chan struct{}
-}
-
-// Handler serves the verbs of the protocol.
+// handler serves the verbs of the protocol. An answer may take that long.
 //
 // A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the
 // answer where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
-func (e *Extender) Handler(within time.Duration) http.Handler {
-	s := &service{Extender: e, within: within, turns: make(chan struct{}, answeredAtOnce)}
+func (e *Extender) handler(within time.Duration) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, "filter") })
-	mux.HandleFunc("POST /prioritize", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, "prioritize") })
+	for verb, answer := range map[string]answer{"filter": e.answerFilter, "prioritize": e.answerPrioritize} {
+		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
+			started := time.Now()
+			// The context ends as well when the caller is gone.
+			ctx, cancel := context.WithTimeout(r.Context(), within)
+			defer cancel()
+			requests.WithLabelValues(verb, serve(w, r.WithContext(ctx), answer)).Inc()
+			durations.WithLabelValues(verb).Observe(time.Since(started).Seconds())
+		})
+	}
 	return http.MaxBytesHandler(mux, bodyBytes)
 }
 
-// requestError is an error of the caller.
-type requestError struct {
-	status int
-	error
-}
+// answer answers a request. A result beside an error is an answer that holds the error.
+type answer func(ctx context.Context, args *extenderv1.ExtenderArgs) (result any, err error)
 
-func (b requestError) Unwrap() error { return b.error }
-
-// The values of the label result of the metrics.
-const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
-
-// serve reads a request within the limits and writes the answer, which may hold an error of its own.
-func (s *service) serve(w http.ResponseWriter, r *http.Request, verb string) {
-	started := time.Now()
-	// The context ends as well when the caller is gone.
-	ctx, cancel := context.WithTimeout(r.Context(), s.within)
-	defer cancel()
-	result, err := s.answer(ctx, verb, r.Body)
-	outcome := resultDone
-	var bad requestError
-	switch {
-	case errors.As(err, &bad):
-		outcome = resultBad
-		http.Error(w, err.Error(), bad.status)
-	case err != nil && result == nil:
-		outcome = resultFailed
+// serve reads a request and writes the answer. It returns the result of the request for the metrics.
+func serve(w http.ResponseWriter, r *http.Request, answer answer) (outcome string) {
+	logger := klog.FromContext(r.Context()).WithValues("path", r.URL.Path, "from", r.RemoteAddr)
+	args, err := decodeArgs(r.Body)
+	if err != nil {
+		logger.Info("A request cannot be read", "err", err)
+		status := http.StatusBadRequest
+		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), status)
+		return "bad_request"
+	}
+	outcome = "done"
+	result, err := answer(r.Context(), args)
+	if err != nil {
+		outcome = "failed"
+		logger.Info("A request failed", "err", err)
+	}
+	if result == nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	default:
-		if err != nil {
-			outcome = resultFailed
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(result); err != nil {
-			klog.FromContext(ctx).V(2).Info("Writing an answer failed", "verb", verb, "err", err)
-		}
+		return outcome
 	}
-	if err != nil {
-		klog.FromContext(ctx).Info("A request failed", "verb", verb, "from", r.RemoteAddr, "err", err)
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(result); err != nil {
+		logger.V(2).Info("Writing an answer failed", "err", err)
 	}
-	requests.WithLabelValues(verb, outcome).Inc()
-	durations.WithLabelValues(verb).Observe(time.Since(started).Seconds())
-}
-
-// answer waits until few others are answered, and answers.
-func (s *service) answer(ctx context.Context, verb string, body io.Reader) (any, error) {
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%d requests are being answered", answeredAtOnce)
-	}
-	args, err := decodeArgs(body)
-	if err != nil {
-		return nil, err
-	}
-	if verb == "prioritize" {
-		return s.answerPrioritize(ctx, args)
-	}
-	result, err := s.answerFilter(ctx, args)
-	if err != nil {
-		result = &extenderv1.ExtenderFilterResult{Error: err.Error()}
-	}
-	return result, err
+	return outcome
 }
 
 // decodeArgs reads one JSON value and nothing after it.
@@ -121,8 +83,8 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, error) {
 	large := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &large):
-		return nil, requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(
-			"reading the request: it is larger than %d bytes; nodeCacheCapable: true sends names instead of nodes", large.Limit)}
+		err = fmt.Errorf("it is larger than %d bytes; nodeCacheCapable: true sends names instead of nodes: %w",
+			large.Limit, err)
 	case err != nil:
 	case args.Pod == nil:
 		err = errors.New("it has no Pod")
@@ -130,16 +92,16 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, error) {
 		err = errors.New("it has no NodeNames; the extender wants nodeCacheCapable: true in the scheduler's configuration")
 	}
 	if err != nil {
-		return nil, requestError{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
+		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	return args, nil
 }
 
-func (s *service) answerFilter(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
+func (e *Extender) answerFilter(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
 	names := *args.NodeNames
-	statuses, err := s.Filter(ctx, args.Pod, names)
+	statuses, err := e.filter(ctx, args.Pod, names)
 	if err != nil {
-		return nil, err
+		return &extenderv1.ExtenderFilterResult{Error: err.Error()}, err
 	}
 	passed := []string{}
 	result := &extenderv1.ExtenderFilterResult{NodeNames: &passed, FailedNodes: extenderv1.FailedNodesMap{},
@@ -160,9 +122,9 @@ func (s *service) answerFilter(ctx context.Context, args *extenderv1.ExtenderArg
 	return result, nil
 }
 
-func (s *service) answerPrioritize(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
+func (e *Extender) answerPrioritize(ctx context.Context, args *extenderv1.ExtenderArgs) (any, error) {
 	names := *args.NodeNames
-	scores, err := s.Prioritize(ctx, args.Pod, names)
+	scores, err := e.prioritize(ctx, args.Pod, names)
 	if err != nil {
 		return nil, err
 	}

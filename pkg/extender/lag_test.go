@@ -35,7 +35,7 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
-				statuses, err := h.Filter(t.Context(), newPod("new", "", 4, nil), []string{"n"})
+				statuses, err := h.filter(t.Context(), newPod("new", "", 4, nil), []string{"n"})
 				if err != nil || !statuses[0].IsSuccess() {
 					t.Errorf("what is said of the node: %v, error %v", statuses, err)
 				}
@@ -51,7 +51,7 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 	h := newHarness(t)
 	ask := func(ctx context.Context) (time.Duration, error) {
 		started := time.Now()
-		statuses, err := h.Filter(ctx, newPod("new", "", 1, nil), []string{"unknown"})
+		statuses, err := h.filter(ctx, newPod("new", "", 1, nil), []string{"unknown"})
 		if err == nil && statuses[0] != unknownNode {
 			t.Errorf("what is said of the node: %v", statuses[0])
 		}

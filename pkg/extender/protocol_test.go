@@ -114,15 +114,15 @@ func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, shared("shared", 2), gpuNode("whole", 2, nil))
 	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
-		statuses, err := h.Filter(t.Context(), pod, []string{"shared"})
+		statuses, err := h.filter(t.Context(), pod, []string{"shared"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := statuses[0]; s.Message() != reasonUnassigned || s.Code() != fwk.UnschedulableAndUnresolvable {
+		if s := statuses[0]; s != unassigned {
 			t.Errorf("pod %s on the node that shares: %v", pod.Name, s)
 		}
 	}
-	statuses, err := h.Filter(t.Context(), newPod("none", "", 0, nil), []string{"shared", "whole"})
+	statuses, err := h.filter(t.Context(), newPod("none", "", 0, nil), []string{"shared", "whole"})
 	if err != nil || !statuses[0].IsSuccess() || !statuses[1].IsSuccess() {
 		t.Errorf("a pod without GPUs: %v, error %v", statuses, err)
 	}
@@ -225,7 +225,7 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	h.turn <- struct{}{}
-	h.Handler(500*time.Millisecond).
+	h.handler(500*time.Millisecond).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", bytes.NewReader(body)))
 	<-h.turn
 	var result extenderv1.ExtenderFilterResult
@@ -261,7 +261,7 @@ func TestSlowCallersAreCutOff(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
 	address := h.serve(t, Serving{Within: 500 * time.Millisecond})
-	slow := make([]net.Conn, answeredAtOnce)
+	slow := make([]net.Conn, 4)
 	for i := range slow {
 		slow[i] = sendHalf(t, address, "{")
 	}

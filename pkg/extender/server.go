@@ -55,7 +55,10 @@ func NewServer(e *Extender, s Serving) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for requests: %w", err)
 	}
-	verbs := e.Handler(s.Within)
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	verbs := e.handler(s.Within)
 	if s.ClientCAFile != "" {
 		verbs = verifiedOnly(verbs, s.ClientNames)
 	}
@@ -63,7 +66,7 @@ func NewServer(e *Extender, s Serving) (*Server, error) {
 	mux.Handle("/", verbs)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := e.Ready(); err != nil {
+		if err := e.ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -72,7 +75,6 @@ func NewServer(e *Extender, s Serving) (*Server, error) {
 	mux.Handle("GET /metrics", metrics)
 	return &Server{listener: listener, http: &http.Server{
 		Handler:           mux,
-		TLSConfig:         config,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       s.Within,
 		// The answer to a request that used all of its time must still be written.
@@ -89,28 +91,21 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 func (s *Server) Run(ctx context.Context) error {
 	// Requests keep the logger of the server and outlive its context.
 	s.http.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
-	failed := make(chan error, 1)
+	stopped := make(chan struct{})
 	go func() {
-		if s.http.TLSConfig != nil {
-			failed <- s.http.ServeTLS(s.listener, "", "")
-		} else {
-			failed <- s.http.Serve(s.listener)
+		defer close(stopped)
+		<-ctx.Done()
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
+		defer cancel()
+		if err := s.http.Shutdown(stopping); err != nil {
+			klog.FromContext(ctx).Error(err, "Requests were cut off")
+			_ = s.http.Close()
 		}
 	}()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
-	defer cancel()
-	if err := s.http.Shutdown(stopping); err != nil {
-		klog.FromContext(ctx).Error(err, "Requests were cut off")
-		_ = s.http.Close()
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving: %w", err)
 	}
+	<-stopped
 	return nil
 }
 

@@ -22,13 +22,13 @@ type Demand struct {
 
 	set *Set
 	key string
-	// within are the rules whose nodes the pod is bound to.
-	within []*complianceRule
+	// oneOf are sets of rules: the pod is bound to the nodes of one rule of each.
+	oneOf [][]*rule
 	// closed are the exclusive rules that keep the pod off their nodes, unless one in open of the same policy lets it in.
 	closed, open []*complianceRule
 	licenses     []licenseDemand
-	// required and preferred are datasets, each with the rules that say where it is.
-	required, preferred [][]*datasetRule
+	// preferred are datasets, each with the rules that say where it is.
+	preferred [][]*datasetRule
 	// best is the sum of the best weights of the preferred datasets.
 	best int64
 }
@@ -44,7 +44,7 @@ func (d *Demand) Key() string { return d.key }
 
 // Filters reports whether the pod may not run on every node.
 func (d *Demand) Filters() bool {
-	return len(d.within) > 0 || len(d.closed) > 0 || len(d.licenses) > 0 || len(d.required) > 0
+	return len(d.oneOf) > 0 || len(d.closed) > 0 || len(d.licenses) > 0
 }
 
 // Scores reports whether the pod prefers nodes.
@@ -86,8 +86,9 @@ func (s *Set) DemandOf(pod *v1.Pod, namespace *v1.Namespace) *Demand {
 		r.refuse("namespace " + pod.Namespace + " is not known to the scheduler yet, and placement policies read its labels")
 	}
 	r.readLicenses()
-	r.readDatasets()
+	// Of the reasons against a node, that of compliance is named first.
 	r.readCompliance()
+	r.readDatasets()
 	if r.Refusal != "" {
 		r.parts = append(r.parts, r.Refusal)
 	}
@@ -154,7 +155,8 @@ func (r *reader) readDatasets() {
 		}
 	}
 	for _, name := range named {
-		var required, preferred []*datasetRule
+		var required []*rule
+		var preferred []*datasetRule
 		best := int64(0)
 		for i := range r.set.datasets {
 			d := &r.set.datasets[i]
@@ -162,7 +164,7 @@ func (r *reader) readDatasets() {
 			case d.dataset != name:
 				continue
 			case d.required:
-				required = append(required, d)
+				required = append(required, &d.rule)
 			default:
 				preferred = append(preferred, d)
 				best = max(best, d.weight)
@@ -170,7 +172,7 @@ func (r *reader) readDatasets() {
 			r.parts = append(r.parts, d.id)
 		}
 		if len(required) > 0 {
-			r.required = append(r.required, required)
+			r.oneOf = append(r.oneOf, required)
 		}
 		if len(preferred) > 0 {
 			r.preferred = append(r.preferred, preferred)
@@ -190,18 +192,18 @@ func (r *reader) readCompliance() {
 		}
 		matched := false
 		for j := range c.rules {
-			rule := &c.rules[j]
+			of := &c.rules[j]
 			switch {
-			case r.selects(&rule.rule):
+			case r.selects(&of.rule):
 				matched = true
-				r.within = append(r.within, rule)
-				if rule.exclusive {
-					r.open = append(r.open, rule)
+				r.oneOf = append(r.oneOf, []*rule{&of.rule})
+				if of.exclusive {
+					r.open = append(r.open, of)
 				}
-				r.parts = append(r.parts, rule.id)
-			case rule.exclusive && !podview.BelongsToNode(r.pod):
-				r.closed = append(r.closed, rule)
-				r.parts = append(r.parts, "!"+rule.id)
+				r.parts = append(r.parts, of.id)
+			case of.exclusive && !podview.BelongsToNode(r.pod):
+				r.closed = append(r.closed, of)
+				r.parts = append(r.parts, "!"+of.id)
 			}
 		}
 		if !matched && c.deny {

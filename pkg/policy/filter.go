@@ -2,8 +2,8 @@ package policy
 
 // Forbids returns why the pod may not run on the node regardless of what runs there; nothing if it may.
 func (d *Demand) Forbids(m Marks) string {
-	for _, r := range d.within {
-		if reason := r.misses(m); reason != "" {
+	for _, rules := range d.oneOf {
+		if reason := misses(rules, m); reason != "" {
 			return reason
 		}
 	}
@@ -16,11 +16,6 @@ func (d *Demand) Forbids(m Marks) string {
 			return r.kept
 		}
 	}
-	for _, rules := range d.required {
-		if reason := nearest(rules, m); reason != "" {
-			return reason
-		}
-	}
 	for _, l := range d.licenses {
 		if reason := d.set.unavailable(l.rules, m); reason != "" {
 			return reason
@@ -29,29 +24,8 @@ func (d *Demand) Forbids(m Marks) string {
 	return ""
 }
 
-// misses returns why the node is not one of the rule's; nothing if it is.
-func (r *rule) misses(m Marks) string {
-	switch {
-	case m.holds(r.nodes):
-		return ""
-	case m.unclear(r.nodes):
-		return r.failed
-	}
-	return r.denied
-}
-
-// letIn reports whether another exclusive rule of the policy lets the pod onto the node.
-func (d *Demand) letIn(closed *complianceRule, m Marks) bool {
-	for _, r := range d.open {
-		if r.policy == closed.policy && m.holds(r.nodes) {
-			return true
-		}
-	}
-	return false
-}
-
-// nearest returns why the node does not hold the dataset that the rules are about; nothing if it does by one of them.
-func nearest(rules []*datasetRule, m Marks) string {
+// misses returns why the node is not one of any of the rules; nothing if it is.
+func misses(rules []*rule, m Marks) string {
 	reason := rules[0].denied
 	for _, r := range rules {
 		switch {
@@ -62,6 +36,16 @@ func nearest(rules []*datasetRule, m Marks) string {
 		}
 	}
 	return reason
+}
+
+// letIn reports whether another exclusive rule of the policy lets the pod onto the node.
+func (d *Demand) letIn(closed *complianceRule, m Marks) bool {
+	for _, r := range d.open {
+		if r.policy == closed.policy && m.holds(r.nodes) {
+			return true
+		}
+	}
+	return false
 }
 
 // unavailable returns why the license that the rules are about is not available on the node; nothing if it is. Each

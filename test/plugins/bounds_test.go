@@ -183,7 +183,7 @@ var bounds = map[string]map[string]string{
 		"link.moved": oneCycle, "peers.assumed": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
-		"book.nominated": byPod, "view.demands": "4096 pods (maxDemands)", "view.problems": byAdmin,
+		"view.demands": "4096 pods (maxDemands)", "view.problems": byAdmin,
 	},
 	"pkg/policy": {
 		"Free.changed": byPod, "Ledger.holders": byAdmin, "subject.labels": oneCycle,

@@ -23,7 +23,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterNodeChange queues a pod when a node comes where an address that it may have is routable.
+// afterNodeChange queues a pod when a node comes where it can have an address. Where none is free, the pod is woken when
+// one comes free.
 func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Node](oldObj, newObj)
 	if err != nil {
@@ -36,9 +37,13 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 		return fwk.QueueSkip, nil
 	case ask == nil:
 		return fwk.Queue, nil // its reservation is gone, and it needs no address any more
-	case !p.book.ledger.Routable(ask, after.Labels):
-		return fwk.QueueSkip, nil
-	case before != nil && p.book.ledger.Routable(ask, before.Labels):
+	}
+	plan, refusal := p.book.ledger.Plan(ask)
+	fits := func(node *v1.Node) bool {
+		reason, _ := plan.Refuses(node.Labels)
+		return reason == ""
+	}
+	if refusal != "" || !fits(after) || before != nil && fits(before) {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

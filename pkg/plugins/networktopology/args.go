@@ -30,10 +30,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	s := &settings{
 		appLabel: *args.AppLabel,
-		traffic: traffic{
-			gang: *args.GangGiBPerHour * kibPerGiB,
-			app:  *args.AppGiBPerHour * kibPerGiB,
-		},
+		traffic:  traffic{ofGang: *args.GangGiBPerHour * kibPerGiB, ofApp: *args.AppGiBPerHour * kibPerGiB},
 	}
 	step := func(name string, microseconds int64) {
 		s.steps, s.distances = append(s.steps, name), append(s.distances, microseconds*1000)

@@ -35,16 +35,21 @@ type peers struct {
 // assumed is where a pod is assumed to be, and what it belongs to.
 type assumed struct {
 	node string
-	keys []groupKey
+	groups
 }
 
-// groupKey names a gang or an app.
-type groupKey struct {
-	app             bool
-	namespace, name string
-}
+// The kinds of groups that pods talk to.
+const (
+	ofGang = iota
+	ofApp
+	kinds
+)
 
-func (k groupKey) String() string { return fmt.Sprintf("%t/%s/%s", k.app, k.namespace, k.name) }
+// groups are the names of the gang and of the app of a pod; empty where it has none.
+type groups [kinds]string
+
+// traffic is what a pod exchanges with all others of its gang, and of its app.
+type traffic [kinds]int64
 
 // peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the
 // informer.
@@ -69,28 +74,23 @@ func (p *peers) index() string { return Name + "/" + p.appLabel }
 
 func (p *peers) indexers() cache.Indexers {
 	return cache.Indexers{p.index(): func(obj any) ([]string, error) {
-		var keys []string
 		if pod, ok := obj.(*v1.Pod); ok && nodeOf(pod) != "" {
-			for _, key := range p.keysOf(pod) {
-				keys = append(keys, key.String())
-			}
+			of := p.groupsOf(pod)
+			return slices.DeleteFunc(of[:], func(name string) bool { return name == "" }), nil
 		}
-		return keys, nil
+		return nil, nil
 	}}
 }
 
-// keysOf are the gang and the app of a pod.
-func (p *peers) keysOf(pod *v1.Pod) []groupKey {
-	var keys []groupKey
+// groupsOf are the gang and the app of a pod.
+func (p *peers) groupsOf(pod *v1.Pod) (of groups) {
 	if id := p.gangs.Of(pod); id != (gang.ID{}) {
-		keys = append(keys, groupKey{namespace: id.Namespace, name: id.Name})
+		of[ofGang] = "gang/" + id.Namespace + "/" + id.Name
 	}
-	if p.appLabel != "" {
-		if app := pod.Labels[p.appLabel]; app != "" {
-			keys = append(keys, groupKey{app: true, namespace: pod.Namespace, name: app})
-		}
+	if app := pod.Labels[p.appLabel]; p.appLabel != "" && app != "" {
+		of[ofApp] = "app/" + pod.Namespace + "/" + app
 	}
-	return keys
+	return of
 }
 
 // see forgets where a pod was assumed to be once it is there, and until then follows what it belongs to.
@@ -103,7 +103,7 @@ func (p *peers) see(_, pod *v1.Pod) {
 	case pod.Spec.NodeName != "":
 		delete(p.assumed, pod.UID)
 	default:
-		p.assumed[pod.UID] = assumed{at.node, p.keysOf(pod)}
+		p.assumed[pod.UID] = assumed{at.node, p.groupsOf(pod)}
 	}
 }
 
@@ -113,7 +113,7 @@ func (p *peers) lose(pod *v1.Pod) { p.release(pod.UID) }
 func (p *peers) assume(pod *v1.Pod, node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.assumed[pod.UID] = assumed{node, p.keysOf(pod)}
+	p.assumed[pod.UID] = assumed{node, p.groupsOf(pod)}
 }
 
 // release takes it off again if it did not get there.
@@ -136,18 +136,18 @@ func nodeOf(pod *v1.Pod) string {
 	return pod.Status.NominatedNodeName
 }
 
-// traffic is what a pod exchanges with all others of its gang, and of its app.
-type traffic struct{ gang, app int64 }
-
 // relation is all that a pod talks to.
 type relation struct {
 	pod   types.UID
 	links []link
+	// tally is what PreScore counts; nil before. Pods that move later in the cycle, siblings in a dry run, do not change
+	// it: all nodes of one comparison are compared by the same count.
+	tally *topology.Tally
 }
 
 // link is a group of pods that a pod talks to. The fields but moved do not change.
 type link struct {
-	key groupKey
+	group string
 	// traffic is exchanged with all of them together.
 	traffic int64
 	// moved counts pods that the cycle takes to be elsewhere, by node: planned siblings, and pods that are to go.
@@ -156,24 +156,20 @@ type link struct {
 
 // Clone returns a relation of its own.
 func (r *relation) Clone() fwk.StateData {
-	out := &relation{pod: r.pod, links: make([]link, len(r.links))}
-	for i, l := range r.links {
-		l.moved = maps.Clone(l.moved)
-		out.links[i] = l
+	out := *r
+	out.links = slices.Clone(r.links)
+	for i := range out.links {
+		out.links[i].moved = maps.Clone(out.links[i].moved)
 	}
-	return out
+	return &out
 }
 
 // relate finds out what a pod talks to; nil for a pod that keeps to itself.
 func (p *peers) relate(pod *v1.Pod, t traffic) *relation {
 	r := &relation{pod: pod.UID}
-	for _, key := range p.keysOf(pod) {
-		amount := t.gang
-		if key.app {
-			amount = t.app
-		}
-		if amount > 0 {
-			r.links = append(r.links, link{key: key, traffic: amount, moved: map[string]int64{}})
+	for i, group := range p.groupsOf(pod) {
+		if group != "" && t[i] > 0 {
+			r.links = append(r.links, link{group: group, traffic: t[i], moved: map[string]int64{}})
 		}
 	}
 	if len(r.links) == 0 {
@@ -183,26 +179,24 @@ func (p *peers) relate(pod *v1.Pod, t traffic) *relation {
 }
 
 // shift takes a pod of these groups to be on the node, or no longer there, for the relation alone.
-func (r *relation) shift(keys []groupKey, node string, n int64) {
+func (r *relation) shift(of groups, node string, n int64) {
 	for _, l := range r.links {
-		for _, key := range keys {
-			if key == l.key {
-				l.moved[node] += n
-			}
+		if slices.Contains(of[:], l.group) {
+			l.moved[node] += n
 		}
 	}
 }
 
-// tally counts what the pod exchanges by where the others are: each link's traffic is spread evenly over the pods. Find
+// count counts what the pod exchanges by where the others are: each link's traffic is spread evenly over the pods. Find
 // returns the place of a node, nil for one that is gone.
-func (p *peers) tally(r *relation, find func(node string) *topology.Place) (*topology.Tally, error) {
+func (p *peers) count(r *relation, find func(node string) *topology.Place) (*topology.Tally, error) {
 	out := topology.NewTally()
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, l := range r.links {
-		pods, err := p.pods.ByIndex(p.index(), l.key.String())
+		pods, err := p.pods.ByIndex(p.index(), l.group)
 		if err != nil {
-			return nil, fmt.Errorf("finding the pods of %s: %w", l.key, err)
+			return nil, fmt.Errorf("finding the pods of %s: %w", l.group, err)
 		}
 		byNode := maps.Clone(l.moved)
 		for _, obj := range pods {
@@ -215,7 +209,7 @@ func (p *peers) tally(r *relation, find func(node string) *topology.Place) (*top
 			}
 		}
 		for uid, at := range p.assumed {
-			if uid != r.pod && slices.Contains(at.keys, l.key) {
+			if uid != r.pod && slices.Contains(at.groups[:], l.group) {
 				byNode[at.node]++
 			}
 		}

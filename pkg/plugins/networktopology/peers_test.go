@@ -22,7 +22,7 @@ const (
 )
 
 // said is what pods exchange: numbers that divide well.
-var said = traffic{gang: 6000, app: 600}
+var said = traffic{ofGang: 6000, ofApp: 600}
 
 // talker makes a pod on a node, or on none; key and value of labels follow.
 func talker(name, node string, pairs ...string) *v1.Pod {
@@ -74,7 +74,7 @@ func (w *world) counted(t rapid.TB, r *relation, nodes ...string) map[string]int
 	for _, node := range nodes {
 		places[node] = topology.NewPlace(node, nil)
 	}
-	tally, err := w.tally(r, func(node string) *topology.Place { return places[node] })
+	tally, err := w.count(r, func(node string) *topology.Place { return places[node] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,12 +205,12 @@ func TestMovesOfACycleStayInIt(t *testing.T) {
 	pod := talker("p", "", gangLabel, "g")
 	p.see(pod)
 	r := p.relate(pod, said)
-	keys := p.keysOf(pod)
+	of := p.groupsOf(pod)
 	scribbled := r.Clone().(*relation)
-	scribbled.shift(keys, "c", 1)
+	scribbled.shift(of, "c", 1)
 	again := scribbled.Clone().(*relation)
-	again.shift(keys, "a", -1)
-	again.shift([]groupKey{{name: "another"}}, "b", 1)
+	again.shift(of, "a", -1)
+	again.shift(groups{"another"}, "b", 1)
 	for name, test := range map[string]struct {
 		of   *relation
 		want map[string]int64
@@ -298,7 +298,7 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 	for _, l := range []struct {
 		key    string
 		amount int64
-	}{{gangLabel, said.gang}, {appLabel, said.app}} {
+	}{{gangLabel, said[ofGang]}, {appLabel, said[ofApp]}} {
 		if value := pod.Labels[l.key]; value != "" {
 			even(l.amount, func(other *v1.Pod) bool { return other.Labels[l.key] == value })
 		}

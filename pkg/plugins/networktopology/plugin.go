@@ -24,10 +24,7 @@ import (
 // Name of the plugin in configurations.
 const Name = "NetworkTopology"
 
-const (
-	relationKey fwk.StateKey = Name + "/relation"
-	tallyKey    fwk.StateKey = Name + "/tally"
-)
+const stateKey fwk.StateKey = "berth.dev/" + Name
 
 // Plugin is the NetworkTopology plugin of one profile.
 type Plugin struct {
@@ -62,7 +59,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
-	if s.traffic.gang > 0 {
+	if s.traffic[ofGang] > 0 {
 		process.NetworkOf(factory, handle.ProfileName()).Follow(s.levels)
 	}
 	return p, nil
@@ -90,7 +87,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if r == nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	state.Write(relationKey, r)
+	state.Write(stateKey, r)
 	return nil, nil
 }
 
@@ -110,23 +107,23 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, r
 }
 
 func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n int64) *fwk.Status {
-	r, err := readState[*relation](state, relationKey)
+	r, err := readState(state)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	if r != nil {
-		r.shift(p.peers.keysOf(pod), node.Node().Name, n)
+		r.shift(p.peers.groupsOf(pod), node.Node().Name, n)
 	}
 	return nil
 }
 
-// readState reads what the plugin wrote; the zero value if it wrote nothing.
-func readState[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
-	s, err := cycles.Read[T](state, key)
+// readState reads what the pod talks to; nil if it keeps to itself.
+func readState(state fwk.CycleState) (*relation, error) {
+	r, err := cycles.Read[*relation](state, stateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
-		return s, nil
+		return nil, nil
 	}
-	return s, err
+	return r, err
 }
 
 // ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run

@@ -20,30 +20,21 @@ var (
 // difference.
 const slack = 1000
 
-// tallyState is what PreScore counts. Pods that move later in the cycle, siblings in a dry run, do not change it: all
-// nodes of one comparison are compared by the same count.
-type tallyState struct{ *topology.Tally }
-
-// Clone returns the state itself, which does not change once written.
-func (s *tallyState) Clone() fwk.StateData { return s }
-
 // PreScore counts where the pods are that the pod talks to. With none of them on a node all nodes are alike.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	r, err := readState[*relation](state, relationKey)
+	r, err := readState(state)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	if r == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	t, err := p.peers.tally(r, p.find)
-	if err != nil {
+	if r.tally, err = p.peers.count(r, p.find); err != nil {
 		return fwk.AsStatus(err)
 	}
-	if t.Total() == 0 {
+	if r.tally.Total() == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	state.Write(tallyKey, &tallyState{t})
 	return nil
 }
 
@@ -67,21 +58,21 @@ func (p *Plugin) place(node *v1.Node) *topology.Place {
 	return place
 }
 
-// count returns what PreScore counted or, in a profile that enables Score alone, an empty tally: all nodes are alike.
-func count(state fwk.CycleState) (*topology.Tally, error) {
-	s, err := readState[*tallyState](state, tallyKey)
+// tally returns what PreScore counted or, in a profile that enables Score alone, an empty tally: all nodes are alike.
+func tally(state fwk.CycleState) (*topology.Tally, error) {
+	r, err := readState(state)
 	if err != nil {
 		return nil, err
 	}
-	if s == nil {
+	if r == nil || r.tally == nil {
 		return topology.NewTally(), nil
 	}
-	return s.Tally, nil
+	return r.tally, nil
 }
 
 // Score returns the mean distance to what the pod talks to, in nanoseconds for 1 MiB.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	t, err := count(state)
+	t, err := tally(state)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
@@ -90,7 +81,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 
 // Locate returns who scores nodes by where they are.
 func (p *Plugin) Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error) {
-	t, err := count(state)
+	t, err := tally(state)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +108,7 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Terms returns the mean distance by what the node shares with the pods; Score returns the sum.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
-	t, err := count(state)
+	t, err := tally(state)
 	if err != nil {
 		return cycles.Cost{}, err
 	}

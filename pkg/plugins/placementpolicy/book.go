@@ -2,6 +2,7 @@ package placementpolicy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -34,32 +36,26 @@ var policyKind = informers.CustomKind{
 	Unread:      "no placement policy holds, and pods that ask for licenses stay pending",
 }
 
+// nominatedIndex is the index of pods for which others were evicted, under one key.
+const nominatedIndex = Name + "/nominated"
+
 // book is what all profiles share: the rules of the moment, and who holds licenses.
 type book struct {
-	handle fwk.Handle
-	sources
-	wide   *process.Book
-	status *statusWriter
-	// nominated are pods for which others were evicted, by UID.
-	nominated sync.Map
-
-	// changed wakes the loop that replaces the view. building is held while one is made, so that the last one that takes
-	// its place is of the newest policies.
-	changed  chan struct{}
-	building sync.Mutex
-	// mu guards the ledgers of all views, and which view is the one that counts. It is nil until the policies are known.
-	mu   sync.Mutex
-	view atomic.Pointer[view]
-}
-
-// sources are what the book reads.
-type sources struct {
+	handle     fwk.Handle
+	wide       *process.Book
 	policies   cache.SharedIndexInformer
 	pods       corelisters.PodLister
+	podIndex   cache.Indexer
 	nodes      corelisters.NodeLister
 	namespaces corelisters.NamespaceLister
 	byNode     *informers.ByNode[atomic.Pointer[marked]]
-	synced     []cache.InformerSynced
+	// client writes the statuses of policies when status says so.
+	client *restclient.RESTClient
+	status *informers.StatusLoop
+
+	// mu guards the ledgers of all views, and which view is the one that counts. It is nil until it is asked for first.
+	mu   sync.Mutex
+	view atomic.Pointer[view]
 }
 
 // view is the rules of all policies at one time, with what was worked out by them. What a cycle has begun with stays as
@@ -100,51 +96,45 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		return nil, err
 	}
 	core := factory.Core().V1()
-	b := &book{handle: handle, wide: wide, changed: make(chan struct{}, 1),
-		sources: sources{policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
-			namespaces: core.Namespaces().Lister(), byNode: byNode}}
-	b.status = &statusWriter{StatusLoop: informers.NewStatusLoop(informers.ElectionOf(factory)), book: b, client: client,
-		recorder: handle.EventRecorder()}
-	if err := b.watch(factory); err != nil {
+	b := &book{handle: handle, wide: wide, policies: policies, pods: core.Pods().Lister(),
+		podIndex: core.Pods().Informer().GetIndexer(), nodes: core.Nodes().Lister(),
+		namespaces: core.Namespaces().Lister(), byNode: byNode, client: client,
+		status: informers.NewStatusLoop(informers.ElectionOf(factory))}
+	synced, err := b.watch(factory)
+	if err != nil {
 		return nil, err
 	}
 	published.Publish(ctx, b)
-	go b.run(ctx)
-	go b.status.run(ctx)
+	b.status.Poke()
+	go b.status.Run(ctx, synced, func() bool { return len(b.current().policies) > 0 }, b.writeStatuses)
 	return b, nil
 }
 
-// run replaces the view when policies have changed, and has the pods tried that wait for other rules, until ctx ends.
-func (b *book) run(ctx context.Context) {
-	// A view that lacks pods would count too few licenses in the first cycle.
-	if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
-		return
-	}
-	for {
-		if before := b.build(); before != nil {
-			b.wakeAfter(before)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.changed:
-		}
-	}
-}
-
-// current returns the rules of the moment. The scheduler has read all policies and pods before its first cycle.
+// current returns the rules of the moment. All policies and pods are read before the first cycle asks for them.
 func (b *book) current() *view {
+	if v := b.view.Load(); v != nil {
+		return v
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.view.Load() == nil {
-		b.build()
+		b.use(b.newView())
 	}
 	return b.view.Load()
 }
 
-// build makes a view of the policies and pods that the informers have, and returns the one that it replaces, or nil.
-func (b *book) build() (before *view) {
-	b.building.Lock()
-	defer b.building.Unlock()
-	v := &view{demands: lru.New(maxDemands)}
+// made returns the view, nil if none has been asked for. It waits for one that is being made, which may lack what an
+// informer tells of now.
+func (b *book) made() *view {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.view.Load()
+}
+
+// newView makes a view of the policies that the informer has. What takes long is done here, before the lock is held:
+// the demands of the pods that hold licenses, and the marks of nodes.
+func (b *book) newView() (v *view, demands map[demandKey]*policy.Demand) {
+	v, demands = &view{demands: lru.New(maxDemands)}, map[demandKey]*policy.Demand{}
 	for _, obj := range b.policies.GetStore().List() {
 		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
 	}
@@ -154,38 +144,56 @@ func (b *book) build() (before *view) {
 	for _, node := range nodes {
 		b.marksOf(v, node)
 	}
-	// What takes long is done before the lock is held.
-	demands := map[demandKey]*policy.Demand{}
-	if v.set.Licenses() {
-		for _, pod := range b.listPods() {
-			if holds(pod) {
-				key := b.keyOf(pod)
-				demands[key] = v.set.DemandOf(pod, key.namespace)
-			}
-		}
+	for _, pod := range b.holders(v) {
+		demands[b.keyOf(pod)] = b.workOut(v, pod)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before = b.view.Load()
-	if before != nil {
+	return v, demands
+}
+
+// holders are the pods that may hold licenses by a view.
+func (b *book) holders(v *view) []*v1.Pod {
+	if !v.set.Licenses() {
+		return nil
+	}
+	pods, _ := b.pods.List(labels.Everything())
+	return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !holds(pod) })
+}
+
+// use counts who holds licenses by a new view, which takes the place of the one before. The caller holds mu.
+func (b *book) use(v *view, demands map[demandKey]*policy.Demand) {
+	if before := b.view.Load(); before != nil {
 		for pod, node := range before.ledger.Held() {
 			marks, _ := b.marksByName(v, node)
 			v.ledger.Hold(pod, node, b.workOut(v, pod), marks)
 		}
 	}
-	for _, pod := range b.listPods() {
-		if v.set.Licenses() && holds(pod) {
-			b.bind(v, pod, demands[b.keyOf(pod)])
-		}
+	for _, pod := range b.holders(v) {
+		b.bind(v, pod, demands[b.keyOf(pod)])
 	}
 	b.view.Store(v)
-	b.status.Poke()
-	return before
 }
 
-func (b *book) listPods() []*v1.Pod {
-	pods, _ := b.pods.List(labels.Everything())
-	return pods
+// renew makes another view when policies have changed, and has the pods tried that wait for other rules than before,
+// and those that use licenses. Only the informer's handler calls it, so that the last view is of the newest policies.
+func (b *book) renew() {
+	b.status.Poke()
+	before := b.made()
+	if before == nil {
+		return // the first view is of all policies
+	}
+	now, demands := b.newView()
+	b.mu.Lock()
+	b.use(now, demands)
+	b.mu.Unlock()
+	b.wake(func(pod *v1.Pod) bool {
+		d := b.demand(now, pod)
+		return d.UsesLicenses() || b.demand(before, pod).Key() != d.Key()
+	})
+}
+
+// wake has the pods tried that wait and are wanted.
+func (b *book) wake(wanted func(*v1.Pod) bool) {
+	process.Wake(klog.Background(), b.handle, "Placement policies changed", wanted)
 }
 
 // bind counts a pod that has a node, by its demand or, if that is nil, by one that is worked out now.
@@ -298,18 +306,4 @@ func (b *book) count(s *cycleState, key string, other *v1.Pod, m policy.Marks, c
 		s.free.Count(key, d, m, counts)
 	}
 	return d.UsesLicenses()
-}
-
-// wakeAfter has the pods tried that wait and for which other rules hold than before, and those that use licenses.
-func (b *book) wakeAfter(before *view) {
-	now := b.view.Load()
-	b.wake(func(pod *v1.Pod) bool {
-		d := b.demand(now, pod)
-		return d.UsesLicenses() || b.demand(before, pod).Key() != d.Key()
-	})
-}
-
-// wake has the pods tried that wait and are wanted.
-func (b *book) wake(wanted func(*v1.Pod) bool) {
-	process.Wake(klog.Background(), b.handle, "Placement policies changed", wanted)
 }

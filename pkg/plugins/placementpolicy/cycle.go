@@ -65,7 +65,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 // countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
 // evicted. The framework tells Filter of them on their own nodes alone.
 func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
-	for _, obj := range p.book.nominated.Range {
+	nominated, _ := p.book.podIndex.ByIndex(nominatedIndex, "") // there is this index
+	for _, obj := range nominated {
 		other := obj.(*v1.Pod)
 		if other.UID != pod.UID && corev1helpers.PodPriority(other) > corev1helpers.PodPriority(pod) {
 			marks, _ := p.book.marksByName(s.view, other.Status.NominatedNodeName)

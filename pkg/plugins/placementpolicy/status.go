@@ -8,48 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated.
-// Only the scheduler that leads writes.
-type statusWriter struct {
-	*informers.StatusLoop
-	book     *book
-	client   *restclient.RESTClient
-	recorder events.EventRecorderLogger
-}
-
-// run writes until ctx ends.
-func (w *statusWriter) run(ctx context.Context) {
-	w.Run(ctx, w.book.synced, func() bool {
-		v := w.book.view.Load()
-		return v != nil && len(v.policies) > 0
-	}, func(ctx context.Context) bool { return w.write(ctx, w.book.view.Load()) })
-}
-
-// write writes the statuses that have changed and reports whether all were written.
-func (w *statusWriter) write(ctx context.Context, v *view) bool {
+// writeStatuses writes what holds of each policy into its status where that has changed, says in an event when one
+// cannot be evaluated, and reports whether all was written. Only the scheduler that leads writes.
+func (b *book) writeStatuses(ctx context.Context) bool {
+	v := b.current()
 	used := map[string][]placementv1alpha1.LicenseStatus{}
-	for _, u := range w.book.uses(v) {
+	for _, u := range b.uses(v) {
 		used[u.Policy] = append(used[u.Policy], placementv1alpha1.LicenseStatus{Name: u.Rule, Used: u.Used})
 	}
 	done := true
 	for _, p := range v.policies {
 		// The newest status, which may be younger than the spec that the rules were made of.
-		obj, exists, err := w.book.policies.GetStore().GetByKey(p.Name)
+		obj, exists, err := b.policies.GetStore().GetByKey(p.Name)
 		if err != nil || !exists {
 			continue
 		}
 		known := &obj.(*placementv1alpha1.PlacementPolicy).Status
 		status := known.DeepCopy()
 		status.ObservedGeneration, status.Licenses = p.Generation, used[p.Name]
-		if err := w.writeOne(ctx, p, known, status, v.accepted(p)); err != nil {
+		if err := b.writeStatus(ctx, p, known, status, v.accepted(p)); err != nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of a placement policy failed, trying again", "policy", p.Name)
 			done = false
 		}
@@ -57,7 +40,7 @@ func (w *statusWriter) write(ctx context.Context, v *view) bool {
 	return done
 }
 
-func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.PlacementPolicy,
+func (b *book) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPolicy,
 	known, status *placementv1alpha1.PlacementPolicyStatus, condition metav1.Condition) error {
 	news := meta.SetStatusCondition(&status.Conditions, condition)
 	if equality.Semantic.DeepEqual(status, known) {
@@ -67,7 +50,7 @@ func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.Placem
 	if status.Licenses == nil {
 		status.Licenses = []placementv1alpha1.LicenseStatus{}
 	}
-	err := informers.PatchStatus(ctx, w.client, policyKind, p, map[string]any{
+	err := informers.PatchStatus(ctx, b.client, policyKind, p, map[string]any{
 		"observedGeneration": status.ObservedGeneration, "licenses": status.Licenses, "conditions": status.Conditions})
 	if err != nil {
 		return err
@@ -75,8 +58,8 @@ func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.Placem
 	if news && condition.Status == metav1.ConditionFalse {
 		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy",
 			Name: p.Name, UID: p.UID}
-		w.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason, "Reading",
-			"%s", condition.Message)
+		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning,
+			condition.Reason, "Reading", "%s", condition.Message)
 	}
 	return nil
 }

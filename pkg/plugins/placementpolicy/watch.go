@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -16,8 +17,17 @@ import (
 )
 
 // watch registers what informers tell.
-func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
+func (b *book) watch(factory kubeinformers.SharedInformerFactory) (synced []cache.InformerSynced, err error) {
 	core := factory.Core().V1()
+	err = core.Pods().Informer().AddIndexers(cache.Indexers{nominatedIndex: func(obj any) ([]string, error) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
+			return []string{""}, nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("indexing nominated pods: %w", err)
+	}
 	for _, w := range []struct {
 		what     string
 		informer cache.SharedIndexInformer
@@ -27,18 +37,18 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 			Set: b.policySeen, Gone: func(*placementv1alpha1.PlacementPolicy) { b.renew() },
 		}},
 		{"pods", core.Pods().Informer(), informers.Events[*v1.Pod]{
-			Set: func(_, pod *v1.Pod) { b.podSeen(pod) }, Gone: b.podGone,
+			Set: func(_, pod *v1.Pod) { b.recount(pod) }, Gone: b.recount,
 		}},
 		{"nodes", core.Nodes().Informer(), informers.Events[*v1.Node]{Set: b.nodeSeen}},
 		{"namespaces", core.Namespaces().Informer(), informers.Events[*v1.Namespace]{Set: b.namespaceSeen}},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
-			return fmt.Errorf("watching %s: %w", w.what, err)
+			return nil, fmt.Errorf("watching %s: %w", w.what, err)
 		}
-		b.synced = append(b.synced, told.HasSynced)
+		synced = append(synced, told.HasSynced)
 	}
-	return nil
+	return synced, nil
 }
 
 // policySeen tells a new spec from a new status, which this scheduler writes itself.
@@ -46,28 +56,6 @@ func (b *book) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
 	if before == nil || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		b.renew()
 	}
-}
-
-// renew has the view replaced.
-func (b *book) renew() {
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (b *book) podSeen(pod *v1.Pod) {
-	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
-		b.nominated.Store(pod.UID, pod)
-	} else {
-		b.nominated.Delete(pod.UID)
-	}
-	b.recount(pod)
-}
-
-func (b *book) podGone(pod *v1.Pod) {
-	b.nominated.Delete(pod.UID)
-	b.recount(pod)
 }
 
 // recount counts a pod by what the informer knows of it now, which may be newer than the event that tells of it. Until
@@ -102,16 +90,17 @@ func (b *book) nodeSeen(before, after *v1.Node) {
 	}
 }
 
-// namespaceSeen has the pods of a namespace looked at by its new labels. If they free licenses, all pods are tried that
-// wait for some.
+// namespaceSeen counts the pods of a namespace by its new labels, and has those tried that wait. If licenses come free,
+// all pods are tried that wait for some.
 func (b *book) namespaceSeen(before, after *v1.Namespace) {
-	v := b.view.Load()
+	v := b.made()
 	if v == nil || !v.set.ReadsNamespaces() || before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
 	usesBefore := b.uses(v)
-	for _, pod := range b.listPods() {
-		if pod.Namespace == after.Name && pod.Spec.NodeName != "" {
+	pods, _ := b.pods.Pods(after.Name).List(labels.Everything()) // a lister of a cache has no errors
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
 			b.recount(pod)
 		}
 	}
