@@ -25,7 +25,7 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	statuses, err := w.filter(ctx, state, pod, infos)
+	statuses, asked, err := w.filter(ctx, state, pod, infos)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,7 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 			feasible = append(feasible, infos[i])
 			continue
 		}
-		rejected = append(rejected, Node{Name: infos[i].Node().Name,
-			Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}})
+		rejected = append(rejected, rejectedNode(infos[i], status))
 	}
 	if err := w.score(ctx, e, state, pod, feasible); err != nil {
 		return err
@@ -45,7 +44,9 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	e.Nodes = append(e.Nodes, rejected...)
 	if len(feasible) == 0 {
-		e.Closest, e.selector = w.closest(ctx, state, pod, infos, statuses), unmatched(pod, infos)
+		if e.selector = unmatched(pod, infos); asked {
+			e.Closest, e.hopeless = w.closest(ctx, state, pod, infos, statuses)
+		}
 		if e.Gang == nil && len(e.Held) == 0 {
 			e.Preemption = w.preempt(ctx, state, pod, statuses)
 		}
@@ -53,19 +54,23 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	return nil
 }
 
-// filter returns the status of each node.
-func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) ([]*fwk.Status,
-	error) {
-	statuses := make([]*fwk.Status, len(infos))
+func rejectedNode(info fwk.NodeInfo, status *fwk.Status) Node {
+	return Node{Name: info.Node().Name, Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}}
+}
+
+// filter returns the status of each node. Asked is not set if the pod was rejected before nodes were looked at.
+func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	infos []fwk.NodeInfo) (statuses []*fwk.Status, asked bool, err error) {
+	statuses = make([]*fwk.Status, len(infos))
 	left, status, narrowing := w.fw.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		if !status.IsRejected() {
-			return nil, status.AsError()
+			return nil, false, status.AsError()
 		}
 		for i := range statuses {
 			statuses[i] = status
 		}
-		return statuses, nil
+		return statuses, false, nil
 	}
 	w.fw.Parallelizer().Until(ctx, len(infos), func(i int) {
 		if !left.AllNodes() && !left.NodeNames.Has(infos[i].Node().Name) {
@@ -77,10 +82,10 @@ func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, i
 	}, metrics.Filter)
 	for i, s := range statuses {
 		if !s.IsSuccess() && !s.IsRejected() {
-			return nil, fmt.Errorf("filtering node %s: %w", infos[i].Node().Name, s.AsError())
+			return nil, false, fmt.Errorf("filtering node %s: %w", infos[i].Node().Name, s.AsError())
 		}
 	}
-	return statuses, nil
+	return statuses, true, nil
 }
 
 // score ranks the feasible nodes.

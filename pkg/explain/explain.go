@@ -61,6 +61,8 @@ type Explanation struct {
 	Gang *Gang `json:"gang,omitempty"`
 	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
 	selector string
+	// hopeless are the nodes that would reject the pod even if no other was on them, and why.
+	hopeless []Node
 	// Closest are the nodes that lack least, of those that would accept the pod if no other was on them.
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
@@ -200,8 +202,8 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 		hint = "; a pod without schedulerName gets this one, which berth up --replace-default and the overlay " +
 			"manifests/replace-default serve, too"
 	}
-	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them",
-		pod.Namespace, pod.Name, missing, hint)
+	return fmt.Errorf("pod %s/%s: %w%s; --profile explains it as if it named one of them", pod.Namespace, pod.Name,
+		missing, hint)
 }
 
 // enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a

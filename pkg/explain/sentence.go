@@ -236,6 +236,10 @@ func (e *Explanation) whatIsLacking() string {
 	if p := e.Preemption; p != nil && p.Node != "" {
 		return fmt.Sprintf("%s; evicting %s makes room on %s.", text, listed(p.Victims), p.Node)
 	}
+	if len(e.Nodes) > 0 && len(e.hopeless) == len(e.Nodes) {
+		text = fmt.Sprintf("No node could take it, even if it was empty: of %s, %s", plural.Of(len(e.Nodes), "node"),
+			rejections(e.hopeless))
+	}
 	if len(e.Closest) > 0 {
 		c := e.Closest[0]
 		if c.Largest == "0" {
