@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
@@ -24,8 +26,9 @@ const (
 	KindPodGroup = "podgroup"
 )
 
-// unit is what waits and starts together: a pod, or a gang.
+// unit is what waits and starts together: a gang, or one of the pods of a workload that are placed alike.
 type unit struct {
+	// Of several pods, the name is that of the first in the queue.
 	Kind, Namespace, Name string
 	Priority              int32
 	Created               time.Time
@@ -35,7 +38,15 @@ type unit struct {
 	Needs int
 	// Held says why the scheduler does not even try it, and Why what the scheduler said of it.
 	Held, Why string
-	gang      gang.ID
+	of        membership
+}
+
+// membership is what the pods of a unit have in common: the gang, or else the workload and all that places them.
+type membership struct {
+	gang                             gang.ID
+	namespace, kind, workload, class string
+	// held is why the scheduler does not try a pod that is in no gang.
+	held string
 }
 
 func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
@@ -115,7 +126,7 @@ func (w *world) losses() *work.Moment {
 // findUnits sorts the pods of the snapshot into units that wait and pods that run.
 func (s *search) findUnits(w *world) {
 	planners, loss := w.planners(), w.losses()
-	waiting, bound, minimum := map[gang.ID]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
+	waiting, bound, minimum := map[membership]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
 	for _, pod := range s.pods {
 		if podview.Finished(pod) {
 			continue
@@ -142,11 +153,16 @@ func (s *search) findUnits(w *world) {
 		case now != nil && now.Spec.NodeName != "":
 			bound[of.gang]++
 		default:
-			s.gather(waiting, of.gang, pod).note(w, now)
+			s.gather(waiting, membershipOf(w, pod, of.gang), pod).note(now)
 		}
 	}
-	for id, u := range waiting {
-		u.findNeeds(minimum[id], bound[id])
+	for of, u := range waiting {
+		slices.SortFunc(u.Pods, byAge)
+		if u.Kind == KindPod {
+			u.Name, u.Created = u.Pods[0].Name, u.Pods[0].CreationTimestamp.Time
+		} else {
+			u.findNeeds(minimum[of.gang], bound[of.gang])
+		}
 	}
 	slices.SortFunc(s.waiting, byImportance)
 }
@@ -164,16 +180,35 @@ func (s *search) addRunning(w *world, of *runningPod, loss *work.Moment) {
 	}
 }
 
-// gather adds a pod that waits to the unit of its gang, or makes a unit of it, and returns the unit.
-func (s *search) gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
-	u := gangs[id]
-	if u == nil || id == (gang.ID{}) {
-		u = &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, Needs: 1,
-			Priority: corev1helpers.PodPriority(pod), gang: id}
-		if id != (gang.ID{}) {
+func membershipOf(w *world, pod *v1.Pod, id gang.ID) membership {
+	if id != (gang.ID{}) {
+		return membership{gang: id}
+	}
+	of := membership{namespace: pod.Namespace, class: read.Member(pod, read.Membership{}, nil, true).Class}
+	if of.kind, of.workload = podview.WorkloadOf(pod); metav1.GetControllerOf(pod) == nil {
+		of.kind, of.workload = "", ""
+	}
+	if status := w.sched.HeldBack(pod); status != nil {
+		of.held = status.Message()
+	}
+	return of
+}
+
+// byAge orders the pods of a unit as the queue does.
+func byAge(a, b *v1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// gather adds a pod that waits to its unit and returns the unit.
+func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) *unit {
+	u := units[of]
+	if u == nil {
+		u = &unit{Kind: KindPod, Namespace: pod.Namespace, Created: pod.CreationTimestamp.Time, Needs: 1, Held: of.held,
+			Priority: corev1helpers.PodPriority(pod), of: of}
+		if id := of.gang; id != (gang.ID{}) {
 			u.Kind, u.Namespace, u.Name = KindPodGroup, id.Namespace, id.Name
-			gangs[id] = u
 		}
+		units[of] = u
 		s.waiting = append(s.waiting, u)
 	}
 	u.Priority = max(u.Priority, corev1helpers.PodPriority(pod))
@@ -184,13 +219,21 @@ func (s *search) gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit 
 	return u
 }
 
+// alike says which pods the unit stands for if it is one of several, empty otherwise.
+func (u *unit) alike() string {
+	if u.Kind != KindPod || len(u.Pods) == 1 {
+		return ""
+	}
+	if u.of.workload == "" {
+		return fmt.Sprintf("one of these %d equal pods ", len(u.Pods))
+	}
+	return fmt.Sprintf("one of these %d pods of %s %s ", len(u.Pods), u.of.kind, u.of.workload)
+}
+
 // note keeps what the scheduler says of a pod of the unit.
-func (u *unit) note(w *world, now *v1.Pod) {
+func (u *unit) note(now *v1.Pod) {
 	if now == nil {
 		return
-	}
-	if status := w.sched.HeldBack(now); status != nil && u.Kind == KindPod {
-		u.Held = status.Message()
 	}
 	for _, c := range now.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.Message != "" && u.Why == "" {

@@ -32,7 +32,7 @@ func (s *search) survey() error {
 			return err
 		}
 		for name, pod := range s.running {
-			if now := w.pod(name); now != nil && pod.fixed == "" && !s.over() {
+			if now := w.pod(name); now != nil && pod.fixed == "" {
 				pod.stuck = !v.fitsElsewhere(now)
 			}
 		}
