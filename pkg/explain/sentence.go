@@ -41,7 +41,9 @@ func (e *Explanation) sentence() string {
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
 		return text + " Today it would wait: " + e.Gang.Missing + "."
-	case at < 0 || e.BoundTo == e.Winner:
+	case at < 0:
+		return fmt.Sprintf("It is bound to %s, which is not there any more. Today: %s", e.BoundTo, e.today())
+	case e.BoundTo == e.Winner:
 		return text
 	case len(scored) == 0:
 		return text + " Today it would not be placed there. " + e.whatIsLacking()

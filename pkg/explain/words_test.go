@@ -89,7 +89,7 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := ask(t, tt.pod, tt.objects...).Why; !strings.Contains(got, tt.want) {
+			if got := ask(t, tt.pod, tt.objects...).Verdict; !strings.Contains(got, tt.want) {
 				t.Errorf("got  %q\nwant %q in it", got, tt.want)
 			}
 		})
@@ -169,8 +169,8 @@ func TestOnlyNodesThatAPodCouldUseComeClosest(t *testing.T) {
 			for _, c := range e.Closest {
 				closest = append(closest, c.Node)
 			}
-			if !slices.Equal(closest, tt.closest) || !strings.Contains(e.Why, tt.want) {
-				t.Errorf("closest are %v, want %v: %q, want %q in it", closest, tt.closest, e.Why, tt.want)
+			if !slices.Equal(closest, tt.closest) || !strings.Contains(e.Verdict, tt.want) {
+				t.Errorf("closest are %v, want %v: %q, want %q in it", closest, tt.closest, e.Verdict, tt.want)
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
 		objects = append(objects, p)
 	}
 	e := ask(t, objects[1].(*v1.Pod), objects...)
-	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Why != "It runs on a, as one of 3 bound members of its gang." {
-		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Why)
+	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Verdict != "It runs on a, as one of 3 bound members of its gang." {
+		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Verdict)
 	}
 }
