@@ -102,37 +102,26 @@ type runningPod struct {
 	stuck bool
 }
 
-// planners are the plugins that know gangs, by profile.
-func (w *world) planners() map[string]*coscheduling.Plugin {
-	byProfile := map[string]*coscheduling.Plugin{}
-	for name, fw := range w.profiles {
-		for _, p := range fw.PreEnqueuePlugins() {
-			if plugin, ok := p.(*coscheduling.Plugin); ok {
-				byProfile[name] = plugin
-			}
-		}
-	}
-	return byProfile
-}
-
 // losses are what evictions lose now, nil if no profile counts that.
 func (w *world) losses() *work.Moment {
-	for _, plugin := range w.planners() {
-		return plugin.Loss().At(time.Now()) // all profiles have the same
+	for _, profile := range w.profiles {
+		if plugin := coscheduling.Of(profile); plugin != nil {
+			return plugin.Loss().At(time.Now()) // all profiles have the same
+		}
 	}
 	return nil
 }
 
 // findUnits sorts the pods of the snapshot into units that wait and pods that run.
 func (s *search) findUnits(w *world) {
-	planners, loss := w.planners(), w.losses()
+	loss := w.losses()
 	waiting, bound, minimum := map[membership]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
 	for _, pod := range s.pods {
 		if podview.Finished(pod) {
 			continue
 		}
 		of := runningPod{Pod: pod}
-		if plugin := planners[pod.Spec.SchedulerName]; plugin != nil {
+		if plugin := coscheduling.Of(w.profiles[pod.Spec.SchedulerName]); plugin != nil {
 			of.gang, of.minimum = plugin.Gang(pod)
 			of.together = plugin.Together(pod) != ""
 			minimum[of.gang] = of.minimum

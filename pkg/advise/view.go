@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -55,17 +54,9 @@ type view struct {
 }
 
 func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error) {
-	fw := w.profiles[slices.Min(slices.Collect(maps.Keys(w.profiles)))] // the snapshot of nodes is the same for all
-	snapshot, ok := fw.SnapshotSharedLister().(*internalcache.Snapshot)
-	if !ok {
-		return nil, fmt.Errorf("the scheduler's snapshot is a %T", fw.SnapshotSharedLister())
-	}
-	if err := w.sched.Cache.UpdateSnapshot(klog.Background(), snapshot); err != nil {
-		return nil, fmt.Errorf("taking the scheduler's snapshot: %w", err)
-	}
-	infos, err := fw.SnapshotSharedLister().NodeInfos().List()
+	infos, err := w.sched.Nodes(context.Background())
 	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return nil, err
 	}
 	return &view{world: w, configuration: configuration, infos: infos, free: map[string][]fwk.NodeInfo{},
 		hosts: map[string][]string{}}, nil

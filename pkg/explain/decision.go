@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"berth.dev/berth/pkg/plural"
@@ -41,13 +40,9 @@ func decided(d *decisions.Decision) *Explanation {
 	for i := range d.Nodes {
 		e.Nodes[i] = nodeThen(&d.Nodes[i])
 	}
-	if len(e.Nodes) > 1 {
-		if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
-			e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
-			// What another weight would have done to nodes that are not remembered is not known.
-			e.RunnerUp.Changes = nil
-			e.Margin = e.RunnerUp.Margin
-		}
+	if e.findRunnerUp(); e.RunnerUp != nil {
+		// What another weight would have done to nodes that are not remembered is not known.
+		e.RunnerUp.Changes = nil
 	}
 	switch {
 	case d.ChosenBy == decisions.Batch:

@@ -29,11 +29,11 @@ type lack struct {
 // closest returns the nodes that come nearest to what the pod asks for, of those that would accept it if pods there
 // ended: of each the resource that it lacks most of. If there are none, it returns what is larger than any node, of the
 // nearest. Hopeless are the nodes that would reject the pod even then, and why.
-func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
+func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses []*fwk.Status) (closest []Shortfall, hopeless []Node) {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	var lacks, others []lack
-	for i, info := range infos {
+	for i, info := range w.infos {
 		empty := statuses[i]
 		if !ruledOut(empty) {
 			empty = w.emptied(ctx, state, pod, info)
@@ -63,11 +63,11 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return closest, hopeless
 	}
 	for _, l := range others {
-		if l.Largest = largest(requests, v1.ResourceName(l.Resource), infos); l.Largest == "" {
+		if l.Largest = largest(requests, v1.ResourceName(l.Resource), w.infos); l.Largest == "" {
 			continue
 		}
 		if l.Largest == "0" {
-			l.Like = spelling.Closest(l.Resource, offered(infos))
+			l.Like = spelling.Closest(l.Resource, offered(w.infos))
 		}
 		return []Shortfall{l.Shortfall}, hopeless
 	}
