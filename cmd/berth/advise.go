@@ -82,7 +82,7 @@ func (f *adviseFlags) run(ctx context.Context, out, messages io.Writer) error {
 	if f.most < 1 {
 		return badInput(fmt.Errorf("--most: %d is not 1 or more", f.most))
 	}
-	var target advise.Target
+	var target advise.Unit
 	if f.target != "" {
 		var err error
 		if target, err = advise.ParseTarget(f.target, f.namespace()); err != nil {

@@ -31,7 +31,7 @@ type Question struct {
 	// LeftOut are the kinds that could not be read, a line each.
 	LeftOut []string
 	// Target limits the answer to one pending unit; the zero value asks about all.
-	Target Target
+	Target Unit
 	// Most is how many pending units, nodes and kinds of nodes are looked at.
 	Most int
 	// Progress shows what is tried, if there is one.
@@ -71,7 +71,7 @@ func Cluster(q Question) (*Advice, error) {
 		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s %s for schedulers that this configuration does not have",
 			plural.Of(s.foreign, "pending pod"), plural.Choose(s.foreign, "is", "are")))
 	}
-	targets, err := q.Target.choose(s.waiting)
+	targets, err := choose(q.Target, s.waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func Cluster(q Question) (*Advice, error) {
 	if slices.ContainsFunc(s.advice.Pending, func(p Pending) bool { return p.Plan == nil }) {
 		s.noteFixed()
 	}
-	if q.Target == (Target{}) {
+	if q.Target == (Unit{}) {
 		for _, part := range []func() error{s.newNodes, s.giveBack} {
 			if err := part(); err != nil {
 				return nil, err

@@ -87,7 +87,7 @@ func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 }
 
-func ask(t *testing.T, target Target, objects ...runtime.Object) *Advice {
+func ask(t *testing.T, target Unit, objects ...runtime.Object) *Advice {
 	t.Helper()
 	c, err := schedulerconfig.Shipped()
 	if err != nil {
@@ -206,7 +206,7 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := ask(t, Target{}, tt.objects...)
+			a := ask(t, Unit{}, tt.objects...)
 			if len(a.Pending) != len(tt.want) {
 				t.Fatalf("%d units wait, want %d: %+v", len(a.Pending), len(tt.want), a.Pending)
 			}
@@ -245,7 +245,7 @@ func TestEqualPodsAreOneUnit(t *testing.T) {
 			p.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour))
 		}))
 	}
-	a := ask(t, Target{}, objects...)
+	a := ask(t, Unit{}, objects...)
 	if len(a.Pending) != 2 {
 		t.Fatalf("%d units wait, want 2: %+v", len(a.Pending), a.Pending)
 	}
@@ -255,7 +255,7 @@ func TestEqualPodsAreOneUnit(t *testing.T) {
 		moved(p.Plan) != "y from a to b; p0 on a" {
 		t.Errorf("%+v moves %q, want %q", p, moved(p.Plan), want)
 	}
-	if one := ask(t, Target{KindPod, "default", "p4"}, objects...); one.Pending[0].Verdict != p.Verdict {
+	if one := ask(t, Unit{KindPod, "default", "p4"}, objects...); one.Pending[0].Verdict != p.Verdict {
 		t.Errorf("of one of them: %q, want %q", one.Pending[0].Verdict, p.Verdict)
 	}
 }
@@ -266,7 +266,7 @@ func TestAPlanThatHangsOnATieIsNotShown(t *testing.T) {
 	for _, other := range []string{"b", "d"} {
 		a, c := node("a", "8", "1"), node("c", "8", "1")
 		a.Labels["disk"], c.Labels["disk"] = "ssd", "ssd"
-		advice := ask(t, Target{}, a, node(other, "8", "1"), c, pod("x", "a", "4", bare), pod("y1", "a", "2"),
+		advice := ask(t, Unit{}, a, node(other, "8", "1"), c, pod("x", "a", "4", bare), pod("y1", "a", "2"),
 			pod("y2", "a", "2", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }),
 			pod("v", other, "6", bare), pod("w", "c", "6", bare), pod("p", "", "4"))
 		if p := advice.Pending[0]; p.Plan != nil || p.Tried == 0 {
@@ -293,7 +293,7 @@ func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 
 func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 	t.Parallel()
-	a := ask(t, Target{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)),
+	a := ask(t, Unit{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)),
 		pod("y", "b", "2", bare, priority(9)), pod("p", "", "4"), pod("q", "", "1", priority(5)))
 	got := map[string]string{}
 	for _, n := range a.NewNodes {
@@ -315,7 +315,7 @@ func TestNodesAreAddedUntilAGangStarts(t *testing.T) {
 	for i := range 5 {
 		objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("5")))
 	}
-	a := ask(t, Target{}, objects...)
+	a := ask(t, Unit{}, objects...)
 	var got []string
 	for _, n := range a.NewNodes {
 		got = append(got, fmt.Sprintf("%d like %s: %d pods of %v", n.Count, n.Like, len(n.Starts), n.Units))
@@ -331,7 +331,7 @@ func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
 	t.Parallel()
 	spot, dear := node("s", "8", "2"), node("d", "8", "9")
 	spot.Labels["karpenter.sh/capacity-type"] = "spot"
-	a := ask(t, Target{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare),
+	a := ask(t, Unit{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare),
 		pod("z", "s", "8", bare), pod("p", "", "4"))
 	var got []string
 	for _, n := range a.NewNodes {
@@ -410,7 +410,7 @@ func TestNodesAreGivenBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, g := range ask(t, Target{}, tt.objects...).GiveBack {
+			for _, g := range ask(t, Unit{}, tt.objects...).GiveBack {
 				got = append(got, fmt.Sprint(g.Node, " ", g.PriceMicroDollarsPerHour, " ", g.Plan.pods()))
 			}
 			if strings.Join(got, ", ") != tt.want {

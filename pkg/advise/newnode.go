@@ -163,7 +163,7 @@ func (s *search) addNodes(k *kind, count int) (*NewNode, error) {
 		w.rest(nil)
 		for _, u := range s.waiting {
 			if placed := w.placed(u); len(placed) >= u.Needs {
-				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, nameOf(u))
+				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, u.Unit)
 			}
 		}
 		found.evicts = s.newlyLost(w)

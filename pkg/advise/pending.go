@@ -105,7 +105,7 @@ func (s *search) pending(units []*unit) error {
 			s.limit("%s of %d that wait were looked at", plural.Of(i, "unit"), len(units))
 			return nil
 		}
-		p := Pending{Unit: nameOf(u), Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
+		p := Pending{Unit: u.Unit, Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
 		switch {
 		case u.Held != "":
 			p.Verdict = "the scheduler does not try it: " + u.Held
@@ -133,8 +133,6 @@ func (u *unit) shares(other *unit) bool {
 		return slices.ContainsFunc(other.Pods, func(p *v1.Pod) bool { return keyOf(p) == keyOf(pod) })
 	})
 }
-
-func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
 // plan tries ways to make room until a run shows that one works. What cannot move with the rest in one plan stays in
 // the next. With goOn set, others follow that wait.

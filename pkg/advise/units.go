@@ -29,9 +29,9 @@ const (
 // unit is what waits and starts together: a gang, or one of the pods of a workload that are placed alike.
 type unit struct {
 	// Of several pods, the name is that of the first in the queue.
-	Kind, Namespace, Name string
-	Priority              int32
-	Created               time.Time
+	Unit
+	Priority int32
+	Created  time.Time
 	// Pods of the unit that wait.
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
@@ -49,42 +49,29 @@ type membership struct {
 	held string
 }
 
-func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
-
-// Target is a unit by kind and name.
-type Target struct{ Kind, Namespace, Name string }
-
 // ParseTarget reads pod/NAME or podgroup/NAME.
-func ParseTarget(text, namespace string) (Target, error) {
+func ParseTarget(text, namespace string) (Unit, error) {
 	kind, name, joined := strings.Cut(text, "/")
 	if !joined || name == "" || strings.Contains(name, "/") || kind != KindPod && kind != KindPodGroup {
-		return Target{}, fmt.Errorf("%q must be %s/NAME or %s/NAME", text, KindPod, KindPodGroup)
+		return Unit{}, fmt.Errorf("%q must be %s/NAME or %s/NAME", text, KindPod, KindPodGroup)
 	}
-	return Target{Kind: kind, Namespace: namespace, Name: name}, nil
+	return Unit{Kind: kind, Namespace: namespace, Name: name}, nil
 }
 
-// is says whether the target is the unit or a pod of it.
-func (t Target) is(u *unit) bool {
-	if t.Namespace != u.Namespace {
-		return false
-	}
-	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod &&
-		slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
-}
-
-// choose returns the unit that is asked about, or all.
-func (t Target) choose(waiting []*unit) ([]*unit, error) {
-	if t == (Target{}) {
+// choose returns what is asked about of that which waits: the unit of that name or the one that has the pod, or all.
+func choose(target Unit, waiting []*unit) ([]*unit, error) {
+	if target == (Unit{}) {
 		return waiting, nil
 	}
 	for _, u := range waiting {
-		if t.is(u) {
+		if target == u.Unit || target.Kind == KindPod && target.Namespace == u.Namespace &&
+			slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == target.Name }) {
 			return []*unit{u}, nil
 		}
 	}
 	return nil, fmt.Errorf(
-		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind,
-		t.Name, t.Namespace)
+		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist",
+		target.Kind, target.Name, target.Namespace)
 }
 
 // runningPod is a pod on a node.
@@ -192,10 +179,10 @@ func byAge(a, b *v1.Pod) int {
 func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) *unit {
 	u := units[of]
 	if u == nil {
-		u = &unit{Kind: KindPod, Namespace: pod.Namespace, Created: pod.CreationTimestamp.Time, Needs: 1, Held: of.held,
+		u = &unit{Unit: Unit{Kind: KindPod, Namespace: pod.Namespace}, Created: pod.CreationTimestamp.Time, Needs: 1, Held: of.held,
 			Priority: corev1helpers.PodPriority(pod), of: of}
 		if id := of.gang; id != (gang.ID{}) {
-			u.Kind, u.Namespace, u.Name = KindPodGroup, id.Namespace, id.Name
+			u.Unit = Unit{KindPodGroup, id.Namespace, id.Name}
 		}
 		units[of] = u
 		s.waiting = append(s.waiting, u)

@@ -35,7 +35,7 @@ func (s *search) survey() error {
 				pod.stuck = !v.fitsElsewhere(now)
 			}
 		}
-		if s.Target == (Target{}) {
+		if s.Target == (Unit{}) {
 			s.findSpares(w, v)
 		}
 		return nil
