@@ -311,7 +311,8 @@ func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 // One node starts no gang whose members need more.
 func TestNodesAreAddedUntilAGangStarts(t *testing.T) {
 	t.Parallel()
-	objects := []runtime.Object{node("a", "8", "8"), node("b", "2", "1"), pod("x", "a", "8", bare), pod("y", "b", "2", bare)}
+	objects := []runtime.Object{node("a", "8", "8"), node("b", "2", "1"), pod("x", "a", "8", bare),
+		pod("y", "b", "2", bare)}
 	for i := range 5 {
 		objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("5")))
 	}

@@ -192,8 +192,9 @@ func (s *search) noteFixed() {
 	}
 }
 
-// prove carries the plan out in memory, in each order of ties, while the nodes are cordoned on which the unit is to start. Without a plan, it
-// returns what may not move next time: the pods that found no other node, or all if that is not why.
+// prove carries the plan out in memory, in each order of ties, while the nodes are cordoned on which the unit is to
+// start. Without a plan, it returns what may not move next time: the pods that found no other node, or all if that is
+// not why.
 func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (plan *Plan, inTheWay []*runningPod,
 	err error) {
 	moves := movesOf(pods)

@@ -179,8 +179,8 @@ func byAge(a, b *v1.Pod) int {
 func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) *unit {
 	u := units[of]
 	if u == nil {
-		u = &unit{Unit: Unit{Kind: KindPod, Namespace: pod.Namespace}, Created: pod.CreationTimestamp.Time, Needs: 1, Held: of.held,
-			Priority: corev1helpers.PodPriority(pod), of: of}
+		u = &unit{Unit: Unit{Kind: KindPod, Namespace: pod.Namespace}, Created: pod.CreationTimestamp.Time, Needs: 1,
+			Held: of.held, Priority: corev1helpers.PodPriority(pod), of: of}
 		if id := of.gang; id != (gang.ID{}) {
 			u.Unit = Unit{KindPodGroup, id.Namespace, id.Name}
 		}

@@ -74,8 +74,8 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, hopeless
 }
 
-// ruledOut reports whether a node would reject the pod even if no other was there, for what the pod asks for or for what
-// the node is. A plan of a gang can change with what is free.
+// ruledOut reports whether a node would reject the pod even if no other was there, for what the pod asks for or for
+// what the node is. A plan of a gang can change with what is free.
 func ruledOut(status *fwk.Status) bool {
 	return status.Code() == fwk.UnschedulableAndUnresolvable && status.Plugin() != coscheduling.Name
 }

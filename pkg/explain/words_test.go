@@ -160,7 +160,8 @@ func TestOnlyNodesThatAPodCouldUseComeClosest(t *testing.T) {
 				"unschedulable (NodeUnschedulable)."},
 		{"a node of the model that is full", byModel, []runtime.Object{of("b", b200, "8"), of("l4", l4, "8"), onL4,
 			pod("r", "b", "4", 0)}, []string{"b"}, "; b comes closest and would need 8 nvidia.com/gpu free instead of 4."},
-		{"cores that a DaemonSet keeps", allCores, []runtime.Object{of("b", b200, "8"), agent}, nil, "No node fits: of 1 node, "},
+		{"cores that a DaemonSet keeps", allCores, []runtime.Object{of("b", b200, "8"), agent}, nil,
+			"No node fits: of 1 node, "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
