@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -18,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
@@ -94,21 +94,10 @@ func (c *class) accepted(info fwk.NodeInfo, leaving []*runningPod) bool {
 	if c.fw == nil || !c.left.AllNodes() && !c.left.NodeNames.Has(info.Node().Name) {
 		return false
 	}
-	ctx, state := context.Background(), c.state.Clone()
-	if len(leaving) > 0 {
-		gone := map[key]bool{}
-		for _, pod := range leaving {
-			gone[keyOf(pod.Pod)] = true
-		}
-		all := info.GetPods()
-		info = info.Snapshot()
-		for _, pod := range all {
-			if gone[keyOf(pod.GetPod())] && info.RemovePod(klog.Logger{}, pod.GetPod()) == nil {
-				c.fw.RunPreFilterExtensionRemovePod(ctx, state, c.pod, pod, info)
-			}
-		}
+	leaves := func(pod *v1.Pod) bool {
+		return slices.ContainsFunc(leaving, func(p *runningPod) bool { return keyOf(p.Pod) == keyOf(pod) })
 	}
-	return c.fw.RunFilterPlugins(ctx, state, c.pod, info).IsSuccess()
+	return simulation.FilterWithout(context.Background(), c.fw, c.state, c.pod, info, leaves).IsSuccess()
 }
 
 // fitsElsewhere says whether another node accepts a pod as the cluster is. Pods that are placed alike share the answer.

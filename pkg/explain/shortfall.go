@@ -7,10 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	podresource "k8s.io/component-helpers/resource"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/podview"
@@ -33,10 +33,11 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses []*fwk.Status) (closest []Shortfall, hopeless []Node) {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	var lacks, others []lack
+	canEnd := func(on *v1.Pod) bool { return !podview.BelongsToNode(on) }
 	for i, info := range w.infos {
 		empty := statuses[i]
 		if !ruledOut(empty) {
-			empty = w.emptied(ctx, state, pod, info)
+			empty = simulation.FilterWithout(ctx, w.fw, state, pod, info, canEnd)
 		}
 		l, short := worst(requests, info, statuses[i])
 		switch {
@@ -78,24 +79,6 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // what the node is. A plan of a gang can change with what is free.
 func ruledOut(status *fwk.Status) bool {
 	return status.Code() == fwk.UnschedulableAndUnresolvable && status.Plugin() != coscheduling.Name
-}
-
-// emptied is what the filters say of the node without the pods that can end or move: plugins that come before
-// NodeResourcesFit reject nodes that taints or affinity would keep the pod from, too.
-func (w *world) emptied(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	state, empty := state.Clone(), info.Snapshot()
-	for _, on := range info.GetPods() {
-		if podview.BelongsToNode(on.GetPod()) {
-			continue
-		}
-		if err := empty.RemovePod(klog.Logger{}, on.GetPod()); err != nil {
-			return fwk.AsStatus(err)
-		}
-		if status := w.fw.RunPreFilterExtensionRemovePod(ctx, state, pod, on, empty); !status.IsSuccess() {
-			return status
-		}
-	}
-	return w.fw.RunFilterPlugins(ctx, state, pod, empty)
 }
 
 // largest is how much of the resource a node has at most, pods left out; empty if that is enough.
