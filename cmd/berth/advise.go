@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +18,6 @@ type adviseFlags struct {
 	source
 	target string
 	most   int
-	search time.Duration
 	format output.Format
 }
 
@@ -43,10 +40,11 @@ them.
 Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods
 all run elsewhere, one after the other. No pod is moved twice.
 
-One more node: what pending work would start if there was one more node of a kind that the cluster has.
+More nodes: what pending work would start if there was one more node of a kind that the cluster has, or how many it
+takes until something starts.
 
-The search ends after --search; what it has not tried is named as "cut
-short". It does not prove that nothing smaller helps.
+A plan is played twice, with nodes that are equally good taken in either order, and shown if it works both times. What
+was not tried is named as "cut short". It does not prove that nothing smaller helps.
 
 Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used, 1 for any other error.`,
 		Example: `  berth advise
@@ -66,7 +64,6 @@ Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used,
 	f := cmd.Flags()
 	f.StringVar(&flags.target, "for", "", "look for moves for this one only: pod/NAME or podgroup/NAME")
 	f.IntVar(&flags.most, "most", 5, "how many pending units, nodes and kinds of nodes to look at")
-	f.DurationVar(&flags.search, "search", time.Minute, "how long to search")
 	flags.format.AddTo(cmd)
 	if err := cmd.RegisterFlagCompletionFunc("for",
 		func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -81,22 +78,11 @@ Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used,
 	return cmd
 }
 
-// check refuses values of flags that mean nothing.
-func (f *adviseFlags) check() error {
-	switch {
-	case f.most < 1:
-		return fmt.Errorf("--most: %d is not 1 or more", f.most)
-	case f.search <= 0:
-		return fmt.Errorf("--search: %s is not more than 0", f.search)
-	}
-	return nil
-}
-
 func (f *adviseFlags) run(ctx context.Context, out, messages io.Writer) error {
-	if err := f.check(); err != nil {
-		return badInput(err)
+	if f.most < 1 {
+		return badInput(fmt.Errorf("--most: %d is not 1 or more", f.most))
 	}
-	var target advise.Target
+	var target advise.Unit
 	if f.target != "" {
 		var err error
 		if target, err = advise.ParseTarget(f.target, f.namespace()); err != nil {
@@ -113,18 +99,9 @@ func (f *adviseFlags) run(ctx context.Context, out, messages io.Writer) error {
 		return err
 	}
 	line := progress.NewLine(messages)
-	limited, cancel := context.WithTimeout(ctx, f.search)
-	defer cancel()
-	advice, err := advise.Cluster(limited,
-		advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now, Target: target,
-			Most: f.most, Progress: line.Show})
+	advice, err := advise.Cluster(advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut,
+		Now: now, Target: target, Most: f.most, Progress: line})
 	line.Clear()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return badInput(fmt.Errorf("--search: %s is over before the scheduler has run once: %w", f.search, err))
-	}
 	if err != nil {
 		return badInput(err)
 	}

@@ -2,7 +2,6 @@ package advise
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/progress"
 )
 
 // Question is what is asked.
@@ -31,11 +31,11 @@ type Question struct {
 	// LeftOut are the kinds that could not be read, a line each.
 	LeftOut []string
 	// Target limits the answer to one pending unit; the zero value asks about all.
-	Target Target
+	Target Unit
 	// Most is how many pending units, nodes and kinds of nodes are looked at.
 	Most int
-	// Progress, if set, is told what is tried.
-	Progress func(text string)
+	// Progress shows what is tried, if there is one.
+	Progress *progress.Line
 }
 
 // Advice is the answer.
@@ -49,33 +49,29 @@ type Advice struct {
 	Pending []Pending `json:"pending"`
 	// GiveBack are nodes that could be given back together, dearest first.
 	GiveBack []GiveBack `json:"giveBack"`
-	// NewNodes say what one more node of a kind would let start.
+	// NewNodes say what more nodes of a kind would let start.
 	NewNodes []NewNode `json:"newNodes"`
-	// Limits say where the search ended before it had tried everything.
+	// Limits say what was not tried.
 	Limits []string `json:"limits"`
 	// Notes say what the answer does not take into account.
 	Notes []string `json:"notes"`
 }
 
-// Cluster asks the question. When the context's deadline passes, the answer is what was found until then.
-func Cluster(ctx context.Context, q Question) (*Advice, error) {
-	s, err := newSearch(ctx, q)
+// Cluster asks the question.
+func Cluster(q Question) (*Advice, error) {
+	s, err := newSearch(q)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.look(); err != nil {
 		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
 	}
-	if s.settled == nil && s.over() {
-		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"),
-			context.Cause(ctx))
-	}
 	s.advice.PendingPods = s.pendingPods
 	if s.foreign > 0 {
 		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s %s for schedulers that this configuration does not have",
 			plural.Of(s.foreign, "pending pod"), plural.Choose(s.foreign, "is", "are")))
 	}
-	targets, err := q.Target.choose(s.waiting)
+	targets, err := choose(q.Target, s.waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +84,12 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 	if slices.ContainsFunc(s.advice.Pending, func(p Pending) bool { return p.Plan == nil }) {
 		s.noteFixed()
 	}
-	if q.Target == (Target{}) {
+	if q.Target == (Unit{}) {
 		for _, part := range []func() error{s.newNodes, s.giveBack} {
 			if err := part(); err != nil {
 				return nil, err
 			}
 		}
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, ctx.Err()
 	}
 	return s.advice, nil
 }
@@ -104,7 +97,6 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 // search is one question on its way to the answer.
 type search struct {
 	Question
-	ctx           context.Context
 	configuration *schedulerconfig.Configuration
 	advice        *Advice
 
@@ -136,7 +128,7 @@ type search struct {
 	spares []spare
 }
 
-func newSearch(ctx context.Context, q Question) (*search, error) {
+func newSearch(q Question) (*search, error) {
 	if err := q.Configuration.RefuseExtenders(); err != nil {
 		return nil, err
 	}
@@ -145,7 +137,7 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 	if err != nil {
 		return nil, configuration.Invalid(err)
 	}
-	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf,
+	s := &search{Question: q, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf,
 		advice: &Advice{Configuration: q.Configuration.Name}, began: map[key]bool{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
@@ -180,7 +172,7 @@ func (s *search) read() {
 
 // next is the search for plans in the cluster that a plan has left, at the end of its run.
 func (s *search) next(w *world) *search {
-	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
+	n := &search{Question: s.Question, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
 		advice: s.advice, began: map[key]bool{}, lost: map[key]bool{}}
 	n.Objects = w.without("", s.Objects)
 	n.read()
@@ -194,12 +186,9 @@ func (s *search) next(w *world) *search {
 	return n
 }
 
-// over says whether the time for the search has passed.
-func (s *search) over() bool { return s.ctx.Err() != nil }
-
 func (s *search) say(format string, args ...any) {
 	if s.Progress != nil {
-		s.Progress(fmt.Sprintf(format, args...))
+		s.Progress.Show(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -211,16 +200,29 @@ func (s *search) limit(format string, args ...any) {
 
 // try lets the scheduler run over the snapshot while f interferes.
 func (s *search) try(objects []runtime.Object, f func(*world) error) error {
-	return simulate(s.ctx, s.configuration, objects, s.Now, f)
+	return simulate(s.configuration, objects, s.Now, firstByName, f)
+}
+
+// tryTies does so for each order in which the scheduler may take nodes that are equally good, for as long as goOn says
+// so. What a plan is for has to happen in each.
+func (s *search) tryTies(objects []runtime.Object, f func(*world) (goOn bool, err error)) error {
+	for _, order := range []tieOrder{firstByName, lastByName} {
+		goOn := false
+		err := simulate(s.configuration, objects, s.Now, order, func(w *world) (err error) {
+			goOn, err = f(w)
+			return err
+		})
+		if err != nil || !goOn {
+			return err
+		}
+	}
+	return nil
 }
 
 // look lets the scheduler run over the snapshot as it is: what it starts or evicts then needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	return s.try(s.Objects, func(w *world) error {
-		if s.over() {
-			return nil // what waits is not known yet
-		}
 		s.lost = w.lost()
 		for _, pod := range s.pods {
 			if pod.Spec.NodeName == "" && w.node(keyOf(pod)) != "" {

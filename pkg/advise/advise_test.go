@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,13 +87,13 @@ func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}}
 }
 
-func ask(t *testing.T, target Target, objects ...runtime.Object) *Advice {
+func ask(t *testing.T, target Unit, objects ...runtime.Object) *Advice {
 	t.Helper()
 	c, err := schedulerconfig.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	advice, err := Cluster(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now,
+	advice, err := Cluster(Question{Configuration: c, Objects: objects, Now: now,
 		Target: target, Most: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +206,7 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := ask(t, Target{}, tt.objects...)
+			a := ask(t, Unit{}, tt.objects...)
 			if len(a.Pending) != len(tt.want) {
 				t.Fatalf("%d units wait, want %d: %+v", len(a.Pending), len(tt.want), a.Pending)
 			}
@@ -227,6 +226,55 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 	}
 }
 
+// ofJob makes the pod one of a Job.
+func ofJob(name string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name),
+			Controller: ptr.To(true)}
+		p.Labels = map[string]string{"job-name": name}
+	}
+}
+
+func TestEqualPodsAreOneUnit(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"),
+		pod("z", "b", "6", bare), pod("other", "", "3", ofJob("other"))}
+	for i := range 6 {
+		objects = append(objects, pod(fmt.Sprint("p", i), "", "3", ofJob("sweep"), func(p *v1.Pod) {
+			p.Labels["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(i)
+			p.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour))
+		}))
+	}
+	a := ask(t, Unit{}, objects...)
+	if len(a.Pending) != 2 {
+		t.Fatalf("%d units wait, want 2: %+v", len(a.Pending), a.Pending)
+	}
+	const want = "one of these 6 pods of Job sweep starts when 1 pod is moved"
+	p := a.Pending[0]
+	if p.Name != "p0" || p.Members != 6 || p.Needs != 1 || !strings.HasPrefix(p.Verdict, want) ||
+		moved(p.Plan) != "y from a to b; p0 on a" {
+		t.Errorf("%+v moves %q, want %q", p, moved(p.Plan), want)
+	}
+	if one := ask(t, Unit{KindPod, "default", "p4"}, objects...); one.Pending[0].Verdict != p.Verdict {
+		t.Errorf("of one of them: %q, want %q", one.Pending[0].Verdict, p.Verdict)
+	}
+}
+
+// Two nodes are equally good for y1. Where it takes c, y2 finds no node.
+func TestAPlanThatHangsOnATieIsNotShown(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"b", "d"} {
+		a, c := node("a", "8", "1"), node("c", "8", "1")
+		a.Labels["disk"], c.Labels["disk"] = "ssd", "ssd"
+		advice := ask(t, Unit{}, a, node(other, "8", "1"), c, pod("x", "a", "4", bare), pod("y1", "a", "2"),
+			pod("y2", "a", "2", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }),
+			pod("v", other, "6", bare), pod("w", "c", "6", bare), pod("p", "", "4"))
+		if p := advice.Pending[0]; p.Plan != nil || p.Tried == 0 {
+			t.Errorf("beside %s: %q after %d tries, want no plan: %s", other, moved(p.Plan), p.Tried, p.Verdict)
+		}
+	}
+}
+
 func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Parse("f.yaml",
@@ -235,7 +283,7 @@ func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Cluster(t.Context(), Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now,
+	_, err = Cluster(Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now,
 		Most: 5})
 	if !errors.Is(err, schedulerconfig.ErrInvalid) ||
 		!strings.HasPrefix(err.Error(), "f.yaml: extenders: https://127.0.0.1:1 ") {
@@ -245,7 +293,7 @@ func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 
 func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 	t.Parallel()
-	a := ask(t, Target{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)),
+	a := ask(t, Unit{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)),
 		pod("y", "b", "2", bare, priority(9)), pod("p", "", "4"), pod("q", "", "1", priority(5)))
 	got := map[string]string{}
 	for _, n := range a.NewNodes {
@@ -260,12 +308,31 @@ func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 	}
 }
 
+// One node starts no gang whose members need more.
+func TestNodesAreAddedUntilAGangStarts(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{node("a", "8", "8"), node("b", "2", "1"), pod("x", "a", "8", bare),
+		pod("y", "b", "2", bare)}
+	for i := range 5 {
+		objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("5")))
+	}
+	a := ask(t, Unit{}, objects...)
+	var got []string
+	for _, n := range a.NewNodes {
+		got = append(got, fmt.Sprintf("%d like %s: %d pods of %v", n.Count, n.Like, len(n.Starts), n.Units))
+	}
+	want := []string{"5 like a: 5 pods of [podgroup default/g]", "1 like b: 0 pods of []"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("new nodes (-want +got):\n%s", diff)
+	}
+}
+
 // A price and a capacity type are those of the node that the new one is like.
 func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
 	t.Parallel()
 	spot, dear := node("s", "8", "2"), node("d", "8", "9")
 	spot.Labels["karpenter.sh/capacity-type"] = "spot"
-	a := ask(t, Target{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare),
+	a := ask(t, Unit{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare),
 		pod("z", "s", "8", bare), pod("p", "", "4"))
 	var got []string
 	for _, n := range a.NewNodes {
@@ -344,7 +411,7 @@ func TestNodesAreGivenBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, g := range ask(t, Target{}, tt.objects...).GiveBack {
+			for _, g := range ask(t, Unit{}, tt.objects...).GiveBack {
 				got = append(got, fmt.Sprint(g.Node, " ", g.PriceMicroDollarsPerHour, " ", g.Plan.pods()))
 			}
 			if strings.Join(got, ", ") != tt.want {

@@ -42,7 +42,7 @@ func (s *search) findSpares(w *world, v *view) {
 		taken[w.node(name)] = true
 	}
 	for _, node := range s.nodes {
-		if !podview.Removable(node) || podview.Leaving(node) || taken[node.Name] || s.over() {
+		if !podview.Removable(node) || podview.Leaving(node) || taken[node.Name] {
 			continue
 		}
 		pods := s.leaving(node.Name)
@@ -109,7 +109,7 @@ func (s *search) demand(v *view) []*class {
 			if seen[c.name] || c.fw == nil {
 				continue
 			}
-			if len(classes) == mostDemand || s.over() {
+			if len(classes) == mostDemand {
 				s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+
 					" of pods")
 				return classes
@@ -147,7 +147,7 @@ func (s *search) giveBack() error {
 			continue
 		case received[c.node.Name]:
 			continue
-		case s.over() || tried == mostTries:
+		case tried == mostTries:
 			s.limit("of %s that might be given back, %d were tried", plural.Of(len(s.spares), "node"), tried)
 			return nil
 		}
@@ -182,32 +182,34 @@ func (s *search) giveBack() error {
 // empty moves everything from a node and returns the cluster without it, nil if a pod finds no other place.
 func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
 	name := c.node.Name
-	err = s.try(objects, func(w *world) error {
+	err = s.tryTies(objects, func(w *world) (bool, error) {
+		before := found
+		found = nil
 		if err := w.cordon(name, true); err != nil {
-			return err
+			return false, err
 		}
 		plan := Plan{Cordon: []string{name}}
 		for _, m := range movesOf(c.pods) {
 			if ok, err := w.move(m.names()); !ok || err != nil {
-				return err
+				return false, err
 			}
 			plan.Moves = append(plan.Moves, m.in(w))
 		}
-		if w.rest(nil); s.over() {
-			return nil
-		}
+		w.rest(nil)
 		for _, pod := range s.pods {
 			started := pod.Spec.NodeName != "" || s.began[keyOf(pod)]
 			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !podview.Finished(pod) && w.pod(keyOf(pod)) != nil {
-				return nil // a pod that ran before waits now
+				return false, nil // a pod that ran before waits now
 			}
 		}
 		if s.newlyLost(w) != "" {
-			return nil
+			return false, nil
 		}
-		found = &GiveBack{Node: name, PriceMicroDollarsPerHour: c.price, Plan: plan}
-		left = w.without(name, objects)
-		return nil
+		if found = before; found == nil {
+			found = &GiveBack{Node: name, PriceMicroDollarsPerHour: c.price, Plan: plan}
+			left = w.without(name, objects)
+		}
+		return true, nil
 	})
 	return found, left, err
 }

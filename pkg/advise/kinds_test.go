@@ -164,7 +164,7 @@ func TestPodsAreMovedForWorkOfEveryKind(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := ask(t, Target{}, tt.objects...)
+			a := ask(t, Unit{}, tt.objects...)
 			if len(a.Pending) != 1 {
 				t.Fatalf("%d units wait: %+v", len(a.Pending), a.Pending)
 			}

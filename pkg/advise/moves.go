@@ -25,7 +25,11 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 		}
 		objects = append(objects, obj)
 	}
-	for _, pod := range u.Pods {
+	starting := u.Pods
+	if u.Kind == KindPod {
+		starting = u.Pods[:1] // the others are equal and need not start
+	}
+	for _, pod := range starting {
 		objects = append(objects, withPriority(s.devices.inPlaceOfClaim(pod), math.MaxInt32-1))
 	}
 	err = s.try(objects, func(w *world) error {
@@ -50,7 +54,7 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 // mayMove says whether a pod may be moved for the unit.
 func (s *search) mayMove(pod *v1.Pod, u *unit) bool {
 	of := s.running[keyOf(pod)]
-	return of != nil && of.fixed == "" && !of.stuck && (of.gang == gang.ID{} || of.gang != u.gang)
+	return of != nil && of.fixed == "" && !of.stuck && (of.gang == gang.ID{} || of.gang != u.of.gang)
 }
 
 // withPriority is a pod of a priority that may evict others.

@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
@@ -19,18 +20,22 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// NewNode says what one more node of a kind would let start.
+// NewNode says what more nodes of a kind would let start.
 type NewNode struct {
 	// Kind is the instance type, or the model and number of the GPUs, or the size, and whether it is spot capacity.
 	Kind string `json:"kind"`
 	// Like is a node of that kind, and Nodes is how many there are.
 	Like  string `json:"like"`
 	Nodes int    `json:"nodes"`
-	// PriceMicroDollarsPerHour is what the node costs, 0 if that is not known.
+	// Count is how many are added: 1 or, where one starts nothing, the fewest that start something.
+	Count int `json:"count"`
+	// PriceMicroDollarsPerHour is what each costs, 0 if that is not known.
 	PriceMicroDollarsPerHour int64 `json:"priceMicroDollarsPerHour"`
 	// Starts are the pending pods that start, and Units what they belong to.
 	Starts []Placement `json:"starts"`
 	Units  []Unit      `json:"units"`
+	// evicts is a pod that the scheduler evicts with them and does not evict without, empty if there is none.
+	evicts string
 }
 
 // kind is what nodes have in common that are bought as the same.
@@ -85,53 +90,92 @@ func (s *search) kinds() []*kind {
 	return kinds
 }
 
-// newNodes adds one node of each kind in turn.
+// newNodes adds nodes of each kind in turn.
 func (s *search) newNodes() error {
 	if len(s.waiting) == 0 {
 		return nil
 	}
 	kinds := s.kinds()
 	for i, k := range kinds {
-		if i == s.Most || s.over() {
+		if i == s.Most {
 			s.limit("%s of %d were added to see what starts", plural.Of(i, "kind")+" of node", len(kinds))
 			return nil
 		}
-		found, err := s.addNode(k)
+		found, err := s.fewest(k)
 		if err != nil {
 			return err
 		}
 		s.advice.NewNodes = append(s.advice.NewNodes, *found)
+		if found.evicts != "" {
+			s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("with %s like %s, the scheduler evicts pod %s",
+				plural.Of(found.Count, "more node"), found.Like, found.evicts))
+		}
 	}
 	return nil
 }
 
-func (s *search) addNode(k *kind) (*NewNode, error) {
-	s.say("trying one more node like %s", k.nodes[0].Name)
-	found := &NewNode{Kind: k.name, Like: k.nodes[0].Name, Nodes: len(k.nodes), PriceMicroDollarsPerHour: int64(k.price)}
-	err := s.try(append(slices.Clone(s.Objects), s.another(k.nodes[0])...), func(w *world) error {
-		if w.rest(nil); s.over() || s.newlyLost(w) != "" {
-			return nil
+// mostNew is how many nodes of a kind are added at most.
+const mostNew = 64
+
+// fewest adds one node or, if that starts nothing, the fewest that start something: members of a gang can need several.
+func (s *search) fewest(k *kind) (*NewNode, error) {
+	one, err := s.addNodes(k, 1)
+	if err != nil || len(one.Units) > 0 {
+		return one, err
+	}
+	needed := 1 // a pod runs on one node
+	for _, u := range s.waiting {
+		if u.Held == "" {
+			needed = max(needed, min(u.Needs, mostNew))
 		}
+	}
+	if needed == 1 {
+		return one, nil
+	}
+	found, err := s.addNodes(k, needed)
+	if err != nil || len(found.Units) == 0 {
+		return one, err
+	}
+	for tooFew := 1; found.Count-tooFew > 1; {
+		fewer, err := s.addNodes(k, (tooFew+found.Count)/2)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(fewer.Units) == 0:
+			tooFew = fewer.Count
+		default:
+			found = fewer
+		}
+	}
+	return found, nil
+}
+
+func (s *search) addNodes(k *kind, count int) (*NewNode, error) {
+	like := k.nodes[0]
+	s.say("trying %s more like %s", plural.Of(count, "node"), like.Name)
+	found := &NewNode{Kind: k.name, Like: like.Name, Nodes: len(k.nodes), Count: count,
+		PriceMicroDollarsPerHour: int64(k.price)}
+	objects := slices.Clone(s.Objects)
+	for i := range count {
+		objects = append(objects, s.another(like, fmt.Sprintf("new-%d-", i+1))...)
+	}
+	err := s.try(objects, func(w *world) error {
+		w.rest(nil)
 		for _, u := range s.waiting {
-			var placed []Placement
-			for _, pod := range u.Pods {
-				if node := w.node(keyOf(pod)); node != "" {
-					placed = append(placed, Placement{pod.Namespace, pod.Name, node})
-				}
-			}
-			if len(placed) >= u.Needs {
-				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, nameOf(u))
+			if placed := w.placed(u); len(placed) >= u.Needs {
+				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, u.Unit)
 			}
 		}
+		found.evicts = s.newlyLost(w)
 		return nil
 	})
 	return found, err
 }
 
 // another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to
-// nodes.
-func (s *search) another(like *v1.Node) []runtime.Object {
-	node := freshNode(like, "new-"+like.Name)
+// nodes. The names of all begin with the prefix.
+func (s *search) another(like *v1.Node, prefix string) []runtime.Object {
+	node := freshNode(like, prefix+like.Name)
 	objects := []runtime.Object{node}
 	for _, obj := range s.Objects {
 		switch obj := obj.(type) {
@@ -140,7 +184,7 @@ func (s *search) another(like *v1.Node) []runtime.Object {
 				continue
 			}
 			pod := obj.DeepCopy()
-			pod.Name, pod.UID, pod.ResourceVersion = "new-"+obj.Name, "new-"+obj.UID, ""
+			pod.Name, pod.UID, pod.ResourceVersion = prefix+obj.Name, types.UID(prefix)+obj.UID, ""
 			pod.Spec.NodeName = node.Name
 			objects = append(objects, pod)
 		case *resourcev1.ResourceSlice:
@@ -148,7 +192,7 @@ func (s *search) another(like *v1.Node) []runtime.Object {
 				continue
 			}
 			slice := obj.DeepCopy()
-			slice.Name, slice.UID, slice.ResourceVersion = "new-"+obj.Name, "new-"+obj.UID, ""
+			slice.Name, slice.UID, slice.ResourceVersion = prefix+obj.Name, types.UID(prefix)+obj.UID, ""
 			slice.Spec.NodeName = &node.Name
 			slice.Spec.Pool.Name = strings.ReplaceAll(obj.Spec.Pool.Name, like.Name, node.Name)
 			slice.OwnerReferences = []metav1.OwnerReference{}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -30,7 +32,7 @@ type Pending struct {
 	Verdict string `json:"verdict"`
 }
 
-// Unit names a pod, or a gang that starts or moves as a whole.
+// Unit names a pod, which stands for all that are equal to it, or a gang that starts or moves as a whole.
 type Unit struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -103,15 +105,12 @@ func (s *search) pending(units []*unit) error {
 			s.limit("%s of %d that wait were looked at", plural.Of(i, "unit"), len(units))
 			return nil
 		}
-		p := Pending{Unit: nameOf(u), Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
+		p := Pending{Unit: u.Unit, Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
 		switch {
 		case u.Held != "":
 			p.Verdict = "the scheduler does not try it: " + u.Held
-		case s.over():
-			s.limit("the time was over before %s could be looked at", u)
-			p.Verdict = "not looked at"
 		default:
-			at := slices.IndexFunc(now.waiting, func(w *unit) bool { return nameOf(w) == nameOf(u) })
+			at := slices.IndexFunc(now.waiting, u.shares)
 			if at < 0 {
 				p.Verdict = "starts with the plans above"
 				break
@@ -128,19 +127,22 @@ func (s *search) pending(units []*unit) error {
 	return nil
 }
 
-func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
+// shares reports whether a pod of the unit is one of another's.
+func (u *unit) shares(other *unit) bool {
+	return slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
+		return slices.ContainsFunc(other.Pods, func(p *v1.Pod) bool { return keyOf(p) == keyOf(pod) })
+	})
+}
 
 // plan tries ways to make room until a run shows that one works. What cannot move with the rest in one plan stays in
 // the next. With goOn set, others follow that wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	stay, tries := map[key]bool{}, 0
-	for ; tries < mostTries && !s.over(); tries++ {
+	for ; tries < mostTries; tries++ {
 		evicted, on, err := s.makeWay(u, stay)
 		switch {
 		case err != nil:
 			return err
-		case s.over():
-			continue
 		case len(evicted) == 0 && len(on) > 0:
 			p.Verdict = "moving pods does not help: enough is free, and a reservation or more important work keeps it waiting"
 			return nil
@@ -163,7 +165,7 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 			}
 		}
 		if p.Plan != nil {
-			p.Verdict = fmt.Sprintf("starts when %s %s moved%s; no cheaper plan of those tried works",
+			p.Verdict = fmt.Sprintf("%sstarts when %s %s moved%s; no cheaper plan of those tried works", u.alike(),
 				plural.Of(len(evicted), "pod"), plural.Choose(len(evicted), "is", "are"), p.Plan.losing())
 			return nil
 		}
@@ -190,22 +192,27 @@ func (s *search) noteFixed() {
 	}
 }
 
-// prove carries the plan out in memory, while the nodes are cordoned on which the unit is to start. Without a plan, it
-// returns what may not move next time: the pods that found no other node, or all if that is not why.
+// prove carries the plan out in memory, in each order of ties, while the nodes are cordoned on which the unit is to
+// start. Without a plan, it returns what may not move next time: the pods that found no other node, or all if that is
+// not why.
 func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (plan *Plan, inTheWay []*runningPod,
 	err error) {
 	moves := movesOf(pods)
-	err = s.try(s.Objects, func(w *world) error {
+	err = s.tryTies(s.Objects, func(w *world) (bool, error) {
 		works, err := s.carry(w, on, moves, func() bool { return len(w.placed(u)) >= u.Needs })
 		if err != nil {
-			return err
+			return false, err
 		}
 		if !works {
+			plan = nil
 			inTheWay = slices.DeleteFunc(slices.Clone(pods), func(p *runningPod) bool { return w.node(keyOf(p.Pod)) != "" })
 			if len(inTheWay) == 0 {
 				inTheWay = pods
 			}
-			return nil
+			return false, nil
+		}
+		if plan != nil {
+			return true, nil
 		}
 		plan = &Plan{Cordon: on, Starts: w.placed(u)}
 		for _, m := range moves {
@@ -214,7 +221,7 @@ func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (pla
 		if goOn {
 			s.then = s.next(w)
 		}
-		return nil
+		return true, nil
 	})
 	return plan, inTheWay, err
 }
@@ -242,7 +249,7 @@ func (s *search) carry(w *world, nodes []string, moves []*move, started func() b
 	}
 	w.rest(nil)
 	displaced := slices.ContainsFunc(moves, func(m *move) bool { return !w.allBound(m.names()) })
-	return started() && !displaced && s.newlyLost(w) == "" && !s.over(), nil
+	return started() && !displaced && s.newlyLost(w) == "", nil
 }
 
 // newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.

@@ -59,7 +59,7 @@ func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
 			if tt.running != nil {
 				objects = append(objects, reserved(t, 5, tt.running...))
 			}
-			a := ask(t, Target{KindPodGroup, "default", "g"}, objects...)
+			a := ask(t, Unit{KindPodGroup, "default", "g"}, objects...)
 			if len(a.Pending) != 1 || a.Pending[0].Plan == nil || a.Pending[0].Plan.pods() != 3 {
 				t.Fatalf("%+v", a.Pending)
 			}
@@ -79,11 +79,11 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), node("d", "8", "1"),
 		pod("x", "a", "1", bare), pod("y", "b", "8", bare), pod("z", "d", "8", bare), pod("p", "", "2"),
 		pod("g0", "", "8", gangOf("2")), pod("g1", "", "8", gangOf("2"))}
-	free := ask(t, Target{}, objects...)
+	free := ask(t, Unit{}, objects...)
 	if s := fmt.Sprint(free.Pending); strings.Contains(s, "default p ") {
 		t.Errorf("p does not start without a reservation: %s", s)
 	}
-	kept := ask(t, Target{KindPod, "default", "p"}, append(objects, reserved(t, 2, "a", "c"))...)
+	kept := ask(t, Unit{KindPod, "default", "p"}, append(objects, reserved(t, 2, "a", "c"))...)
 	if len(kept.Pending) != 1 || !strings.Contains(kept.Pending[0].Why, "kept for gang default/g") {
 		t.Errorf("p starts although nodes are reserved: %+v", kept.Pending)
 	}

@@ -32,7 +32,7 @@ func (a *Advice) WriteTable(out io.Writer) error {
 func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 	b.WriteString("\nPending work\n")
 	if len(a.Pending) == 0 {
-		b.WriteString("  the scheduler starts all pending work without help\n")
+		b.WriteString("  the scheduler starts all work that waits for it without help\n")
 	}
 	for _, p := range a.Pending {
 		fmt.Fprintf(b, "  %s: %s\n", p.Unit, p.Verdict)
@@ -113,8 +113,8 @@ func (a *Advice) writeNewNodes(b *strings.Builder, screen tables.Screen) {
 	if len(a.NewNodes) == 0 {
 		return
 	}
-	t := tables.New(screen, tables.Column{Name: "one more"}, tables.Column{Name: "like"},
-		tables.Column{Name: "price", Number: true},
+	t := tables.New(screen, tables.Column{Name: "more", Number: true}, tables.Column{Name: "of"},
+		tables.Column{Name: "like"}, tables.Column{Name: "price of each", Number: true},
 		tables.Column{Name: "pods", Number: true}, tables.Column{Name: "would start"})
 	for _, n := range a.NewNodes {
 		var units []string
@@ -124,7 +124,7 @@ func (a *Advice) writeNewNodes(b *strings.Builder, screen tables.Screen) {
 		if len(units) == 0 {
 			units = []string{"nothing"}
 		}
-		t.Row(n.Kind, n.Like, dollars(n.PriceMicroDollarsPerHour), len(n.Starts), strings.Join(units, ", "))
+		t.Row(n.Count, n.Kind, n.Like, dollars(n.PriceMicroDollarsPerHour), len(n.Starts), strings.Join(units, ", "))
 	}
-	b.WriteString("\nWhat one more node would let start\n" + t.String())
+	b.WriteString("\nWhat more nodes would let start\n" + t.String())
 }

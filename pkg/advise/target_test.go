@@ -11,10 +11,10 @@ import (
 
 func TestTargetsAreRead(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Target{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {},
+	for text, want := range map[string]Unit{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {},
 		"p": {}, "pod/": {}, "job/j": {}, "pod/a/b": {}} {
 		got, err := ParseTarget(text, "n")
-		if got != want || (err != nil) != (want == Target{}) {
+		if got != want || (err != nil) != (want == Unit{}) {
 			t.Errorf("%q is read as %v, %v, want %v", text, got, err, want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestOneUnitIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"),
 		pod("z", "b", "6"), pod("p", "", "3"), pod("q", "", "8", priority(-1))}
-	a := ask(t, Target{KindPod, "default", "p"}, objects...)
+	a := ask(t, Unit{KindPod, "default", "p"}, objects...)
 	if len(a.Pending) != 1 || a.Pending[0].Name != "p" || a.Pending[0].Plan == nil ||
 		len(a.NewNodes)+len(a.GiveBack) > 0 {
 		t.Fatalf("%+v", a)
@@ -37,8 +37,8 @@ func TestOneUnitIsAskedAbout(t *testing.T) {
 			t.Errorf("%q is not there, %v:\n%s", want, err, out.String())
 		}
 	}
-	for _, target := range []Target{{KindPod, "default", "x"}, {KindPod, "other", "p"}, {KindPodGroup, "default", "p"}} {
-		if got, err := target.choose([]*unit{{Kind: KindPod, Namespace: "default", Name: "p",
+	for _, target := range []Unit{{KindPod, "default", "x"}, {KindPod, "other", "p"}, {KindPodGroup, "default", "p"}} {
+		if got, err := choose(target, []*unit{{Unit: Unit{KindPod, "default", "p"},
 			Pods: []*v1.Pod{pod("p", "", "1")}}}); err == nil {
 			t.Errorf("%s finds %s", fmt.Sprint(target), got)
 		}

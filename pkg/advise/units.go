@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
@@ -24,56 +26,52 @@ const (
 	KindPodGroup = "podgroup"
 )
 
-// unit is what waits and starts together: a pod, or a gang.
+// unit is what waits and starts together: a gang, or one of the pods of a workload that are placed alike.
 type unit struct {
-	Kind, Namespace, Name string
-	Priority              int32
-	Created               time.Time
+	// Of several pods, the name is that of the first in the queue.
+	Unit
+	Priority int32
+	Created  time.Time
 	// Pods of the unit that wait.
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
 	Needs int
 	// Held says why the scheduler does not even try it, and Why what the scheduler said of it.
 	Held, Why string
-	gang      gang.ID
+	of        membership
 }
 
-func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
-
-// Target is a unit by kind and name.
-type Target struct{ Kind, Namespace, Name string }
+// membership is what the pods of a unit have in common: the gang, or else the workload and all that places them.
+type membership struct {
+	gang                             gang.ID
+	namespace, kind, workload, class string
+	// held is why the scheduler does not try a pod that is in no gang.
+	held string
+}
 
 // ParseTarget reads pod/NAME or podgroup/NAME.
-func ParseTarget(text, namespace string) (Target, error) {
+func ParseTarget(text, namespace string) (Unit, error) {
 	kind, name, joined := strings.Cut(text, "/")
 	if !joined || name == "" || strings.Contains(name, "/") || kind != KindPod && kind != KindPodGroup {
-		return Target{}, fmt.Errorf("%q must be %s/NAME or %s/NAME", text, KindPod, KindPodGroup)
+		return Unit{}, fmt.Errorf("%q must be %s/NAME or %s/NAME", text, KindPod, KindPodGroup)
 	}
-	return Target{Kind: kind, Namespace: namespace, Name: name}, nil
+	return Unit{Kind: kind, Namespace: namespace, Name: name}, nil
 }
 
-// is says whether the target is the unit or a pod of it.
-func (t Target) is(u *unit) bool {
-	if t.Namespace != u.Namespace {
-		return false
-	}
-	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod &&
-		slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
-}
-
-// choose returns the unit that is asked about, or all.
-func (t Target) choose(waiting []*unit) ([]*unit, error) {
-	if t == (Target{}) {
+// choose returns what is asked about of that which waits: the unit of that name or the one that has the pod, or all.
+func choose(target Unit, waiting []*unit) ([]*unit, error) {
+	if target == (Unit{}) {
 		return waiting, nil
 	}
 	for _, u := range waiting {
-		if t.is(u) {
+		if target == u.Unit || target.Kind == KindPod && target.Namespace == u.Namespace &&
+			slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == target.Name }) {
 			return []*unit{u}, nil
 		}
 	}
 	return nil, fmt.Errorf(
-		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind,
-		t.Name, t.Namespace)
+		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist",
+		target.Kind, target.Name, target.Namespace)
 }
 
 // runningPod is a pod on a node.
@@ -91,37 +89,26 @@ type runningPod struct {
 	stuck bool
 }
 
-// planners are the plugins that know gangs, by profile.
-func (w *world) planners() map[string]*coscheduling.Plugin {
-	byProfile := map[string]*coscheduling.Plugin{}
-	for name, fw := range w.profiles {
-		for _, p := range fw.PreEnqueuePlugins() {
-			if plugin, ok := p.(*coscheduling.Plugin); ok {
-				byProfile[name] = plugin
-			}
-		}
-	}
-	return byProfile
-}
-
 // losses are what evictions lose now, nil if no profile counts that.
 func (w *world) losses() *work.Moment {
-	for _, plugin := range w.planners() {
-		return plugin.Loss().At(time.Now()) // all profiles have the same
+	for _, profile := range w.profiles {
+		if plugin := coscheduling.Of(profile); plugin != nil {
+			return plugin.Loss().At(time.Now()) // all profiles have the same
+		}
 	}
 	return nil
 }
 
 // findUnits sorts the pods of the snapshot into units that wait and pods that run.
 func (s *search) findUnits(w *world) {
-	planners, loss := w.planners(), w.losses()
-	waiting, bound, minimum := map[gang.ID]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
+	loss := w.losses()
+	waiting, bound, minimum := map[membership]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
 	for _, pod := range s.pods {
 		if podview.Finished(pod) {
 			continue
 		}
 		of := runningPod{Pod: pod}
-		if plugin := planners[pod.Spec.SchedulerName]; plugin != nil {
+		if plugin := coscheduling.Of(w.profiles[pod.Spec.SchedulerName]); plugin != nil {
 			of.gang, of.minimum = plugin.Gang(pod)
 			of.together = plugin.Together(pod) != ""
 			minimum[of.gang] = of.minimum
@@ -142,11 +129,16 @@ func (s *search) findUnits(w *world) {
 		case now != nil && now.Spec.NodeName != "":
 			bound[of.gang]++
 		default:
-			s.gather(waiting, of.gang, pod).note(w, now)
+			s.gather(waiting, membershipOf(w, pod, of.gang), pod).note(now)
 		}
 	}
-	for id, u := range waiting {
-		u.findNeeds(minimum[id], bound[id])
+	for of, u := range waiting {
+		slices.SortFunc(u.Pods, byAge)
+		if u.Kind == KindPod {
+			u.Name, u.Created = u.Pods[0].Name, u.Pods[0].CreationTimestamp.Time
+		} else {
+			u.findNeeds(minimum[of.gang], bound[of.gang])
+		}
 	}
 	slices.SortFunc(s.waiting, byImportance)
 }
@@ -164,16 +156,35 @@ func (s *search) addRunning(w *world, of *runningPod, loss *work.Moment) {
 	}
 }
 
-// gather adds a pod that waits to the unit of its gang, or makes a unit of it, and returns the unit.
-func (s *search) gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
-	u := gangs[id]
-	if u == nil || id == (gang.ID{}) {
-		u = &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, Needs: 1,
-			Priority: corev1helpers.PodPriority(pod), gang: id}
-		if id != (gang.ID{}) {
-			u.Kind, u.Namespace, u.Name = KindPodGroup, id.Namespace, id.Name
-			gangs[id] = u
+func membershipOf(w *world, pod *v1.Pod, id gang.ID) membership {
+	if id != (gang.ID{}) {
+		return membership{gang: id}
+	}
+	of := membership{namespace: pod.Namespace, class: read.Member(pod, read.Membership{}, nil, true).Class}
+	if of.kind, of.workload = podview.WorkloadOf(pod); metav1.GetControllerOf(pod) == nil {
+		of.kind, of.workload = "", ""
+	}
+	if status := w.sched.HeldBack(pod); status != nil {
+		of.held = status.Message()
+	}
+	return of
+}
+
+// byAge orders the pods of a unit as the queue does.
+func byAge(a, b *v1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// gather adds a pod that waits to its unit and returns the unit.
+func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) *unit {
+	u := units[of]
+	if u == nil {
+		u = &unit{Unit: Unit{Kind: KindPod, Namespace: pod.Namespace}, Created: pod.CreationTimestamp.Time, Needs: 1,
+			Held: of.held, Priority: corev1helpers.PodPriority(pod), of: of}
+		if id := of.gang; id != (gang.ID{}) {
+			u.Unit = Unit{KindPodGroup, id.Namespace, id.Name}
 		}
+		units[of] = u
 		s.waiting = append(s.waiting, u)
 	}
 	u.Priority = max(u.Priority, corev1helpers.PodPriority(pod))
@@ -184,13 +195,21 @@ func (s *search) gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit 
 	return u
 }
 
+// alike says which pods the unit stands for if it is one of several, empty otherwise.
+func (u *unit) alike() string {
+	if u.Kind != KindPod || len(u.Pods) == 1 {
+		return ""
+	}
+	if u.of.workload == "" {
+		return fmt.Sprintf("one of these %d equal pods ", len(u.Pods))
+	}
+	return fmt.Sprintf("one of these %d pods of %s %s ", len(u.Pods), u.of.kind, u.of.workload)
+}
+
 // note keeps what the scheduler says of a pod of the unit.
-func (u *unit) note(w *world, now *v1.Pod) {
+func (u *unit) note(now *v1.Pod) {
 	if now == nil {
 		return
-	}
-	if status := w.sched.HeldBack(now); status != nil && u.Kind == KindPod {
-		u.Held = status.Message()
 	}
 	for _, c := range now.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.Message != "" && u.Why == "" {

@@ -9,16 +9,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
@@ -32,11 +31,11 @@ func (s *search) survey() error {
 			return err
 		}
 		for name, pod := range s.running {
-			if now := w.pod(name); now != nil && pod.fixed == "" && !s.over() {
+			if now := w.pod(name); now != nil && pod.fixed == "" {
 				pod.stuck = !v.fitsElsewhere(now)
 			}
 		}
-		if s.Target == (Target{}) {
+		if s.Target == (Unit{}) {
 			s.findSpares(w, v)
 		}
 		return nil
@@ -55,17 +54,9 @@ type view struct {
 }
 
 func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error) {
-	fw := w.profiles[slices.Min(slices.Collect(maps.Keys(w.profiles)))] // the snapshot of nodes is the same for all
-	snapshot, ok := fw.SnapshotSharedLister().(*internalcache.Snapshot)
-	if !ok {
-		return nil, fmt.Errorf("the scheduler's snapshot is a %T", fw.SnapshotSharedLister())
-	}
-	if err := w.sched.Cache.UpdateSnapshot(klog.Background(), snapshot); err != nil {
-		return nil, fmt.Errorf("taking the scheduler's snapshot: %w", err)
-	}
-	infos, err := fw.SnapshotSharedLister().NodeInfos().List()
+	infos, err := w.sched.Nodes(context.Background())
 	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return nil, err
 	}
 	return &view{world: w, configuration: configuration, infos: infos, free: map[string][]fwk.NodeInfo{},
 		hosts: map[string][]string{}}, nil
@@ -103,21 +94,10 @@ func (c *class) accepted(info fwk.NodeInfo, leaving []*runningPod) bool {
 	if c.fw == nil || !c.left.AllNodes() && !c.left.NodeNames.Has(info.Node().Name) {
 		return false
 	}
-	ctx, state := context.Background(), c.state.Clone()
-	if len(leaving) > 0 {
-		gone := map[key]bool{}
-		for _, pod := range leaving {
-			gone[keyOf(pod.Pod)] = true
-		}
-		all := info.GetPods()
-		info = info.Snapshot()
-		for _, pod := range all {
-			if gone[keyOf(pod.GetPod())] && info.RemovePod(klog.Logger{}, pod.GetPod()) == nil {
-				c.fw.RunPreFilterExtensionRemovePod(ctx, state, c.pod, pod, info)
-			}
-		}
+	leaves := func(pod *v1.Pod) bool {
+		return slices.ContainsFunc(leaving, func(p *runningPod) bool { return keyOf(p.Pod) == keyOf(pod) })
 	}
-	return c.fw.RunFilterPlugins(ctx, state, c.pod, info).IsSuccess()
+	return simulation.FilterWithout(context.Background(), c.fw, c.state, c.pod, info, leaves).IsSuccess()
 }
 
 // fitsElsewhere says whether another node accepts a pod as the cluster is. Pods that are placed alike share the answer.

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -51,11 +50,8 @@ func keyOf(pod *v1.Pod) key { return key{Namespace: pod.Namespace, Name: pod.Nam
 // world is the cluster in memory, on a virtual clock, with the scheduler running in it.
 type world struct {
 	api    *memapi.Server
-	user   dynamic.Interface
 	sched  *simulation.Scheduler
 	settle func()
-	// search ends when the time for it has passed: nothing is waited for any more.
-	search context.Context
 	// profiles as they are without the index of candidates: they look at every node.
 	profiles map[string]framework.Framework
 
@@ -67,10 +63,10 @@ type world struct {
 }
 
 // simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
-func simulate(ctx context.Context, configuration *schedulerconfig.Configuration, objects []runtime.Object,
-	now time.Time, f func(*world) error) error {
+func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, ties tieOrder,
+	f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
-		w := &world{api: memapi.New(), settle: settle, search: ctx, gone: map[key]bool{}, ours: map[key]bool{}}
+		w := &world{api: memapi.New(), settle: settle, gone: map[key]bool{}, ours: map[key]bool{}}
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
 		lowest := int32(math.MaxInt32)
 		err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
@@ -82,10 +78,7 @@ func simulate(ctx context.Context, configuration *schedulerconfig.Configuration,
 		if err != nil {
 			return err
 		}
-		if w.user, err = dynamic.NewForConfig(w.api.RESTConfig()); err != nil {
-			return fmt.Errorf("making a client: %w", err)
-		}
-		stop, err := w.start(configuration, lowest)
+		stop, err := w.start(configuration, lowest, ties)
 		if err != nil {
 			return err
 		}
@@ -95,11 +88,13 @@ func simulate(ctx context.Context, configuration *schedulerconfig.Configuration,
 	})
 }
 
-func (w *world) start(configuration *schedulerconfig.Configuration, lowest int32) (stop func(), err error) {
+func (w *world) start(configuration *schedulerconfig.Configuration, lowest int32, ties tieOrder) (stop func(),
+	err error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	w.sched, err = simulation.NewScheduler(ctx, w.api, configuration, parallelism, func(s *simulation.Scheduler) {
 		w.profiles = maps.Clone(s.Profiles)
 		candidates.Wrap(s.Profiles)
+		ties.wrap(s.Profiles)
 		simulation.SpareHopeless(s, lowest)
 	})
 	if err != nil {
@@ -147,9 +142,6 @@ func (w *world) rest(done func() bool) bool {
 		if done != nil && done() {
 			return true
 		}
-		if w.search.Err() != nil {
-			return false
-		}
 		w.mu.Lock()
 		events := w.events
 		w.mu.Unlock()
@@ -196,9 +188,9 @@ func (w *world) lost() map[key]bool {
 
 // cordon closes a node to new pods, or opens it again.
 func (w *world) cordon(node string, closed bool) error {
-	body := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
-	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body,
-		metav1.PatchOptions{}); err != nil {
+	err := w.api.Change(nodeResource, key{Name: node},
+		func(obj runtime.Object) { obj.(*v1.Node).Spec.Unschedulable = closed })
+	if err != nil {
 		return fmt.Errorf("changing node %s: %w", node, err)
 	}
 	return nil

@@ -15,17 +15,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/plugins/coscheduling"
 )
 
 // cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of
 // them.
 func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	state := framework.NewCycleState()
-	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	statuses, err := w.filter(ctx, state, pod, infos)
+	statuses, asked, err := w.filter(ctx, state, pod)
 	if err != nil {
 		return err
 	}
@@ -33,11 +30,10 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	var rejected []Node
 	for i, status := range statuses {
 		if status.IsSuccess() {
-			feasible = append(feasible, infos[i])
+			feasible = append(feasible, w.infos[i])
 			continue
 		}
-		rejected = append(rejected, Node{Name: infos[i].Node().Name,
-			Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}})
+		rejected = append(rejected, rejectedNode(w.infos[i], status))
 	}
 	if err := w.score(ctx, e, state, pod, feasible); err != nil {
 		return err
@@ -45,7 +41,9 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	e.Nodes = append(e.Nodes, rejected...)
 	if len(feasible) == 0 {
-		e.Closest, e.selector = w.closest(ctx, state, pod, infos, statuses), unmatched(pod, infos)
+		if e.selector = unmatched(pod, w.infos); asked {
+			e.Closest, e.hopeless = w.closest(ctx, state, pod, statuses)
+		}
 		if e.Gang == nil && len(e.Held) == 0 {
 			e.Preemption = w.preempt(ctx, state, pod, statuses)
 		}
@@ -53,19 +51,24 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	return nil
 }
 
-// filter returns the status of each node.
-func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) ([]*fwk.Status,
-	error) {
-	statuses := make([]*fwk.Status, len(infos))
+func rejectedNode(info fwk.NodeInfo, status *fwk.Status) Node {
+	return Node{Name: info.Node().Name, Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}}
+}
+
+// filter returns the status of each node. Asked is not set if the pod was rejected before nodes were looked at.
+func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (statuses []*fwk.Status, asked bool,
+	err error) {
+	infos := w.infos
+	statuses = make([]*fwk.Status, len(infos))
 	left, status, narrowing := w.fw.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		if !status.IsRejected() {
-			return nil, status.AsError()
+			return nil, false, status.AsError()
 		}
 		for i := range statuses {
 			statuses[i] = status
 		}
-		return statuses, nil
+		return statuses, false, nil
 	}
 	w.fw.Parallelizer().Until(ctx, len(infos), func(i int) {
 		if !left.AllNodes() && !left.NodeNames.Has(infos[i].Node().Name) {
@@ -77,10 +80,10 @@ func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, i
 	}, metrics.Filter)
 	for i, s := range statuses {
 		if !s.IsSuccess() && !s.IsRejected() {
-			return nil, fmt.Errorf("filtering node %s: %w", infos[i].Node().Name, s.AsError())
+			return nil, false, fmt.Errorf("filtering node %s: %w", infos[i].Node().Name, s.AsError())
 		}
 	}
-	return statuses, nil
+	return statuses, true, nil
 }
 
 // score ranks the feasible nodes.
@@ -107,10 +110,7 @@ func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState,
 		return err
 	}
 	e.Winner = e.Nodes[0].Name
-	if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
-		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
-		e.Margin = e.RunnerUp.Margin
-	}
+	e.findRunnerUp()
 	w.noteSample(e, len(feasible))
 	return nil
 }
@@ -131,11 +131,7 @@ func scoredNode(s fwk.NodePluginScores, weights map[string]int64) Node {
 
 // noteSample says so when the scheduler would have looked at a part of the feasible nodes only.
 func (w *world) noteSample(e *Explanation, feasible int) {
-	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return
-	}
-	all := len(infos)
+	all := len(w.infos)
 	percentage := 0
 	if p := w.fw.PercentageOfNodesToScore(); p != nil {
 		percentage = int(*p)
@@ -156,13 +152,9 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if !fw.HasPostFilterPlugins() {
 		return nil
 	}
-	infos, err := fw.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil
-	}
 	byNode := framework.NewDefaultNodeToStatus()
 	for i, s := range statuses {
-		byNode.Set(infos[i].Node().Name, s)
+		byNode.Set(w.infos[i].Node().Name, s)
 	}
 	now := time.Now()
 	result, status := fw.RunPostFilterPlugins(ctx, state, pod, byNode)
@@ -185,8 +177,8 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return p
 	}
 	slices.Sort(p.Victims)
-	if gangs := w.gangs(); gangs != nil {
-		compareLosses(gangs.Loss(), p, infos, pod, now)
+	if gangs := coscheduling.Of(w.fw); gangs != nil {
+		compareLosses(gangs.Loss(), p, w.infos, pod, now)
 	}
 	return p
 }

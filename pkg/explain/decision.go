@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"berth.dev/berth/pkg/plural"
@@ -41,28 +40,23 @@ func decided(d *decisions.Decision) *Explanation {
 	for i := range d.Nodes {
 		e.Nodes[i] = nodeThen(&d.Nodes[i])
 	}
-	e.Verdict = fmt.Sprintf("was given %s at %s", d.Node, at)
-	if len(e.Nodes) > 1 {
-		if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
-			e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
-			// What another weight would have done to nodes that are not remembered is not known.
-			e.RunnerUp.Changes = nil
-			e.Margin = e.RunnerUp.Margin
-			e.Verdict += fmt.Sprintf(", %s ahead of %s", points(e.Margin), e.RunnerUp.Node)
-		}
+	if e.findRunnerUp(); e.RunnerUp != nil {
+		// What another weight would have done to nodes that are not remembered is not known.
+		e.RunnerUp.Changes = nil
 	}
 	switch {
 	case d.ChosenBy == decisions.Batch:
-		e.Why = fmt.Sprintf("%s was taken over from an equal pod, for which it was the best or the next one.", d.Node)
+		e.Verdict = fmt.Sprintf("%s was taken over from an equal pod, for which it was the best or the next one.", d.Node)
 	case d.ChosenBy != "":
-		e.Why = fmt.Sprintf("%s left the pod no other node than %s.", d.ChosenBy, d.Node)
+		e.Verdict = fmt.Sprintf("%s left the pod no other node than %s.", d.ChosenBy, d.Node)
 	case d.Compared == 0:
-		e.Why = fmt.Sprintf("%s was the only node that was found to fit.", d.Node)
+		e.Verdict = fmt.Sprintf("%s was the only node that was found to fit.", d.Node)
 	default:
-		e.Why = e.sentence()
+		e.Verdict = e.sentence()
 		e.Notes = append(e.Notes, fmt.Sprintf("%s compared; the chosen one and the next best are remembered",
 			plural.Of(d.Compared, "node")+" "+plural.Choose(d.Compared, "was", "were")))
 	}
+	e.Verdict += fmt.Sprintf(" It was given the node at %s.", at)
 	return e
 }
 

@@ -37,7 +37,7 @@ func TestTheFirstPodOfWhichADecisionIsRememberedIsExplained(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else {
-			got = e.Pod.String() + " " + e.State + " " + e.Why
+			got = e.Pod.String() + " " + e.State + " " + e.Verdict
 		}
 		if !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%v: got %q, want %q first", tt.of, got, tt.want)

@@ -59,7 +59,7 @@ func TestItSaysWhichPodsAGangEvictsAndWhichNot(t *testing.T) {
 	member, objects := urgent()
 	_, text := explained(t, member, objects)
 	for _, want := range []string{
-		"stays pending until room is made by evicting default/saves\n",
+		"; evicting default/saves makes room.\n",
 		"evicted, as they lose the least that makes room:\n  default/saves (priority 0): ",
 		"spared, the cheapest first:\n  default/silent (priority 0): ",
 	} {

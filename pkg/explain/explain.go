@@ -3,8 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,7 +11,6 @@ import (
 	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/spelling"
@@ -42,9 +39,7 @@ type Explanation struct {
 	BoundTo       string `json:"boundTo,omitempty"`
 	Profile       string `json:"profile"`
 	Configuration string `json:"configuration"`
-	// Why is the answer and its reason in one sentence.
-	Why string `json:"why"`
-	// Verdict is the answer without the reason.
+	// Verdict is the answer and its reason in one sentence.
 	Verdict string `json:"verdict"`
 	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that
 	// starts, the one that the gang's plan gives it.
@@ -61,6 +56,8 @@ type Explanation struct {
 	Gang *Gang `json:"gang,omitempty"`
 	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
 	selector string
+	// hopeless are the nodes that would reject the pod even if no other was on them, and why.
+	hopeless []Node
 	// Closest are the nodes that lack least, of those that would accept the pod if no other was on them.
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
@@ -180,7 +177,10 @@ func Pod(q Question) (*Explanation, error) {
 	if len(e.scored()) > 0 {
 		e.NotScored = notScored(q.Configuration, target)
 	}
-	e.conclude()
+	if planned := e.Gang.node(e.Pod.Name); planned != "" {
+		e.Winner = planned
+	}
+	e.Verdict = e.sentence()
 	e.Share = enforcement(q.Configuration.GPUKeys(e.Profile), q.Pod, cmp.Or(e.BoundTo, e.Winner), q.Objects)
 	return e, nil
 }
@@ -200,8 +200,8 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 		hint = "; a pod without schedulerName gets this one, which berth up --replace-default and the overlay " +
 			"manifests/replace-default serve, too"
 	}
-	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them",
-		pod.Namespace, pod.Name, missing, hint)
+	return fmt.Errorf("pod %s/%s: %w%s; --profile explains it as if it named one of them", pod.Namespace, pod.Name,
+		missing, hint)
 }
 
 // enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a
@@ -213,84 +213,4 @@ func enforcement(keys gpuview.Keys, pod *v1.Pod, name string, objects []runtime.
 		}
 	}
 	return ""
-}
-
-// conclude puts the answer into a sentence.
-func (e *Explanation) conclude() {
-	feasible := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Rejected != nil })
-	if feasible < 0 {
-		feasible = len(e.Nodes)
-	}
-	tied := 0
-	for _, n := range e.Nodes[:feasible] {
-		if n.Total == e.Nodes[0].Total {
-			tied++
-		}
-	}
-	var s strings.Builder
-	goes := "goes to "
-	if e.BoundTo != "" {
-		goes = "would go to "
-	}
-	switch {
-	case e.Gang != nil && e.Gang.Missing != "" && e.BoundTo != "":
-		s.WriteString("would stay pending")
-	case e.Gang != nil && e.Gang.Missing != "" && e.Preemption.evicts():
-		s.WriteString("stays pending until room is made by evicting " + strings.Join(e.Preemption.Victims, ", "))
-	case e.Gang != nil && e.Gang.Missing != "":
-		s.WriteString("stays pending")
-	case e.Gang.node(e.Pod.Name) != "" && e.BoundTo != "":
-		e.Winner = e.Gang.node(e.Pod.Name)
-		s.WriteString("would be given " + e.Winner + " by the plan of its gang")
-	case e.Gang.node(e.Pod.Name) != "":
-		e.Winner = e.Gang.node(e.Pod.Name)
-		s.WriteString("is given " + e.Winner + " by the plan of its gang")
-	case len(e.Held) > 0 && !e.Gang.follows():
-		s.WriteString("is kept out of the queue by " + e.Held[0].Plugin)
-	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
-		fmt.Fprintf(&s, "fits none of %s as they are; room is made on %s by evicting %s", nodes(len(e.Nodes)),
-			e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
-	case e.Winner == "":
-		s.WriteString("fits none of " + nodes(len(e.Nodes)))
-	case tied > 1:
-		fmt.Fprintf(&s, "%s%s, or to any of the %d nodes with the same score", goes, e.Winner, tied)
-	case feasible == 1:
-		fmt.Fprintf(&s, "%s%s, the only one of %s that it fits", goes, e.Winner, nodes(len(e.Nodes)))
-	default:
-		s.WriteString(goes + e.Winner)
-	}
-	if e.RunnerUp != nil && strings.HasPrefix(s.String(), goes) {
-		fmt.Fprintf(&s, ", %s ahead of %s", points(e.Margin), e.RunnerUp.Node)
-	}
-	if e.BoundTo != "" {
-		s.WriteString(e.whereItIs(feasible))
-	}
-	e.Verdict = s.String()
-	e.Why = e.sentence()
-}
-
-// nodes counts them after "of".
-func nodes(n int) string {
-	if n == 1 {
-		return "the 1 node"
-	}
-	return plural.Of(n, "node")
-}
-
-// whereItIs says how the node of a bound pod compares with what would be chosen now.
-func (e *Explanation) whereItIs(feasible int) string {
-	at := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Name == e.BoundTo })
-	switch {
-	case e.BoundTo == e.Winner:
-		return "; that is where it runs"
-	case at < 0:
-		return "; it is bound to " + e.BoundTo + ", which is not there any more"
-	case at < feasible && e.Nodes[at].Total == e.Nodes[0].Total:
-		return "; it runs on " + e.BoundTo + ", which has the same score"
-	case at < feasible:
-		return fmt.Sprintf("; it runs on %s, today number %d of %d", e.BoundTo, at+1, feasible)
-	default:
-		return fmt.Sprintf("; it runs on %s, which today %s would reject (%s)", e.BoundTo, e.Nodes[at].Rejected.Plugin,
-			strings.Join(e.Nodes[at].Rejected.Reasons, ", "))
-	}
 }

@@ -77,16 +77,6 @@ func (g *Gang) node(pod string) string {
 	return ""
 }
 
-// gangs returns the plugin that places gangs whole, nil if the profile has none.
-func (w *world) gangs() *coscheduling.Plugin {
-	for _, p := range w.fw.PreEnqueuePlugins() {
-		if gangs, ok := p.(*coscheduling.Plugin); ok {
-			return gangs
-		}
-	}
-	return nil
-}
-
 // gang lets the member that leads plan for all, as the scheduler does, and reads the plan off its members' turns.
 // runs says that the target runs.
 func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
@@ -152,19 +142,14 @@ func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 	why := ""
 	for _, pod := range members {
 		if fw := w.sched.Profiles[pod.Spec.SchedulerName]; fw != nil {
-			held := ""
-			for _, plugin := range fw.PreEnqueuePlugins() {
-				if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
-					held = status.Message()
-				}
-			}
-			if held == "" {
+			held := w.sched.HeldBack(pod)
+			if held.IsSuccess() {
 				w.leader, w.led = pod, framework.NewCycleState()
 				_, status, _ := fw.RunPreFilterPlugins(ctx, w.led, pod)
 				return status.Message()
 			}
 			if why == "" || pod.Name == w.target.Name {
-				why = held
+				why = held.Message()
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestItSaysWhyThisVictimAndNotThatOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"by evicting default/saves",
+		"; evicting default/saves makes room on b.",
 		"evicted, as they lose the least that makes room:\n" +
 			"  default/saves (priority 0): 2.4 GPU hours, not saved for 15m1s, and 2m0s to come back\n",
 		"spared, the cheapest first:\n  default/silent (priority 0): 24.1 GPU hours, not saved since its start 3h0m1s ago\n",

@@ -52,6 +52,14 @@ func (c WeightChange) String() string {
 // mostFold bounds the weights that are suggested: no one follows the advice to make one thirty times what it is.
 const mostFold = 3
 
+// findRunnerUp compares the first of the scored nodes with the first that has fewer points.
+func (e *Explanation) findRunnerUp() {
+	if next := slices.IndexFunc(e.Nodes, func(n Node) bool { return n.Total < e.Nodes[0].Total }); next > 0 {
+		e.RunnerUp = compare(&e.Nodes[0], &e.Nodes[next])
+		e.Margin = e.RunnerUp.Margin
+	}
+}
+
 // compare says what separates the winner from the runner-up.
 func compare(winner, second *Node) *RunnerUp {
 	r := &RunnerUp{Node: second.Name, Margin: winner.Total - second.Total}

@@ -33,35 +33,14 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	}
 	var missing []string
 	for _, term := range terms {
-		all, of := 0, make([]int, len(term))
-		meets := make([]func(*v1.Node) bool, len(term))
-		for i := range term {
-			meets[i] = meeting(term[i])
-		}
-		for _, info := range infos {
-			matches := true
-			for i := range term {
-				if meets[i](info.Node()) {
-					of[i]++
-				} else {
-					matches = false
-				}
-			}
-			if matches {
-				all++
-			}
-		}
-		if all > 0 {
+		if len(term) == 0 || meet(infos, term...) {
 			return ""
 		}
+		at := slices.IndexFunc(term, func(r v1.NodeSelectorRequirement) bool { return !meet(infos, r) })
 		lacking := ""
-		for i := range term {
-			if of[i] == 0 {
-				lacking = missingLabel(&term[i], infos)
-				break
-			}
-		}
-		if lacking == "" {
+		if at >= 0 {
+			lacking = missingLabel(&term[at], infos)
+		} else {
 			wanted := make([]string, len(term))
 			for i := range term {
 				wanted[i] = written(&term[i])
@@ -75,12 +54,11 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	return strings.Join(missing, ", and ")
 }
 
-// meeting returns what reports whether a node meets the requirement. One that cannot be read is met by none, as for the
-// scheduler.
-func meeting(r v1.NodeSelectorRequirement) func(*v1.Node) bool {
-	term := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{r}}
-	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
-	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
+// meet reports whether a node meets all the requirements. One that cannot be read is met by none, as for the scheduler.
+func meet(infos []fwk.NodeInfo, all ...v1.NodeSelectorRequirement) bool {
+	selector, err := nodeaffinity.NewNodeSelector(
+		&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: all}}})
+	return err == nil && slices.ContainsFunc(infos, func(info fwk.NodeInfo) bool { return selector.Match(info.Node()) })
 }
 
 func written(r *v1.NodeSelectorRequirement) string {

@@ -41,7 +41,9 @@ func (e *Explanation) sentence() string {
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "":
 		return text + " Today it would wait: " + e.Gang.Missing + "."
-	case at < 0 || e.BoundTo == e.Winner:
+	case at < 0:
+		return fmt.Sprintf("It is bound to %s, which is not there any more. Today: %s", e.BoundTo, e.today())
+	case e.BoundTo == e.Winner:
 		return text
 	case len(scored) == 0:
 		return text + " Today it would not be placed there. " + e.whatIsLacking()
@@ -235,6 +237,10 @@ func (e *Explanation) whatIsLacking() string {
 	text := fmt.Sprintf("No node fits: of %s, %s", plural.Of(len(e.Nodes), "node"), rejections(e.Nodes))
 	if p := e.Preemption; p != nil && p.Node != "" {
 		return fmt.Sprintf("%s; evicting %s makes room on %s.", text, listed(p.Victims), p.Node)
+	}
+	if len(e.Nodes) > 0 && len(e.hopeless) == len(e.Nodes) {
+		text = fmt.Sprintf("No node could take it, even if it was empty: of %s, %s", plural.Of(len(e.Nodes), "node"),
+			rejections(e.hopeless))
 	}
 	if len(e.Closest) > 0 {
 		c := e.Closest[0]

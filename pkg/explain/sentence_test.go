@@ -67,7 +67,7 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := ask(t, tt.pod, tt.objects...).Why; !strings.Contains(got, tt.want) {
+			if got := ask(t, tt.pod, tt.objects...).Verdict; !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
 		})

@@ -7,10 +7,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	podresource "k8s.io/component-helpers/resource"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"berth.dev/berth/pkg/lab/simulation"
+	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
@@ -22,59 +23,62 @@ const closestNodes = 3
 // lack is what one node is short of, and the part of the request that is missing.
 type lack struct {
 	Shortfall
-	info    fwk.NodeInfo
 	missing float64
 }
 
-// closest returns the nodes that come nearest to what the pod asks for, of those that would accept it if no pod was on
-// them: of each the resource that it lacks most of. What is larger than any node is told of the nearest in any case.
-func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
-	statuses []*fwk.Status) []Shortfall {
+// closest returns the nodes that come nearest to what the pod asks for, of those that would accept it if pods there
+// ended: of each the resource that it lacks most of. If there are none, it returns what is larger than any node, of the
+// nearest. Hopeless are the nodes that would reject the pod even then, and why.
+func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	statuses []*fwk.Status) (closest []Shortfall, hopeless []Node) {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
-	var lacks []lack
-	for i, info := range infos {
-		if by := statuses[i].Plugin(); by != names.NodeResourcesFit && by != gpuaware.Name {
-			continue
+	var lacks, others []lack
+	canEnd := func(on *v1.Pod) bool { return !podview.BelongsToNode(on) }
+	for i, info := range w.infos {
+		empty := statuses[i]
+		if !ruledOut(empty) {
+			empty = simulation.FilterWithout(ctx, w.fw, state, pod, info, canEnd)
 		}
-		if l, ok := worst(requests, info, statuses[i]); ok {
+		l, short := worst(requests, info, statuses[i])
+		switch {
+		case ruledOut(empty):
+			hopeless = append(hopeless, rejectedNode(info, empty))
+			fallthrough
+		case !empty.IsSuccess():
+			if short {
+				others = append(others, l)
+			}
+		case short:
 			lacks = append(lacks, l)
 		}
 	}
-	slices.SortStableFunc(lacks, func(a, b lack) int {
-		return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.info.Node().Name, b.info.Node().Name))
-	})
-	var out []Shortfall
-	for _, l := range lacks {
-		l.Largest = largest(requests, v1.ResourceName(l.Resource), infos)
-		if l.Largest == "0" {
-			l.Like = spelling.Closest(l.Resource, offered(infos))
-		}
-		if l.Largest != "" {
-			return []Shortfall{l.Shortfall}
-		}
-		if !w.acceptsEmpty(ctx, state, pod, l.info) {
+	for _, of := range [][]lack{lacks, others} {
+		slices.SortStableFunc(of, func(a, b lack) int {
+			return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.Node, b.Node))
+		})
+	}
+	for _, l := range lacks[:min(len(lacks), closestNodes)] {
+		closest = append(closest, l.Shortfall)
+	}
+	if len(closest) > 0 {
+		return closest, hopeless
+	}
+	for _, l := range others {
+		if l.Largest = largest(requests, v1.ResourceName(l.Resource), w.infos); l.Largest == "" {
 			continue
 		}
-		if out = append(out, l.Shortfall); len(out) == closestNodes {
-			break
+		if l.Largest == "0" {
+			l.Like = spelling.Closest(l.Resource, offered(w.infos))
 		}
+		return []Shortfall{l.Shortfall}, hopeless
 	}
-	return out
+	return nil, hopeless
 }
 
-// acceptsEmpty says whether the filters would let the pod onto the node if no other was there: plugins that come before
-// NodeResourcesFit reject nodes that taints or affinity would keep the pod from, too.
-func (w *world) acceptsEmpty(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) bool {
-	state, empty := state.Clone(), info.Snapshot()
-	for _, on := range info.GetPods() {
-		if err := empty.RemovePod(klog.Logger{}, on.GetPod()); err != nil {
-			return false
-		}
-		if status := w.fw.RunPreFilterExtensionRemovePod(ctx, state, pod, on, empty); !status.IsSuccess() {
-			return false
-		}
-	}
-	return w.fw.RunFilterPlugins(ctx, state, pod, empty).IsSuccess()
+// ruledOut reports whether a node would reject the pod even if no other was there, for what the pod asks for or for
+// what the node is. A plan of a gang can change with what is free.
+func ruledOut(status *fwk.Status) bool {
+	return status.Code() == fwk.UnschedulableAndUnresolvable && status.Plugin() != coscheduling.Name
 }
 
 // largest is how much of the resource a node has at most, pods left out; empty if that is enough.
@@ -103,8 +107,12 @@ func offered(infos []fwk.NodeInfo) map[string]bool {
 	return names
 }
 
+// worst is the resource that the node is shortest of, and whether a shortage is why it was rejected.
 func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {
 	var found lack
+	if by := status.Plugin(); by != names.NodeResourcesFit && by != gpuaware.Name {
+		return found, false
+	}
 	for name, wanted := range requests {
 		if status.Plugin() == names.NodeResourcesFit && !slices.Contains(status.Reasons(), "Insufficient "+string(name)) {
 			// A resource that the configuration ignores.
@@ -120,7 +128,7 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 			continue
 		}
 		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
-			Free: podview.Quantity(name, free).String()}, info: info, missing: missing}
+			Free: podview.Quantity(name, free).String()}, missing: missing}
 	}
 	return found, found.Node != ""
 }

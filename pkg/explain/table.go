@@ -33,7 +33,11 @@ func (p *page) line(format string, args ...any) {
 // its own row.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	p := &page{screen: tables.ScreenOf(out), top: top}
-	p.line("%s\n\npod %s, %s, profile %s of %s\n%s", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
+	state := e.State
+	if e.BoundTo != "" {
+		state += " to " + e.BoundTo
+	}
+	p.line("%s\n\npod %s, %s, profile %s of %s", e.Verdict, e.Pod, state, e.Profile, e.Configuration)
 	if e.Share != "" {
 		p.line("its share of a GPU on %s is %s", cmp.Or(e.BoundTo, e.Winner), e.Share)
 	}
@@ -43,8 +47,8 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Late != "" {
 		p.line("%s", e.Late)
 	}
-	for i, h := range e.Held {
-		if e.Gang == nil && i > 0 { // the first is the verdict
+	for _, h := range e.Held {
+		if e.Gang == nil {
 			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))
 		}
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -35,15 +36,15 @@ func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 			if !ok {
 				continue
 			}
+			signals := cmp.Or(args.Signals, &config.SLOSignals{})
 			var why []string
 			if want.LatencyMs > 0 {
-				why = append(why, missing(fmt.Sprintf("a latency of at most %g ms", want.LatencyMs), "latencyMsQuery", args.Signals,
-					func(s *config.SLOSignals) string { return s.LatencyMsQuery }))
+				why = append(why, missing(fmt.Sprintf("a latency of at most %g ms", want.LatencyMs), "latencyMsQuery",
+					signals.LatencyMsQuery, signals))
 			}
 			if want.Throughput > 0 {
 				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery",
-					args.Signals,
-					func(s *config.SLOSignals) string { return s.ThroughputQuery }))
+					signals.ThroughputQuery, signals))
 			}
 			return []NotScored{{Plugin: slaaware.Name, Why: strings.Join(why, "; ")}}
 		}
@@ -52,11 +53,11 @@ func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 }
 
 // missing says where the figures for an objective are, or that there are none.
-func missing(objective, field string, signals *config.SLOSignals, query func(*config.SLOSignals) string) string {
-	if signals == nil || query(signals) == "" {
+func missing(objective, field, query string, signals *config.SLOSignals) string {
+	if query == "" {
 		return fmt.Sprintf("the pod asks for %s, and the arguments have no signals.%s", objective, field)
 	}
 	return fmt.Sprintf(
 		"the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
-		objective, signals.Prometheus.URL, query(signals))
+		objective, signals.Prometheus.URL, query)
 }

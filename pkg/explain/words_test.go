@@ -1,12 +1,15 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
@@ -65,8 +68,8 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		{"a pod that runs on a node that would reject it", pod("p", "c", "1", 0), []runtime.Object{node("a", "8"), cordoned},
 			"It runs on c. Today NodeUnschedulable would reject that node (node(s) were unschedulable), and a would be chosen."},
 		{"a pod for which no node would do", on(selecting("team", "x"), "a"), []runtime.Object{node("a", "8")},
-			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node " +
-				"affinity/selector (NodeAffinity); no node has the label team=x."},
+			"It runs on a. Today it would not be placed there. No node could take it, even if it was empty: of 1 node, 1 " +
+				"didn't match Pod's node affinity/selector (NodeAffinity); no node has the label team=x."},
 		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")},
 			"; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
 		{"a label that no node has", selecting("disk", "ssd"), []runtime.Object{node("a", "8")},
@@ -86,8 +89,89 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := ask(t, tt.pod, tt.objects...).Why; !strings.Contains(got, tt.want) {
+			if got := ask(t, tt.pod, tt.objects...).Verdict; !strings.Contains(got, tt.want) {
 				t.Errorf("got  %q\nwant %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+// What comes free on a node helps no pod that the node would reject when empty.
+func TestOnlyNodesThatAPodCouldUseComeClosest(t *testing.T) {
+	t.Parallel()
+	const b200, l4 = "NVIDIA-B200", "NVIDIA-L4"
+	of := func(name, model, gpus string, change ...func(*v1.Node)) *v1.Node {
+		n := node(name, gpus)
+		n.Labels["nvidia.com/gpu.product"] = model
+		for _, f := range change {
+			f(n)
+		}
+		return n
+	}
+	asking := func(change func(*v1.Pod)) *v1.Pod {
+		p := pod("p", "", "8", 0)
+		change(p)
+		return p
+	}
+	byModel := asking(func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/gpu-models": b200} })
+	bySelector := asking(func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"nvidia.com/gpu.product": b200} })
+	byAffinity := asking(func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: "nvidia.com/gpu.product", Operator: v1.NodeSelectorOpIn,
+					Values: []string{b200}}}}}}}}
+	})
+	tainted := func(n *v1.Node) {
+		n.Spec.Taints = []v1.Taint{{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}}
+	}
+	cordoned := func(n *v1.Node) { n.Spec.Unschedulable = true }
+	agent := pod("agent", "b", "0", 0)
+	agent.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent",
+		Controller: ptr.To(true)}}
+	agent.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{"b"}}}}}}}}
+	allCores := asking(func(p *v1.Pod) {
+		for _, list := range []v1.ResourceList{p.Spec.Containers[0].Resources.Requests,
+			p.Spec.Containers[0].Resources.Limits} {
+			list["cpu"] = resource.MustParse("32")
+		}
+	})
+	onL4 := pod("q", "l4", "1", 0)
+	for _, tt := range []struct {
+		name    string
+		pod     *v1.Pod
+		objects []runtime.Object
+		closest []string
+		want    string
+	}{
+		{"another model by annotation", byModel, []runtime.Object{of("b", b200, "4"), of("l4", l4, "8"), onL4}, nil,
+			"No node could take it, even if it was empty: of 2 nodes, 1 with another GPU model (NVIDIA-L4; GPUAware) and 1 "},
+		{"another model of which only a small node is left", byModel, []runtime.Object{of("l4", l4, "4"), onL4},
+			[]string{"l4"}, "No node could take it, even if it was empty: of 1 node, 1 with another GPU model"},
+		{"another model by node selector", bySelector, []runtime.Object{of("b", b200, "4"), of("l4", l4, "8"), onL4}, nil,
+			"No node could take it, even if it was empty: of 2 nodes, "},
+		{"another model by required affinity", byAffinity, []runtime.Object{of("b", b200, "4"), of("l4", l4, "8"), onL4},
+			nil, "No node could take it, even if it was empty: of 2 nodes, "},
+		{"a taint and a cordon", pod("p", "", "8", 0), []runtime.Object{of("b", b200, "8", tainted),
+			of("l4", l4, "8", cordoned), onL4}, nil,
+			"No node could take it, even if it was empty: of 2 nodes, 1 had untolerated taint(s) (TaintToleration) and 1 were " +
+				"unschedulable (NodeUnschedulable)."},
+		{"a node of the model that is full", byModel, []runtime.Object{of("b", b200, "8"), of("l4", l4, "8"), onL4,
+			pod("r", "b", "4", 0)}, []string{"b"}, "; b comes closest and would need 8 nvidia.com/gpu free instead of 4."},
+		{"cores that a DaemonSet keeps", allCores, []runtime.Object{of("b", b200, "8"), agent}, nil,
+			"No node fits: of 1 node, "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := ask(t, tt.pod, tt.objects...)
+			var closest []string
+			for _, c := range e.Closest {
+				closest = append(closest, c.Node)
+			}
+			if !slices.Equal(closest, tt.closest) || !strings.Contains(e.Verdict, tt.want) {
+				t.Errorf("closest are %v, want %v: %q, want %q in it", closest, tt.closest, e.Verdict, tt.want)
 			}
 		})
 	}
@@ -110,7 +194,7 @@ func TestAPodOfAnotherSchedulerIsToldWhatToDo(t *testing.T) {
 	for name, want := range map[string]string{
 		"gpu-aware-schedular": "did you mean gpu-aware-scheduler?",
 		"":                    "a pod without schedulerName gets this one, which berth up --replace-default",
-		"volcano":             `there is no profile "volcano"`,
+		"volcano":             `pod default/p: manifests/base/scheduler-config.yaml: there is no profile "volcano"; it has gpu-aware-scheduler, `,
 	} {
 		p := pod("p", "", "1", 0)
 		p.Spec.SchedulerName = name
@@ -132,7 +216,7 @@ func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
 		objects = append(objects, p)
 	}
 	e := ask(t, objects[1].(*v1.Pod), objects...)
-	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Why != "It runs on a, as one of 3 bound members of its gang." {
-		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Why)
+	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Verdict != "It runs on a, as one of 3 bound members of its gang." {
+		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Verdict)
 	}
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,9 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -20,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
+	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
@@ -38,6 +38,7 @@ type world struct {
 	api    *memapi.Server
 	sched  *simulation.Scheduler
 	fw     framework.Framework
+	infos  []fwk.NodeInfo
 	target *v1.Pod
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
@@ -70,19 +71,15 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	time.Sleep(time.Second) //nolint:forbidigo // virtual time
 	settle()
 	w.sched, w.fw = sched, sched.Profiles[target.Spec.SchedulerName]
-	snapshot, ok := w.fw.SnapshotSharedLister().(*internalcache.Snapshot)
-	if !ok {
-		return fmt.Errorf("the scheduler's snapshot is a %T", w.fw.SnapshotSharedLister())
+	if w.infos, err = sched.Nodes(ctx); err != nil {
+		return err
 	}
-	if err := sched.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
-		return fmt.Errorf("taking the scheduler's snapshot: %w", err)
-	}
-	if n, err := w.fw.SnapshotSharedLister().NodeInfos().List(); err != nil || len(n) == 0 {
-		return fmt.Errorf("the cluster has no nodes")
+	if len(w.infos) == 0 {
+		return errors.New("the cluster has no nodes")
 	}
 	e.Held = w.held(ctx, target)
 	alone := target
-	if gangs := w.gangs(); gangs != nil {
+	if gangs := coscheduling.Of(w.fw); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
 			said, _, _ := read.Of(target)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -230,4 +231,16 @@ func identity(obj runtime.Object) string {
 		return kind.String()
 	}
 	return kind.String() + m.GetNamespace() + "/" + m.GetName()
+}
+
+// Pod returns the pod of that name.
+func (m *Manifest) Pod(name string) (*v1.Pod, error) {
+	var names []string
+	for _, pod := range m.Pods {
+		if pod.Name == name {
+			return pod, nil
+		}
+		names = append(names, pod.Name)
+	}
+	return nil, fmt.Errorf("the manifest has no pod %s; it has %s", name, strings.Join(names, ", "))
 }

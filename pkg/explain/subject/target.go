@@ -32,39 +32,42 @@ const (
 	KindReplicaSet  = "replicaset"
 )
 
-// kinds are what may be typed for each kind.
-var kinds = map[string][]string{
-	KindPod: {"pod", "pods", "po"},
-	KindPodGroup: {"podgroup", "podgroups", "pg", "podgroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io",
+// kinds are served by the API at resource, and words are what may be typed besides its names there.
+var kinds = []struct {
+	name     string
+	resource schema.GroupVersionResource
+	words    []string
+}{
+	{KindPod, v1.SchemeGroupVersion.WithResource("pods"), []string{"po"}},
+	{KindPodGroup, schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"), []string{"pg",
 		"podgroup.scheduling.k8s.io", "podgroups.scheduling.k8s.io", "podgroup.scheduling.volcano.sh",
 		"podgroups.scheduling.volcano.sh", "podgroup.scheduling.run.ai", "podgroups.scheduling.run.ai", "podgang", "podgangs",
 		"podgang.scheduler.grove.io", "podgangs.scheduler.grove.io", "compositepodgroup", "compositepodgroups",
-		"compositepodgroup.scheduling.k8s.io", "compositepodgroups.scheduling.k8s.io"},
-	KindJob:         {"job", "jobs", "job.batch", "jobs.batch"},
-	KindDeployment:  {"deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"},
-	KindStatefulSet: {"statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"},
-	KindReplicaSet:  {"replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"},
-}
-
-// servedAt is where the API serves the kinds.
-var servedAt = map[string]schema.GroupVersionResource{
-	KindPod:         v1.SchemeGroupVersion.WithResource("pods"),
-	KindPodGroup:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
-	KindJob:         batchv1.SchemeGroupVersion.WithResource("jobs"),
-	KindDeployment:  appsv1.SchemeGroupVersion.WithResource("deployments"),
-	KindStatefulSet: appsv1.SchemeGroupVersion.WithResource("statefulsets"),
-	KindReplicaSet:  appsv1.SchemeGroupVersion.WithResource("replicasets"),
+		"compositepodgroup.scheduling.k8s.io", "compositepodgroups.scheduling.k8s.io"}},
+	{KindJob, batchv1.SchemeGroupVersion.WithResource("jobs"), nil},
+	{KindDeployment, appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"deploy"}},
+	{KindStatefulSet, appsv1.SchemeGroupVersion.WithResource("statefulsets"), []string{"sts"}},
+	{KindReplicaSet, appsv1.SchemeGroupVersion.WithResource("replicasets"), []string{"rs"}},
 }
 
 // Resource is where the API serves the kind that a word stands for, and whether there is one.
 func Resource(word string) (schema.GroupVersionResource, bool) {
-	resource, ok := servedAt[kindOf(word)]
-	return resource, ok
+	kind := kindOf(word)
+	for i := range kinds {
+		if kinds[i].name == kind {
+			return kinds[i].resource, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
 }
 
 // Kinds returns the names of the kinds, as they are typed.
 func Kinds() []string {
-	return []string{KindPod, KindPodGroup, KindJob, KindDeployment, KindStatefulSet, KindReplicaSet}
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name
+	}
+	return names
 }
 
 // Target is an object by kind and name. The name may be empty.
@@ -103,9 +106,12 @@ func ParseTarget(args []string) (Target, error) {
 }
 
 func kindOf(word string) string {
-	for kind, words := range kinds {
-		if slices.Contains(words, strings.ToLower(word)) {
-			return kind
+	word = strings.ToLower(word)
+	for _, k := range kinds {
+		group := "." + k.resource.Group
+		if slices.Contains(append([]string{k.name, k.resource.Resource, k.name + group, k.resource.Resource + group},
+			k.words...), word) {
+			return k.name
 		}
 	}
 	return ""
@@ -159,13 +165,6 @@ func AboutFile(pods, foreign int, pod string) string {
 // Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those
 // that have not ended, then the others.
 func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
-	if t.Kind == KindPod {
-		pod, err := FindPod(objects, namespace, t.Name)
-		if err != nil {
-			return nil, err
-		}
-		return []*v1.Pod{pod}, nil
-	}
 	elsewhere, trees := map[string]bool{}, read.TreesOf(objects)
 	var pods []*v1.Pod
 	for _, obj := range objects {
@@ -179,7 +178,10 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		}
 	}
 	if len(pods) == 0 {
-		hint := ""
+		what, hint := fmt.Sprintf("pod of %s %s", t.Kind, t.Name), ""
+		if t.Kind == KindPod {
+			what = "pod " + t.Name
+		}
 		switch {
 		case len(elsewhere) > 0:
 			hint = "; there are some in " + strings.Join(slices.Sorted(maps.Keys(elsewhere)), ", ")
@@ -189,7 +191,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		case t.Kind == KindPodGroup:
 			hint = ", and no such podgroup"
 		}
-		return nil, fmt.Errorf("there is no pod of %s %s in namespace %s%s", t.Kind, t.Name, namespace, hint)
+		return nil, fmt.Errorf("there is no %s in namespace %s%s", what, namespace, hint)
 	}
 	rank := func(p *v1.Pod) int {
 		switch {
@@ -234,12 +236,14 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 		return fmt.Sprintf("All %d pods of %s %s run. Example: %s.", run, t.Kind, t.Name, pod)
 	}
 	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"),
-		pending,
-		plural.Choose(pending, "is", "are"), pod)
+		pending, plural.Choose(pending, "is", "are"), pod)
 }
 
 // has reports whether the pod belongs to the target, which may be a tree of groups.
 func (t Target) has(pod *v1.Pod, trees *read.Trees) bool {
+	if t.Kind == KindPod {
+		return pod.Name == t.Name
+	}
 	if t.Kind == KindPodGroup {
 		alone := (*read.OwnerPolicy)(nil)
 		for _, gangOf := range []func(*v1.Pod) (read.Membership, error){alone.GangOf, trees.GangOf} {

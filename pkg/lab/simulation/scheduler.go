@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
@@ -138,6 +139,21 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		return nil, fmt.Errorf("waiting for the informers: %w", err)
 	}
 	return built, nil
+}
+
+// Nodes brings the scheduler's snapshot up to date, which is the same for all profiles, and returns its nodes.
+func (s *Scheduler) Nodes(ctx context.Context) ([]fwk.NodeInfo, error) {
+	for _, profile := range s.Profiles {
+		snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
+		if !ok {
+			return nil, fmt.Errorf("the scheduler's snapshot is a %T", profile.SnapshotSharedLister())
+		}
+		if err := s.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
+			return nil, fmt.Errorf("taking the scheduler's snapshot: %w", err)
+		}
+		return snapshot.NodeInfos().List()
+	}
+	return nil, nil
 }
 
 // HeldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.

@@ -17,7 +17,7 @@ import (
 func Follow(profiles map[string]framework.Framework, cache internalcache.Cache,
 	synced func(context.Context) error) internalcache.Cache {
 	for _, profile := range profiles {
-		if p := pluginOf(profile); p != nil {
+		if p := Of(profile); p != nil {
 			go p.shared.begin(synced)
 			return &accounted{cache, p.shared.feed}
 		}

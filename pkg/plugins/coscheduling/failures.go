@@ -28,7 +28,7 @@ type FailureHandler = func(ctx context.Context, profile framework.Framework, pod
 func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue,
 	handle FailureHandler) (internalqueue.SchedulingQueue, FailureHandler) {
 	for _, profile := range profiles {
-		if p := pluginOf(profile); p != nil {
+		if p := Of(profile); p != nil {
 			queue = p.shared.held.Listen(queue)
 			break
 		}
@@ -38,7 +38,7 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 	}
 	return queue, func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		p := pluginOf(profile)
+		p := Of(profile)
 		if p != nil && p.shared.keepsNomination(pod.Pod, status) {
 			nominating = nil
 		}
@@ -50,8 +50,11 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 	}
 }
 
-// pluginOf returns the plugin of the profile, or nil if it has none.
-func pluginOf(profile framework.Framework) *Plugin {
+// Of returns the plugin of the profile, or nil if it has none or there is no profile.
+func Of(profile framework.Framework) *Plugin {
+	if profile == nil {
+		return nil
+	}
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if p, ok := plugin.(*Plugin); ok {
 			return p

@@ -41,9 +41,9 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	all.Spec.NodeName = "cheap-0"
 	cluster.Create(t, all)
 	var then struct {
-		Winner string `json:"winner"`
-		Why    string `json:"why"`
-		Nodes  []struct {
+		Winner  string `json:"winner"`
+		Verdict string `json:"verdict"`
+		Nodes   []struct {
 			Name   string `json:"name"`
 			Scores []struct {
 				Plugin string `json:"plugin"`
@@ -58,7 +58,7 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 		t.Fatal(err)
 	}
 	if then.Winner != "cheap-0" || len(then.Nodes) != 2 ||
-		!strings.HasPrefix(then.Why, "cheap-0 wins: it costs $2.50 per hour") {
+		!strings.HasPrefix(then.Verdict, "cheap-0 wins: it costs $2.50 per hour") {
 		t.Errorf("got %+v, want that cheap-0 won of two nodes for $2.50 per hour", then)
 	}
 	for _, n := range then.Nodes {
