@@ -68,7 +68,7 @@ func boot(t *testing.T, file string) *scheduler.Scheduler {
 // Filter and PostFilter come first.
 type ours struct {
 	QueueSort       []string
-	FirstFilter     string
+	FirstFilters    []string
 	FirstPostFilter string
 	Weights         map[string]int32
 }
@@ -76,8 +76,8 @@ type ours struct {
 // The subtests do not run in parallel: setup writes the process's feature gates and metrics settings.
 func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 	profile := func(weights map[string]int32) ours {
-		return ours{QueueSort: []string{"Coscheduling"}, FirstFilter: "PlacementPolicy", FirstPostFilter: "Coscheduling",
-			Weights: weights}
+		return ours{QueueSort: []string{"Coscheduling"}, FirstPostFilter: "Coscheduling", Weights: weights,
+			FirstFilters: []string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "PlacementPolicy", "GPUAware"}}
 	}
 	second := map[string]ours{
 		"gpu-aware-scheduler":      profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1}),
@@ -104,8 +104,8 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 				for _, p := range list.QueueSort.Enabled {
 					o.QueueSort = append(o.QueueSort, p.Name)
 				}
-				if enabled := list.Filter.Enabled; len(enabled) > 0 {
-					o.FirstFilter = enabled[0].Name
+				for _, p := range list.Filter.Enabled[:5] {
+					o.FirstFilters = append(o.FirstFilters, p.Name)
 				}
 				if enabled := list.PostFilter.Enabled; len(enabled) > 0 {
 					o.FirstPostFilter = enabled[0].Name

@@ -70,7 +70,8 @@ var bounds = map[string]map[string]string{
 		"index.byKey": byNode, "plugins.weights": byAdmin, "varieties.byKey": byNode,
 	},
 	"pkg/gpu/claimview": {
-		"Node.byID": byNode, "Slices.kinds": byNode, "Slices.known": byNode, "Slices.nodes": byNode, "State.nodes": byNode,
+		"Node.byID": byNode, "Slices.byPool": byNode, "Slices.kinds": byNode, "Slices.known": byNode,
+		"Slices.nodes": byNode, "State.nodes": byNode,
 		"choice.amounts": oneCycle, "choice.kinds": oneCycle, "claimDevice.capacity": byNode,
 		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode,
 	},
@@ -112,7 +113,6 @@ var bounds = map[string]map[string]string{
 		"Demand.capacity": byNode, "Demand.pressure": byNode, "Histogram.controllers": byPod,
 		"controllerPods.classes": byPod, "Judge.byModel": byNode, "Stranding.models": byNode,
 		"strandingShard.values": "65,536 packing values a shard (maxCached)",
-		"Workload.kinds":        "a replay or an overview of a cluster; no scheduler has one",
 	},
 	"pkg/gpu/catalog": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,
