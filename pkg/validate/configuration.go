@@ -76,7 +76,7 @@ func (d *document) configuration() {
 	}
 	d.report.configurations = append(d.report.configurations, component)
 	for i := range profiles {
-		profiles[i].File = d.file
+		profiles[i].File, profiles[i].cfg = d.file, &component.Profiles[i]
 	}
 	d.report.Profiles = append(d.report.Profiles, profiles...)
 	d.lint(component, profiles)

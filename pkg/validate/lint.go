@@ -49,7 +49,7 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
-		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
+		l := profileLint{document: d, path: path, profile: &profiles[i]}
 		l.unreadArgs()
 		l.weights()
 		l.packing()
@@ -73,16 +73,13 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 
 // holdsPolicies reports whether the profile holds pods to placement policies and reserves what they use.
 func holdsPolicies(p *Profile) bool {
-	of := func(set schedulerconfig.PluginSet) bool {
-		return slices.ContainsFunc(set.Enabled, func(e schedulerconfig.Plugin) bool { return e.Name == placementpolicy.Name })
-	}
-	return of(p.plugins.PreFilter) && of(p.plugins.Filter) && of(p.plugins.Reserve)
+	return enables(p.plugins.PreFilter, placementpolicy.Name) && enables(p.plugins.Filter, placementpolicy.Name) &&
+		enables(p.plugins.Reserve, placementpolicy.Name)
 }
 
 type profileLint struct {
 	*document
 	path    string
-	cfg     *schedulerconfig.KubeSchedulerProfile
 	profile *Profile
 }
 
@@ -105,12 +102,7 @@ func (l *profileLint) warn(rule, path, message string) {
 
 // args returns the args of a plugin and the path to them.
 func args[T any](l *profileLint, plugin string) (*T, string) {
-	for i := range l.cfg.PluginConfig {
-		if a, ok := any(l.cfg.PluginConfig[i].Args).(*T); ok {
-			return a, "pluginConfig[" + plugin + "].args"
-		}
-	}
-	return nil, ""
+	return argsOf[T](l.profile), "pluginConfig[" + plugin + "].args"
 }
 
 // unreadArgs looks for args of plugins that the profile does not enable.
@@ -240,7 +232,7 @@ func (l *profileLint) network() {
 
 // sample looks for a choice of the best node among some of the nodes.
 func (l *profileLint) sample(global *int32) {
-	percentage, path := l.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
+	percentage, path := l.profile.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
 	if percentage == nil {
 		percentage = global
 	} else {

@@ -31,17 +31,21 @@ func (d *document) shapes() {
 		shape := &file.Shapes[i]
 		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}
 		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
-		d.node(node, fmt.Sprintf("shapes[%d]", i))
+		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, node, fmt.Sprintf("shapes[%d]", i)})
 	}
 }
 
-// node checks a node once the names of GPUs are known. At is where its labels and annotations are.
-func (d *document) node(node *v1.Node, at string) {
-	d.report.named = append(d.report.named, func() { d.nodeOf(d.report.gpuKeys(""), node, at) })
+// nodeIn is a node, or a shape of nodes, with the path of its labels and annotations. It is checked when all files are
+// read, as a configuration among them may give the names of GPUs.
+type nodeIn struct {
+	d    *document
+	node *v1.Node
+	at   string
 }
 
-// nodeOf checks what a node says of its GPUs and of its price.
-func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
+// check checks what a node says of its GPUs and of its price.
+func (n nodeIn) check(keys *gpuview.Keys) {
+	d, node, at := n.d, n.node, n.at
 	read, bad := keys.ReadGPUNode(node)
 	for _, pool := range read.Pools() {
 		d.unknownGPUs(keys, pool, at)
