@@ -202,10 +202,12 @@ func (l *profileLint) batching(extender bool) {
 
 // gangs looks at where Coscheduling stands.
 func (l *profileLint) gangs() {
-	post := l.profile.plugins.PostFilter.Enabled
-	ours := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == coscheduling.Name })
-	stock := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == names.DefaultPreemption })
-	if ours >= 0 && stock >= 0 && ours > stock {
+	stock := false
+	for _, p := range l.profile.plugins.PostFilter.Enabled {
+		stock = stock || p.Name == names.DefaultPreemption
+		if p.Name != coscheduling.Name || !stock {
+			continue
+		}
 		l.warn("gang-preemption", "plugins.postFilter",
 			"Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that "+
 				"cannot start even then; enable it in postFilter itself, which puts it first")

@@ -12,7 +12,6 @@ import (
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -90,25 +89,23 @@ const mibLabel = "nvidia.com/gpu.memory"
 // labelsOfGPUs finds labels that describe GPUs and are not read, or not by all plugins.
 func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
 	at string) {
-	known := map[string]bool{}
-	for _, key := range keys.DescribingLabels() {
-		known[key] = true
-	}
+	described := keys.DescribingLabels()
 	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
-		value := node.Labels[key]
+		value, known := node.Labels[key], slices.Contains(described, key)
 		switch {
 		case slices.ContainsFunc(bad, func(b *wellknown.BadValue) bool { return b.Key == key }):
 		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
 				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(),
 				read.MemMiB()))
-		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
+		case known && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor a label with their number",
 				key, gpuview.OfMaker(keys.Resources, key)))
-		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "":
-			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, spelling.Closest(key, known))
-			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
+		case keys.MakesGPUs(key) && !known:
+			if like := closest(key, described); like != "" {
+				d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s is not read; did you mean %s?", key, like))
+			}
 		}
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -110,11 +109,8 @@ func (r *reference) asked() map[string]int {
 // event.
 func (r *reference) misspelt(profiles []string) {
 	name := r.pod.Spec.SchedulerName
-	known := map[string]bool{v1.DefaultSchedulerName: true}
-	for _, profile := range profiles {
-		known[profile] = true
-	}
-	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
+	known := append([]string{v1.DefaultSchedulerName}, profiles...)
+	if like := closest(name, known); name != "" && !slices.Contains(known, name) && like != "" {
 		path := r.spec() + ".schedulerName"
 		r.d.findIn(Warning, "no-profile", path,
 			fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))

@@ -18,7 +18,6 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -153,26 +152,24 @@ func (t *together) group(r *reference) {
 		r.d.findAt(Warning, "no-group", r.d.keyLine(r.at, schedulingv1alpha1.PodGroupLabel),
 			fmt.Sprintf("label %s: ", schedulingv1alpha1.PodGroupLabel)+fmt.Sprintf(format, args...))
 	}
+	var names []string
 	for group := range t.groups {
 		if group.Name == name {
 			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one",
 				name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
 			return
 		}
+		names = append(names, group.Name)
 	}
-	known := map[string]bool{}
-	for group := range t.groups {
-		known[group.Name] = true
-	}
-	if like := spelling.Closest(name, known); like != "" {
+	like := closest(name, names)
+	switch {
+	case like != "":
 		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
-		return
-	}
-	if t.clustered {
+	case t.clustered:
 		warn("there is no PodGroup %s %s: without one the pods wait", name, t.where())
-		return
+	default:
+		warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 	}
-	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 }
 
 // model warns of a pod that accepts no GPU of any node in the files.
@@ -189,18 +186,13 @@ func (t *together) model(r *reference) {
 
 // resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
 func (t *together) resources(r *reference) {
-	readable := map[string]bool{}
-	for _, name := range r.keys.PodResources() {
-		readable[name] = true
-	}
 	asked := r.asked()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		line := asked[name]
+		line, like := asked[name], closest(name, r.keys.PodResources())
 		switch {
 		case !strings.Contains(name, "/") || r.keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
-		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
-			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, spelling.Closest(name, readable))
-			r.d.findAt(Warning, "resource", line, message)
+		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && like != "":
+			r.d.findAt(Warning, "resource", line, fmt.Sprintf("unknown resource %s; did you mean %s?", name, like))
 		case len(t.offered) > 0 && !r.implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
 				"no node %s offers the resource %s; extended resources that they offer: %s", t.where(), name, t.extended()))
