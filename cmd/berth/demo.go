@@ -42,6 +42,9 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
 	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "",
 		"kube-apiserver executable to run instead of the built-in one, up to three minors older")
+	if err := cmd.Flags().MarkHidden("kube-apiserver"); err != nil {
+		panic(err)
+	}
 	format.AddTo(cmd)
 	return cmd
 }

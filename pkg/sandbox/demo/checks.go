@@ -59,8 +59,8 @@ func checkBatch(o *Outcome, pods []Placement) Check {
 	return c
 }
 
-// companion names a workload that was created before that of a pod and has a pod on the same node. Placements are in the
-// order of creation.
+// companion names a workload that was created before that of a pod and has a pod on the same node. Placements are in
+// the order of creation.
 func (o *Outcome) companion(p Placement) string {
 	for _, other := range o.Placements {
 		switch {
