@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
 	"berth.dev/berth/pkg/screen/command"
@@ -105,16 +107,9 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 }
 
 func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, foreground bool) error {
-	if opts.SchedulerConfig != "" {
-		silenceLogs()
-		// A path of its own name even where that is one of the names that stand for a configuration.
-		path, err := filepath.Abs(opts.SchedulerConfig)
-		if err == nil {
-			_, err = loadConfiguration(path)
-		}
-		if err != nil {
-			return badInput(err)
-		}
+	profiles, err := profilesOf(opts)
+	if err != nil {
+		return badInput(err)
 	}
 	say := progress.Steps(messages)
 	sb, err := sandbox.Start(ctx, opts, say)
@@ -125,10 +120,6 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 	if err != nil {
 		return fmt.Errorf("bringing up the sandbox: %w", err)
 	}
-	profiles, err := sb.Profiles()
-	if err != nil {
-		return err
-	}
 	say("up; logs in " + sb.LogDir())
 	fmt.Fprintln(messages, tables.NewOutput(messages, false).Screen.Wrap(sandbox.WhoSchedules(profiles)))
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
@@ -138,6 +129,37 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 	<-ctx.Done()
 	fmt.Fprintln(messages, "stopping")
 	return errors.Join(context.Cause(ctx), sb.Stop())
+}
+
+// profilesOf are the names that pods may give in spec.schedulerName to be scheduled by the sandbox.
+func profilesOf(opts sandbox.Options) (names []string, err error) {
+	if (opts.NoScheduler || opts.Bare) && opts.SchedulerConfig == "" {
+		return nil, nil
+	}
+	silenceLogs()
+	var configuration *schedulerconfig.Configuration
+	if opts.SchedulerConfig != "" {
+		// A path of its own name even where that is one of the names that stand for a configuration.
+		path, err := filepath.Abs(opts.SchedulerConfig)
+		if err != nil {
+			return nil, fmt.Errorf("resolving %s: %w", opts.SchedulerConfig, err)
+		}
+		if configuration, err = loadConfiguration(path); err != nil {
+			return nil, err
+		}
+	} else {
+		data, err := manifests.Files.ReadFile(opts.ShippedConfig())
+		if err != nil {
+			return nil, fmt.Errorf("reading the shipped configuration: %w", err)
+		}
+		if configuration, err = schedulerconfig.Parse(opts.ShippedConfig(), data); err != nil {
+			return nil, err
+		}
+	}
+	for i := range configuration.Component.Profiles {
+		names = append(names, configuration.Component.Profiles[i].SchedulerName)
+	}
+	return names, nil
 }
 
 func newDownCommand() *cobra.Command {

@@ -50,10 +50,10 @@ type controlPlane struct {
 	layout  sandbox.Layout
 	ports   ports
 	// held keeps the ports until every component has ended.
-	held reservations
+	held []*sandbox.Port
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
-	report    *sandbox.Reporter
+	report    *json.Encoder
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
@@ -75,29 +75,30 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	if err != nil {
 		return fmt.Errorf("encoding the sandbox's options: %w", err)
 	}
+	reports := os.NewFile(sandbox.ReportFD, "report")
 	cp := &controlPlane{
 		opts: opts, encoded: string(encoded), layout: sandbox.Layout(opts.Dir),
-		report: sandbox.InheritedReporter(), fatal: make(chan error, 4),
+		report: json.NewEncoder(reports), fatal: make(chan error, 4),
 		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
 	}
 	defer func() {
 		cp.stopProcesses()
-		if err := cp.held.close(); err != nil {
+		if err := cp.freePorts(); err != nil {
 			klog.FromContext(ctx).Error(err, "Freeing the ports of the sandbox failed")
 		}
 	}()
 	if err := cp.start(ctx); err != nil {
-		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
+		if cp.report.Encode(sandbox.Report{Error: command.OneLine(err)}) != nil {
 			// The parent of this process is gone, and removes nothing.
 			cp.stopProcesses()
 			return errors.Join(err, cp.layout.Remove())
 		}
 		return err
 	}
-	if err := cp.report.Send(sandbox.Report{Ready: true}); err != nil {
-		return err
+	if err := cp.report.Encode(sandbox.Report{Ready: true}); err != nil {
+		return fmt.Errorf("reporting that all is up: %w", err)
 	}
-	if err := cp.report.Close(); err != nil {
+	if err := reports.Close(); err != nil {
 		return fmt.Errorf("closing the report: %w", err)
 	}
 	select {
@@ -140,7 +141,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.layout.Keys().Make(); err != nil {
 		return err
 	}
-	if cp.ports, cp.held, err = reservePorts(cp.opts.Port); err != nil {
+	if err := cp.reservePorts(); err != nil {
 		return err
 	}
 	if err := cp.startAPI(ctx); err != nil {
@@ -330,7 +331,10 @@ func (cp *controlPlane) stopProcesses() {
 }
 
 func (cp *controlPlane) step(what string) error {
-	return cp.report.Send(sandbox.Report{Step: what})
+	if err := cp.report.Encode(sandbox.Report{Step: what}); err != nil {
+		return fmt.Errorf("reporting progress: %w", err)
+	}
+	return nil
 }
 
 func (cp *controlPlane) writeState() error {
