@@ -32,11 +32,7 @@ func (t *together) size(r *reference) {
 	corev1defaults.SetObjectDefaults_Pod(pod) // a request that is left out is the limit
 	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	maps.DeleteFunc(asked, func(_ v1.ResourceName, n resource.Quantity) bool { return n.IsZero() })
-	fits := func(has v1.ResourceList, name v1.ResourceName) bool {
-		n, wanted := has[name], asked[name]
-		return n.Cmp(wanted) >= 0
-	}
-	names := slices.Sorted(maps.Keys(asked))
+	names, offered := slices.Sorted(maps.Keys(asked)), true
 	var together []string
 	for _, name := range names {
 		wanted := asked[name]
@@ -47,20 +43,23 @@ func (t *together) size(r *reference) {
 				largest = n
 			}
 		}
-		if largest.IsZero() || largest.Cmp(wanted) >= 0 {
-			continue // what no node has at all is told apart
+		if largest.IsZero() {
+			offered = false // what no node has at all is told apart
+		} else if largest.Cmp(wanted) < 0 {
+			r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
+				wanted.String(), name, largest.String()))
+			return
 		}
-		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
-			wanted.String(), name, largest.String()))
-		return
 	}
-	offered := slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool {
-		return !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return !fits(has, name) })
-	})
-	each := !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
-		return !slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool { return fits(has, name) })
-	})
-	if len(names) > 0 && len(t.sizes) > 0 && each && !offered {
+	for _, has := range t.sizes {
+		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
+			n, wanted := has[name], asked[name]
+			return n.Cmp(wanted) < 0
+		}) {
+			return
+		}
+	}
+	if len(names) > 0 && offered {
 		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(),
 			strings.Join(together, ", ")))
 	}
