@@ -49,7 +49,9 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
-		l := profileLint{document: d, path: path, profile: &profiles[i]}
+		of := *d
+		of.profile = profiles[i].Name
+		l := profileLint{document: &of, path: path, profile: &profiles[i]}
 		l.unreadArgs()
 		l.weights()
 		l.packing()
@@ -83,21 +85,8 @@ type profileLint struct {
 	profile *Profile
 }
 
-// findOf is a warning that names the profile as its object.
-func (l *profileLint) findOf(rule string, line int, message string) {
-	l.report.add(Finding{
-		File: l.file, Line: line + l.offset, Severity: Warning, Rule: rule,
-		Object: "profile " + l.profile.Name, Message: oneLine(message),
-	})
-}
-
 func (l *profileLint) warn(rule, path, message string) {
-	if path != "" {
-		path = l.path + "." + path
-	} else {
-		path = l.path
-	}
-	l.findOf(rule, l.line(path), message)
+	l.findAt(Warning, rule, l.line(l.path+"."+path), message)
 }
 
 // args returns the args of a plugin and the path to them.
@@ -114,7 +103,7 @@ func (l *profileLint) unreadArgs() {
 			slices.Contains(l.profile.plugins.Names(), name.Value) {
 			continue
 		}
-		l.findOf("plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
+		l.findAt(Warning, "plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
 	}
 }
 
@@ -249,7 +238,7 @@ func (l *profileLint) sample(global *int32) {
 	}
 	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
-			l.findOf("sampling", l.line(path), fmt.Sprintf(
+			l.findAt(Warning, "sampling", l.line(path), fmt.Sprintf(
 				"percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
 			return
 		}
