@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/screen/output"
@@ -123,4 +126,30 @@ func validateFile(report *validate.Report, path string) error {
 		return report.Read(os.Stdin, "standard input")
 	}
 	return report.ReadFile(path)
+}
+
+// validateShipped reads the shipped configuration.
+func validateShipped(report *validate.Report) error {
+	const path = "base/scheduler-config.yaml"
+	data, err := manifests.Files.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the shipped configuration: %w", err)
+	}
+	return report.Read(bytes.NewReader(data), "manifests/"+path)
+}
+
+// askCluster adds to the report what the cluster of the flags says.
+func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
+	if len(report.Configurations()) == 0 && report.Has(validate.Error) && report.Objects == 0 {
+		return nil // what is wrong is in the report
+	}
+	account, err := rights.ParseAccount(f.account)
+	if err != nil {
+		return badInput(fmt.Errorf("--account %w", err))
+	}
+	config, err := f.RESTConfig()
+	if err != nil {
+		return badInput(err)
+	}
+	return report.AskCluster(ctx, config, account)
 }
