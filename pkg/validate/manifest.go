@@ -132,9 +132,8 @@ func (d *document) keys(obj runtime.Object) {
 		_, specErr := read.Spec(o, 0)
 		_, topologyErr := read.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
-		if _, bad := work.Saved(o); bad != nil {
-			d.bad("metadata", bad)
-		}
+		_, badCheckpoint := work.Saved(o)
+		d.bad("metadata", badCheckpoint)
 		d.keysAt("metadata", wellknown.PodGroups)
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
@@ -162,17 +161,23 @@ func (d *document) badErrors(at string, errs ...error) {
 	}
 }
 
-func (d *document) bad(at string, bad *wellknown.BadValue) {
-	if bad.Kind != "annotation" && bad.Kind != "label" {
-		d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
-		return
+// bad reports values that cannot be used; nil is none.
+func (d *document) bad(at string, all ...*wellknown.BadValue) {
+	for _, bad := range all {
+		switch {
+		case bad == nil:
+			continue
+		case bad.Kind != "annotation" && bad.Kind != "label":
+			d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
+			continue
+		}
+		// The path says already of what object, and which key, the message speaks.
+		message := bad.Error()
+		if i := strings.Index(message, bad.Key+": "); i >= 0 {
+			message = message[i+len(bad.Key)+2:]
+		} else if i := strings.Index(message, bad.Key+" is missing"); i >= 0 {
+			message = message[i+len(bad.Key)+1:]
+		}
+		d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
 	}
-	// The path says already of what object, and which key, the message speaks.
-	message := bad.Error()
-	if i := strings.Index(message, bad.Key+": "); i >= 0 {
-		message = message[i+len(bad.Key)+2:]
-	} else if i := strings.Index(message, bad.Key+" is missing"); i >= 0 {
-		message = message[i+len(bad.Key)+1:]
-	}
-	d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
 }

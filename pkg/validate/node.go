@@ -50,9 +50,7 @@ func (n nodeIn) check(keys *gpuview.Keys) {
 		d.unknownGPUs(keys, pool, at)
 	}
 	_, _, badPrice := priceview.StatedPrice(node)
-	for _, b := range append(bad, badPrice...) {
-		d.bad(at, b)
-	}
+	d.bad(at, append(bad, badPrice...)...)
 	if why := read.Unenforced(); why != "" {
 		d.findAt(Warning, "unenforced-shares", d.keyLine(at, wellknown.GPUModeKey), why)
 	}

@@ -63,12 +63,8 @@ func (r *reference) values() {
 	_, badRunTime := runview.Declared(pod)
 	_, badWork := work.Declared(pod)
 	_, badCheckpoint := work.Saved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
-		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
-		if bad != nil {
-			d.bad(at, bad)
-		}
-	}
+	d.bad(at, badSpot, badWindow, badObjective, badClass, badLicenses, badDatasets, badPool, badBackfill, badRunTime,
+		badWork, badCheckpoint)
 	_, ends := runview.DueOf(pod, nil)
 	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !ends && !priceview.NamesWindow(pod) {
 		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
