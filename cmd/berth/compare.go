@@ -34,21 +34,12 @@ func newCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --a CONFIG --b CONFIG",
 		Short: "Replay the same input with two configurations and show what changes",
-		Long: `compare replays the same input with two configurations and several seeds. First comes the verdict in three lines:
-what B does better and worse with every seed, the largest changes first. Then, metric by metric, the means, their
-range over the seeds and the differences seed by seed: GPUs allocated, stranded (idle, but of no use to the pods of
-the workload where they are) and idle, cost, nodes in use, pending pods by reason, waits of pods and gangs, job
-completion, preemptions, GPUs on spot nodes, placements that differ, and the scheduler's CPU time.
+		Long: `compare replays the same input with two configurations and several seeds. First comes what B does better and worse
+with every seed, then, metric by metric, the means, their range over the seeds and the differences.
 
 ` + inputHelp + `
 
---fail-if takes a metric, > or <, and a change from A to B, in percent or in the metric's unit: cost>+2%,
-allocated<-0.5, pending>0. Metrics: allocated, stranded, held, idle, cost, cost-per-gpu, nodes, pending, incomplete,
-gangs-started, preemptions, spot, cpu, cpu-per-pod, placements; in mode time also bill, wait-p50, wait-p95,
-gang-wait-p50, gang-wait-p95, gang-wait-max, told-error-p50, told-error-p95, completed, completion-p50,
-completion-p95.
-
-Exit status: 0 when it ran to its end and no condition holds, 3 when a condition holds, 2 for a file or condition
+Exit status: 0 when it ran to its end and no condition of --fail-if holds, 3 when one holds, 2 for a file or condition
 that cannot be used, 1 for any other error.`,
 		Example: `  # What the shipped profiles change against the default scheduler, as a table and as a page
   berth compare --a stock --b manifests/base/scheduler-config.yaml --nodes nodes.csv --jobs jobs.csv --html report.html
@@ -67,7 +58,8 @@ that cannot be used, 1 for any other error.`,
 	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 to 1000")
-	f.StringArrayVar(&flags.failIf, "fail-if", nil, "exit with status 3 if this holds; may be repeated")
+	f.StringArrayVar(&flags.failIf, "fail-if", nil,
+		"exit with status 3 if this change from A to B holds, such as cost>+2% or pending>0; may be repeated")
 	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
 	_ = cmd.MarkFlagFilename("a")
 	_ = cmd.MarkFlagFilename("b")

@@ -29,11 +29,7 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 		return nil, err
 	}
 	configuration, err := schedulerconfig.Parse(found.Name, found.Content)
-	if err != nil {
-		return nil, badInput(fmt.Errorf(
-			"%w; --scheduler-config names another, for example a copy of the one with which the scheduler still runs", err))
-	}
-	return configuration, nil
+	return configuration, badInput(err)
 }
 
 // shippedInstead reads the shipped configuration and says why it stands for the one that runs.

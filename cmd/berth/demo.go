@@ -18,26 +18,23 @@ import (
 
 func newDemoCommand() *cobra.Command {
 	var opts demo.Options
-	var mapFile string
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the scheduler at work on forty GPU nodes",
 		Long: `Bring up a local cluster of forty GPU nodes of five shapes, run five workloads on it (the files of
-manifests/examples), print where each pod went and why, what is pending and why, check the outcome, and stop everything.
+manifests/examples), print where each runs and why one waits, check the outcome, and stop everything.
 
 The gang that does not fit is created first: all that is placed after it shows that it holds nothing.
 
 Exit status: 0 when every check holds, 1 otherwise.`,
 		Example: `  berth demo
   # Leave the cluster up, to look around with kubectl
-  berth demo --keep
-  # Draw the cluster as well
-  berth demo --map cluster.svg`,
+  berth demo --keep`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format, mapFile)
+			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format)
 		},
 	}
 	command.EndInOrder(cmd)
@@ -45,30 +42,17 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
 	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "",
 		"kube-apiserver executable to run instead of the built-in one, up to three minors older")
-	cmd.Flags().StringVar(&mapFile, "map", "",
-		"also draw the cluster into this SVG file: every GPU in the color of its workload")
-	if err := cmd.MarkFlagFilename("map", "svg"); err != nil {
+	if err := cmd.Flags().MarkHidden("kube-apiserver"); err != nil {
 		panic(err)
 	}
 	format.AddTo(cmd)
 	return cmd
 }
 
-func runDemo(ctx context.Context, out, messages io.Writer, opts demo.Options, format output.Format,
-	mapFile string) error {
-	if err := writable("map", mapFile); err != nil {
-		return err
-	}
+func runDemo(ctx context.Context, out, messages io.Writer, opts demo.Options, format output.Format) error {
 	outcome, err := demo.Run(ctx, opts, progress.Steps(messages))
 	if outcome == nil {
 		return err
-	}
-	if mapFile != "" {
-		if mapErr := os.WriteFile(mapFile, []byte(outcome.Map()),
-			0o644); mapErr != nil { //nolint:gosec // a picture to be shown
-			return errors.Join(err, fmt.Errorf("writing the map: %w", mapErr))
-		}
-		fmt.Fprintln(messages, "the cluster as a picture:", mapFile)
 	}
 	if format != output.Table {
 		return errors.Join(err, output.Write(out, format, outcome))
@@ -92,9 +76,6 @@ What next?
 
   The same, on a cluster that stays up
       %[1]s demo --keep
-
-  The same, with a picture of every GPU
-      %[1]s demo --map cluster.svg
 
   What else there is
       %[1]s

@@ -20,25 +20,13 @@ func newDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump",
 		Short: "Write a snapshot of a live cluster, for replay and explain",
-		Long: `Write what a scheduler reads of a cluster into one compressed file: nodes, pods, PodGroups, priority classes,
-namespaces, disruption budgets, volumes, claims, storage and CSI objects, device classes, slices and claims, and of
-services and replica sets the selectors; of Jobs, JobSets and other controllers of gangs how many pods start together.
-It only lists, so read-only rights are enough; what the server does not serve or you may not list is left out and said
-so (without nodes and pods there is no dump).
+		Long: `Write what a scheduler reads of a cluster into one compressed file: nodes, pods, groups, classes, volumes, claims and
+devices, and of services and controllers what decides about their pods. It only lists, so read-only rights are enough;
+what the server does not serve or you may not list is left out and said so (without nodes and pods there is no dump).
 
 Never in it: Secrets, ConfigMaps, environment variables, commands, arguments, volumes that name secrets, parameters
-of drivers, and annotations other than those that decide about placement. What is kept is copied field by field.
-
---hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of
-labels, taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses
-cannot be tried. In annotations it replaces the names of nodes, groups, claims, pools, licenses and datasets. Messages
-of conditions, images of nodes, names of price windows, groups within gangs and rules of placement policies that have
-expressions are left out. All else stays: the values of labels that describe hardware, price, zone or rack, or by which
-the scheduler's configuration knows GPUs, numbers below 1,000, models of GPUs, the keys of labels and taints, and names
-of resources, drivers and scheduler profiles. Look at the file before you give it away.
-
-The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
-last line that counts them. It is replaced only when the dump is complete.
+of drivers, and annotations other than those that decide about placement. --hash-names replaces names by hashes;
+docs/tool.md says which. Look at the file before you give it away. It is replaced only when the dump is complete.
 
 Exit status: 0 when the file is complete, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  berth dump --file cluster.dump

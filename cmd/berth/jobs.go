@@ -33,8 +33,8 @@ with their state, how many of their pods have a node, their GPUs, where they are
 and why they wait.
 
 The namespace is that of --namespace, else of the kubeconfig's context. --all-namespaces lists all, and --mine those
-namespaces in which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes and Kueue's
-objects where they may be read.
+namespaces in which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes, resource slices and
+claims and Kueue's objects where they may be read.
 
 States: Queued (Kueue has not admitted it), Suspended, NoPods (it has none), Gated, Pending (no pod has a node),
 Partial (some have one), Starting (all have one), Running.

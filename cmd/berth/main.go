@@ -66,10 +66,8 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
 		Short: "A local control plane for GPU scheduling, and answers about what a configuration does",
-		Long: `berth brings up a real local control plane (etcd, kube-apiserver, controller manager, kwok in the place of
-kubelets, and the scheduler) in one folder, without a container engine and without a cluster. It says why a pod is where
-it is (explain), what a configuration would do to a cluster or a trace of jobs (replay, compare), and what is wrong with
-one before a cluster sees it (validate).
+		Long: `berth says what runs in a cluster, why a pod is where it is, and what a configuration would do to a cluster or a
+trace of jobs. It checks files before a cluster sees them, and brings up a real local control plane.
 
 A link to it named kubectl-berth in the PATH makes it a plugin, "kubectl berth", and one named kubectl_complete-berth
 beside that completes its arguments there. For "berth" itself see "berth completion --help".
@@ -80,15 +78,7 @@ Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others,
   berth up --nodes manifests/nodes/demo.yaml
   export KUBECONFIG=$PWD/.berth/kubeconfig
   kubectl apply -f manifests/examples/00-first-pods/ml-training.yaml
-  berth explain pod ml-training
-  berth down
-
-  # What would a change of weights do to a cluster that exists?
-  berth dump --file cluster.dump
-  berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind
-
-  # As a plugin of kubectl
-  ln -s $PWD/bin/berth ~/bin/kubectl-berth && ln -s $PWD/bin/berth ~/bin/kubectl_complete-berth`,
+  berth explain pod ml-training`,
 		Version: version.Get().String(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), whatFor)

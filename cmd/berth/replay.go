@@ -29,28 +29,9 @@ type replayInput struct {
 	loads bool
 }
 
+// inputHelp is what the help of replay and of compare say of their input.
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
-(--rebind), or a trace of jobs.
-
-Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the
-columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of
-the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
-arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,run_time,checkpoint_every,
-or JSON lines with the same keys; or a pod list of the openb trace. Requests are those of one pod; arrival and
-duration are seconds or 1h30m; an empty duration means that the job never ends; gpu_milli below 1000 is a share of
-one GPU; models and labels (team=vision) are joined by |;
-run_time is what the pods declare to run; a pod that is preempted goes on from its last checkpoint, checkpoint_every
-apart. Prices are a CSV file resource,dollars_per_hour of GPU models, cpu-core and memory-gib, for nodes without a
-price of their own.
-
-Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been
-asked for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual
-clock. Its figures are means over the time from --warmup to the last arrival, or to the end of the work if all jobs
-arrive in less time than the median one runs. Without jobs that come and go they are those of the end.
-
-Allocated GPUs are those that work that can run has asked for. Where the profile has no plugin that places shares of
-GPUs, a pod that asks for a share is given a whole GPU; a gang that is not complete holds GPUs and does not work.
-Neither counts as allocated.`
+(--rebind), or a trace of jobs. docs/tool.md describes the files, docs/internals/simulation.md modes and figures.`
 
 // inputFiles are the flags that name files.
 var inputFiles = []string{"dump", "nodes", "jobs", "prices"}
@@ -120,11 +101,8 @@ func newReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
-		Long: `replay runs the real scheduler with the given configuration (its profiles, plugins, queue, preemption and Permit) on
-a cluster in memory and on a virtual clock, and says what became of the pods. The same input, configuration and seed
-give the same result, byte for byte, except for what is measured (speed, scheduler CPU). In mode order this holds
-for the placements: the time between two arrivals has no meaning there and can differ, and with it figures in
-seconds.
+		Long: `replay runs the real scheduler with the given configuration on a cluster in memory and on a virtual clock, and says
+what became of the pods. The same input, configuration and seed give the same result, except for what is measured.
 
 ` + inputHelp + `
 

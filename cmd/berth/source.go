@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/cluster/dump"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/screen/command"
 )
 
 // source says which cluster a question is about, live or from a dump, and by which configuration it is answered.
@@ -45,9 +46,13 @@ func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedu
 		return loadConfiguration(f.schedulerConfig)
 	case f.dump != "":
 		return shippedInstead(warnings, errors.New("a dump does not hold the scheduler's configuration"))
-	default:
-		return f.cluster.running(ctx, warnings)
 	}
+	configuration, err := f.cluster.running(ctx, warnings)
+	if command.Status(err) == command.StatusBadInput {
+		return nil, badInput(fmt.Errorf(
+			"%w; --scheduler-config names another, for example a copy of the one with which the scheduler still runs", err))
+	}
+	return configuration, err
 }
 
 // namespace of the pod. A dump has nothing to do with the kubeconfig's context.

@@ -76,20 +76,12 @@ func newTopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, queue, gangs and cost of a cluster in the terminal",
-		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by domain and model, what waits and
-why, gangs and what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of
-Kueue. Enter shows the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is
-where it is. "?" shows all keys.
-
-The domain of a node is that of the narrowest level of NetworkTopology whose label the node has: rack=r1.
-
-A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use
-the rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age
-among the pods of a scheduler. Prices are those that nodes state, and those of the arguments of CostOptimized;
-prices that only Prometheus knows are not read.
+		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map, what waits and why, gangs and what they
+lack, what the nodes cost, warnings, namespaces, and queues of Kueue. Enter shows the pods of a node, the workloads of
+a namespace or a queue, or why a pod or a gang waits or is where it is. "?" shows all keys.
 
 With --once, or where the output is no terminal, the same is printed once as text; with -o json or yaml as data. Only
-reading is needed: nodes and pods, and PodGroups, resource slices and claims and events where they are to be shown.
+reading is needed. docs/tool.md says what the words mean and which rights it takes.
 
 Exit status: 0 when the view was left or printed, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  berth top

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
 	"berth.dev/berth/pkg/screen/command"
@@ -23,52 +25,23 @@ func newUpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring up a local control plane",
-		Long: `Bring up a local control plane on loopback and return when its API server is ready and its scheduler leads.
+		Long: `Bring up a local control plane on loopback and return when its API server is ready and its scheduler leads. The last
+line on standard output is KUBECONFIG=<path>. Several can be up side by side, each with its own --dir.
 
-The last line on standard output is KUBECONFIG=<path>. Everything is kept in one folder: the kubeconfig, keys, data,
-and the logs of each component in logs/. Several can be up side by side, each with its own --dir.
+Nothing is executed: a pod runs as soon as it is bound. Pods that name no profile stay pending, unless you add
+--replace-default. docs/tool.md says when pods end, and describes the file of --nodes.
 
---nodes takes what "kubectl get nodes -o yaml" prints, so that the nodes of a real cluster can be tried, or a short
-form that counts nodes of a shape:
-
-  shapes:
-  - name: a100
-    count: 8
-    labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "8", nvidia.com/gpu.memory: "81920"}
-    spread: {topology.kubernetes.io/rack: [rack-1, rack-2]}
-    allocatable: {cpu: "96", memory: 1Ti, nvidia.com/gpu: "8"}
-
-etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
-loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
-started again when it dies.
-
-The shipped profiles serve pods that name one of them in spec.schedulerName; others stay pending, as in a cluster
-without its own scheduler. --replace-default runs the shipped configuration that serves every pod.
-
-Nothing is executed. A pod runs as soon as it is bound. A Job's pod succeeds after a minute, any other runs on; the
-pod annotation pod-complete.stage.kwok.x-k8s.io/delay ("90s") gives either a time after which it succeeds. To let a
-pod fail:
-
-  kubectl patch pod NAME --subresource=status -p '{"status":{"phase":"Failed"}}'
+Also known, for tests: --foreground, --fsync, --kube-apiserver, --no-kubelet, --port, --runtime-config,
+--scheduler-feature-gates and --split.
 
 Exit status: 0 when everything asked for is up, 2 for a file or flag that cannot be used, 130 after Ctrl-C, 1 for
-any other error. What is not up leaves nothing behind: no process, no file. With --foreground Ctrl-C is the way to
-end it, with 130.`,
+any other error. What is not up leaves nothing behind: no process, no file.`,
 		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
   berth up --nodes manifests/nodes/demo.yaml
 
   # The nodes of a real cluster with a configuration of your own
   kubectl get nodes -o yaml > nodes.yaml
   berth up --nodes nodes.yaml --scheduler-config my-config.yaml
-
-  # The same forty nodes and copies of them, 500 in all
-  berth up --nodes manifests/nodes/demo.yaml --scale 500
-
-  # A scheduler for every pod, also those that name none
-  berth up --nodes manifests/nodes/demo.yaml --replace-default
-
-  # Only the API server, for any other scheduler
-  berth up --dir /tmp/other --no-scheduler
 
   # An empty cluster, to try an installation
   berth up --dir /tmp/bare --bare`,
@@ -117,6 +90,12 @@ end it, with 130.`,
 			panic(err)
 		}
 	}
+	for _, rare := range []string{"foreground", "fsync", "kube-apiserver", "no-kubelet", "port", "runtime-config",
+		"scheduler-feature-gates", "split"} {
+		if err := flags.MarkHidden(rare); err != nil {
+			panic(err)
+		}
+	}
 	return cmd
 }
 
@@ -128,16 +107,9 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 }
 
 func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, foreground bool) error {
-	if opts.SchedulerConfig != "" {
-		silenceLogs()
-		// A path of its own name even where that is one of the names that stand for a configuration.
-		path, err := filepath.Abs(opts.SchedulerConfig)
-		if err == nil {
-			_, err = loadConfiguration(path)
-		}
-		if err != nil {
-			return badInput(err)
-		}
+	profiles, err := profilesOf(opts)
+	if err != nil {
+		return badInput(err)
 	}
 	say := progress.Steps(messages)
 	sb, err := sandbox.Start(ctx, opts, say)
@@ -148,10 +120,6 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 	if err != nil {
 		return fmt.Errorf("bringing up the sandbox: %w", err)
 	}
-	profiles, err := sb.Profiles()
-	if err != nil {
-		return err
-	}
 	say("up; logs in " + sb.LogDir())
 	fmt.Fprintln(messages, tables.NewOutput(messages, false).Screen.Wrap(sandbox.WhoSchedules(profiles)))
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
@@ -161,6 +129,37 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 	<-ctx.Done()
 	fmt.Fprintln(messages, "stopping")
 	return errors.Join(context.Cause(ctx), sb.Stop())
+}
+
+// profilesOf are the names that pods may give in spec.schedulerName to be scheduled by the sandbox.
+func profilesOf(opts sandbox.Options) (names []string, err error) {
+	if (opts.NoScheduler || opts.Bare) && opts.SchedulerConfig == "" {
+		return nil, nil
+	}
+	silenceLogs()
+	var configuration *schedulerconfig.Configuration
+	if opts.SchedulerConfig != "" {
+		// A path of its own name even where that is one of the names that stand for a configuration.
+		path, err := filepath.Abs(opts.SchedulerConfig)
+		if err != nil {
+			return nil, fmt.Errorf("resolving %s: %w", opts.SchedulerConfig, err)
+		}
+		if configuration, err = loadConfiguration(path); err != nil {
+			return nil, err
+		}
+	} else {
+		data, err := manifests.Files.ReadFile(opts.ShippedConfig())
+		if err != nil {
+			return nil, fmt.Errorf("reading the shipped configuration: %w", err)
+		}
+		if configuration, err = schedulerconfig.Parse(opts.ShippedConfig(), data); err != nil {
+			return nil, err
+		}
+	}
+	for i := range configuration.Component.Profiles {
+		names = append(names, configuration.Component.Profiles[i].SchedulerName)
+	}
+	return names, nil
 }
 
 func newDownCommand() *cobra.Command {

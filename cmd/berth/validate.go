@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/screen/output"
@@ -23,28 +26,9 @@ func newValidateCommand() *cobra.Command {
 
   FILE:LINE: SEVERITY: OBJECT: FIELD: what is wrong and what is allowed (RULE)
 
-A folder stands for the files in it that end in .yaml, .yml or .json, and - for standard input.
-
-A KubeSchedulerConfiguration, alone or inside a ConfigMap, is decoded and validated as the scheduler does, its
-profiles are built with the real plugins, and the weights that they come to are shown. Then it is searched for what
-is allowed but defeats a purpose: weights that count nothing, plugins that work against each other, rates that limit
-the scheduler.
-
-Objects of Kubernetes and of Berth are decoded strictly, and searched for what Berth would not read, or not as it
-seems: annotations, labels of nodes that describe GPUs, and names of profiles, PodGroups, models and resources that do
-not fit each other. Other kinds are said to be not checked. What else an API server would refuse,
-"kubectl apply --dry-run=server" says.
-
-Each finding names its rule in parentheses; docs/tool.md describes all rules.
-
-With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
-scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
-(nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters
-that the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right
-to create subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API
-server is also asked for the schemas of the custom resources that it serves: each field is named that a
-CustomResourceDefinition of another project or release lacks, and that is dropped from every write. Manifests are
-checked against the nodes and PodGroups of the cluster, too.
+A folder stands for the files in it that end in .yaml, .yml or .json, and - for standard input. docs/tool.md describes
+all rules. With --cluster the API server is asked besides which rights the configurations lack (without a FILE, the
+shipped one), which fields of custom resources it drops, and which nodes and PodGroups there are.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
 missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is
@@ -56,9 +40,6 @@ given, and for any other error, such as an API server that does not answer.`,
 
   # Does the cluster have what an application asks for?
   berth validate --cluster job.yaml
-
-  # Everything that an application consists of
-  berth validate manifests/examples/09-training-gang
 
   # In a pipeline, where a warning is a failure
   kubectl kustomize manifests/base | berth validate --strict -`,
@@ -145,4 +126,30 @@ func validateFile(report *validate.Report, path string) error {
 		return report.Read(os.Stdin, "standard input")
 	}
 	return report.ReadFile(path)
+}
+
+// validateShipped reads the shipped configuration.
+func validateShipped(report *validate.Report) error {
+	const path = "base/scheduler-config.yaml"
+	data, err := manifests.Files.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the shipped configuration: %w", err)
+	}
+	return report.Read(bytes.NewReader(data), "manifests/"+path)
+}
+
+// askCluster adds to the report what the cluster of the flags says.
+func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
+	if len(report.Configurations()) == 0 && report.Has(validate.Error) && report.Objects == 0 {
+		return nil // what is wrong is in the report
+	}
+	account, err := rights.ParseAccount(f.account)
+	if err != nil {
+		return badInput(fmt.Errorf("--account %w", err))
+	}
+	config, err := f.RESTConfig()
+	if err != nil {
+		return badInput(err)
+	}
+	return report.AskCluster(ctx, config, account)
 }

@@ -15,19 +15,22 @@ import (
 type place struct {
 	document yamldoc.Document
 	path     string
+	// short says that it is a shape, which has the fields of a node without the objects around them.
+	short bool
 }
 
+// below is a field of the place.
 func (p place) below(path string) place {
-	if path == "" {
-		return p
+	p.path = strings.TrimPrefix(p.path+path, ".")
+	return p
+}
+
+// of is the field of a node at the place.
+func (p place) of(path string) place {
+	if p.short {
+		_, path, _ = strings.Cut(path, ".")
 	}
-	if p.path != "" && !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "[") {
-		path = "." + path
-	}
-	if p.path == "" {
-		path = strings.TrimPrefix(path, ".")
-	}
-	return place{p.document, p.path + path}
+	return p.below("." + path)
 }
 
 // fault is what is wrong with a place.
@@ -38,13 +41,9 @@ type fault struct {
 
 func (f fault) Error() string { return f.text }
 
-func (p place) fault(field, format string, args ...any) error {
-	at := p.below(field)
-	text := fmt.Sprintf(format, args...)
-	if at.path != "" {
-		text = at.path + ": " + text
-	}
-	return fault{line: at.line(), text: text}
+func (p place) fault(format string, args ...any) error {
+	text := strings.TrimPrefix(p.path+": "+fmt.Sprintf(format, args...), ": ")
+	return fault{line: p.line(), text: text}
 }
 
 // line is that of the deepest part of the place that is there. It is asked for only where something is wrong.

@@ -105,7 +105,7 @@ func parseNodes(data []byte) ([]*corev1.Node, error) {
 		}
 		for _, node := range found {
 			if before, twice := first[node.Name]; twice {
-				return nil, node.name.fault("", "the node %q is in line %d already", node.Name, before.line())
+				return nil, node.name.fault("the node %q is in line %d already", node.Name, before.line())
 			}
 			first[node.Name] = node.name
 			nodes = append(nodes, node.Node)
@@ -141,13 +141,20 @@ func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 		if err := decode(d, content, &node); err != nil {
 			return nil, err
 		}
-		return readNodes([]corev1.Node{node}, func(int) place { return whole })
+		made, err := readNode(&node, whole)
+		return []placedNode{made}, err
 	case "List", "NodeList":
 		var list corev1.NodeList
 		if err := decode(d, content, &list); err != nil {
 			return nil, err
 		}
-		return readNodes(list.Items, func(i int) place { return whole.below(fmt.Sprintf("items[%d]", i)) })
+		nodes := make([]placedNode, len(list.Items))
+		for i := range list.Items {
+			if nodes[i], err = readNode(&list.Items[i], whole.below(fmt.Sprintf("items[%d]", i))); err != nil {
+				return nil, err
+			}
+		}
+		return nodes, nil
 	case "":
 		var short nodesFile
 		if err := decode(d, content, &short); err != nil {
@@ -155,22 +162,15 @@ func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 		}
 		return expandShapes(whole, short.Shapes)
 	default:
-		return nil, whole.fault("kind", "%q; must be Node, List, or left out with {shapes: [...]}", meta.Kind)
+		return nil, whole.below("kind").fault("%q; must be Node, List, or left out with {shapes: [...]}", meta.Kind)
 	}
 }
 
-func readNodes(items []corev1.Node, at func(int) place) ([]placedNode, error) {
-	nodes := make([]placedNode, 0, len(items))
-	for i := range items {
-		if kind := items[i].Kind; kind != "" && kind != "Node" {
-			return nil, at(i).fault(".kind", "%q; must be Node", kind)
-		}
-		if err := checkNode(&items[i], at(i)); err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, placedNode{asReady(&items[i]), at(i).below(".metadata.name")})
+func readNode(node *corev1.Node, at place) (placedNode, error) {
+	if node.Kind != "" && node.Kind != "Node" {
+		return placedNode{}, at.below(".kind").fault("%q; must be Node", node.Kind)
 	}
-	return nodes, nil
+	return placedNode{asReady(node), at.below(".metadata.name")}, checkNode(node, at)
 }
 
 // asReady keeps of a node what decides about placement and reports it ready.

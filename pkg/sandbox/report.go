@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 )
 
-// reportFD is the file descriptor on which the control plane's process reports to the one that started it; the lock of
-// the folder follows.
-const (
-	reportFD = 3
-	lockFD   = 4
-)
+// ReportFD is the file descriptor on which the control plane's process reports to the one that started it. The lock of
+// the folder follows: it stays held through the inherited descriptor until the process ends.
+const ReportFD = 3
 
 // Report is one line that the control plane's process sends while it comes up.
 type Report struct {
@@ -25,30 +21,6 @@ type Report struct {
 	// Error ends the start; the process exits after it.
 	Error string `json:"error,omitempty"`
 }
-
-// Reporter sends reports to the process that started this one.
-type Reporter struct {
-	out *os.File
-	enc *json.Encoder
-}
-
-// InheritedReporter returns the reporter of a control plane's process. The sandbox's lock stays held through the
-// inherited descriptor until the process ends.
-func InheritedReporter() *Reporter {
-	out := os.NewFile(reportFD, "report")
-	return &Reporter{out: out, enc: json.NewEncoder(out)}
-}
-
-// Send sends one report. An error means that the other side has stopped listening.
-func (r *Reporter) Send(report Report) error {
-	if err := r.enc.Encode(report); err != nil {
-		return fmt.Errorf("reporting progress: %w", err)
-	}
-	return nil
-}
-
-// Close tells the listener that nothing more will come.
-func (r *Reporter) Close() error { return r.out.Close() }
 
 // follow reads reports until the sandbox is ready, passing each step to progress.
 func follow(in io.Reader, progress func(step string)) error {

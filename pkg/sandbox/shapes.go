@@ -35,13 +35,14 @@ func expandShapes(whole place, shapes []Shape) ([]placedNode, error) {
 	var nodes []placedNode
 	for i, shape := range shapes {
 		at := whole.below(fmt.Sprintf("shapes[%d]", i))
+		at.short = true
 		if err := shape.check(at); err != nil {
 			return nil, err
 		}
 		for n := range shape.Count {
 			node := shape.node(n)
 			// Some shape of the same file may have the name with another number behind it.
-			nodes = append(nodes, placedNode{node, at.below("name")})
+			nodes = append(nodes, placedNode{node, at.below(".name")})
 		}
 	}
 	return nodes, nil
@@ -50,30 +51,30 @@ func expandShapes(whole place, shapes []Shape) ([]placedNode, error) {
 // check finds what no node can be made of.
 func (s Shape) check(at place) error {
 	if s.Name == "" {
-		return at.fault("name", "missing; must be the beginning of the nodes' names")
+		return at.below(".name").fault("missing; must be the beginning of the nodes' names")
 	}
 	if s.Count < 1 || s.Count > maxNodes {
-		return at.fault("count", "%d; must be 1 to %d", s.Count, maxNodes)
+		return at.below(".count").fault("%d; must be 1 to %d", s.Count, maxNodes)
 	}
 	if len(s.Allocatable) == 0 {
-		return at.fault("allocatable",
+		return at.below(".allocatable").fault(
 			"missing; must be what a node offers, such as {cpu: \"96\", memory: 1Ti, nvidia.com/gpu: \"8\"}")
 	}
 	if errs := validation.IsDNS1123Subdomain(fmt.Sprintf("%s-%d", s.Name, s.Count-1)); len(errs) > 0 {
-		return at.fault("name", "%q: %s", s.Name, errs[0])
+		return at.below(".name").fault("%q: %s", s.Name, errs[0])
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Spread)) {
-		values := s.Spread[key]
+		values, field := s.Spread[key], at.below(".spread["+key+"]")
 		if len(values) == 0 {
-			return at.fault("spread["+key+"]", "has no values; must be a list of the label's values")
+			return field.fault("has no values; must be a list of the label's values")
 		}
 		for i, value := range values {
-			if err := checkLabel(key, value, at.below("spread["+key+"]"), fmt.Sprintf("[%d]", i)); err != nil {
+			if err := checkLabel(key, value, field.below(fmt.Sprintf("[%d]", i))); err != nil {
 				return err
 			}
 		}
 	}
-	return checkContents(s.Labels, s.Annotations, s.Taints, []resources{{"allocatable", s.Allocatable}}, at, "")
+	return checkNode(s.node(0), at)
 }
 
 func (s Shape) node(n int) *corev1.Node {

@@ -14,6 +14,7 @@ import (
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
@@ -29,6 +30,8 @@ type Profile struct {
 	// Unsigned are the plugins without which identical pods would share one pass over the nodes.
 	Unsigned []string `json:"unsigned"`
 
+	// cfg is the profile as the file has it, with defaults, and plugins what it comes to.
+	cfg     *schedulerapi.KubeSchedulerProfile
 	plugins *schedulerapi.Plugins
 }
 
@@ -59,6 +62,49 @@ func (r *Report) knownProfiles() []string {
 		names = append(names, shipped.Component.Profiles[i].SchedulerName)
 	}
 	return names
+}
+
+// gpuKeys are the names of GPUs of the profile in the configurations that were read. Without one they are the defaults.
+func (r *Report) gpuKeys(profile string) *gpuview.Keys {
+	c := &schedulerconfig.Configuration{Component: &schedulerapi.KubeSchedulerConfiguration{}}
+	for _, component := range r.configurations {
+		c.Component.Profiles = append(c.Component.Profiles, component.Profiles...)
+	}
+	keys := c.GPUKeys(profile)
+	return &keys
+}
+
+func (r *Report) profilesNamed(name string) []*Profile {
+	var named []*Profile
+	for i := range r.Profiles {
+		if r.Profiles[i].Name == name {
+			named = append(named, &r.Profiles[i])
+		}
+	}
+	return named
+}
+
+func (r *Report) profileNames() []string {
+	var names []string
+	for _, p := range r.Profiles {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// argsOf are the args of a plugin in the profile, nil without any.
+func argsOf[T any](p *Profile) *T {
+	for i := range p.cfg.PluginConfig {
+		if args, ok := any(p.cfg.PluginConfig[i].Args).(*T); ok {
+			return args
+		}
+	}
+	return nil
+}
+
+func enables(set schedulerapi.PluginSet, plugin string) bool {
+	return slices.ContainsFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
 }
 
 // build makes the scheduler of the configuration, with an empty cluster in memory, as the command would at its start.

@@ -14,7 +14,6 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -76,7 +75,7 @@ func (d *document) configuration() {
 	}
 	d.report.configurations = append(d.report.configurations, component)
 	for i := range profiles {
-		profiles[i].File = d.file
+		profiles[i].File, profiles[i].cfg = d.file, &component.Profiles[i]
 	}
 	d.report.Profiles = append(d.report.Profiles, profiles...)
 	d.lint(component, profiles)
@@ -120,19 +119,8 @@ func (d *document) configurationFields() bool {
 	return len(faults) == 0
 }
 
-// formerPlugins are plugins that Kubernetes had, by those that do their work now.
-var formerPlugins = map[string]string{
-	"SelectorSpread": names.PodTopologySpread, "NodeLabel": names.NodeAffinity, "ServiceAffinity": names.InterPodAffinity,
-	"NodeResourcesLeastAllocated": names.NodeResourcesFit, "NodeResourcesMostAllocated": names.NodeResourcesFit,
-	"RequestedToCapacityRatio": names.NodeResourcesFit, "EBSLimits": names.NodeVolumeLimits,
-	"GCEPDLimits": names.NodeVolumeLimits, "AzureDiskLimits": names.NodeVolumeLimits,
-}
-
 // instead says what was meant by the name of a plugin that there is not, as far as that can be told.
 func instead(plugin string) string {
-	if now := formerPlugins[plugin]; now != "" {
-		return "; Kubernetes has removed it, and " + now + " replaces it"
-	}
 	known, _ := allPlugins()
 	if like := spelling.Closest(plugin, known); like != "" {
 		return "; did you mean " + like + "?"

@@ -28,6 +28,8 @@ type document struct {
 	json   []byte
 	metav1.TypeMeta
 	name, namespace string
+	// profile is the one of a configuration that is looked at.
+	profile string
 	// misspelt says that there is a field that the kind does not have.
 	misspelt bool
 }
@@ -35,6 +37,8 @@ type document struct {
 // object is how findings call the document.
 func (d *document) object() string {
 	switch {
+	case d.profile != "":
+		return "profile " + d.profile
 	case d.Kind == "" || d.Kind == configurationKind:
 		return ""
 	case d.name == "":

@@ -49,7 +49,9 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {
 		path := fmt.Sprintf("profiles[%d]", i)
-		l := profileLint{document: d, path: path, cfg: &c.Profiles[i], profile: &profiles[i]}
+		of := *d
+		of.profile = profiles[i].Name
+		l := profileLint{document: &of, path: path, profile: &profiles[i]}
 		l.unreadArgs()
 		l.weights()
 		l.packing()
@@ -73,44 +75,23 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 
 // holdsPolicies reports whether the profile holds pods to placement policies and reserves what they use.
 func holdsPolicies(p *Profile) bool {
-	of := func(set schedulerconfig.PluginSet) bool {
-		return slices.ContainsFunc(set.Enabled, func(e schedulerconfig.Plugin) bool { return e.Name == placementpolicy.Name })
-	}
-	return of(p.plugins.PreFilter) && of(p.plugins.Filter) && of(p.plugins.Reserve)
+	return enables(p.plugins.PreFilter, placementpolicy.Name) && enables(p.plugins.Filter, placementpolicy.Name) &&
+		enables(p.plugins.Reserve, placementpolicy.Name)
 }
 
 type profileLint struct {
 	*document
 	path    string
-	cfg     *schedulerconfig.KubeSchedulerProfile
 	profile *Profile
 }
 
-// findOf is a warning that names the profile as its object.
-func (l *profileLint) findOf(rule string, line int, message string) {
-	l.report.add(Finding{
-		File: l.file, Line: line + l.offset, Severity: Warning, Rule: rule,
-		Object: "profile " + l.profile.Name, Message: oneLine(message),
-	})
-}
-
 func (l *profileLint) warn(rule, path, message string) {
-	if path != "" {
-		path = l.path + "." + path
-	} else {
-		path = l.path
-	}
-	l.findOf(rule, l.line(path), message)
+	l.findAt(Warning, rule, l.line(l.path+"."+path), message)
 }
 
 // args returns the args of a plugin and the path to them.
 func args[T any](l *profileLint, plugin string) (*T, string) {
-	for i := range l.cfg.PluginConfig {
-		if a, ok := any(l.cfg.PluginConfig[i].Args).(*T); ok {
-			return a, "pluginConfig[" + plugin + "].args"
-		}
-	}
-	return nil, ""
+	return argsOf[T](l.profile), "pluginConfig[" + plugin + "].args"
 }
 
 // unreadArgs looks for args of plugins that the profile does not enable.
@@ -122,7 +103,7 @@ func (l *profileLint) unreadArgs() {
 			slices.Contains(l.profile.plugins.Names(), name.Value) {
 			continue
 		}
-		l.findOf("plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
+		l.findAt(Warning, "plugin", name.Line, "the profile does not enable "+name.Value+": nothing reads its args")
 	}
 }
 
@@ -210,10 +191,12 @@ func (l *profileLint) batching(extender bool) {
 
 // gangs looks at where Coscheduling stands.
 func (l *profileLint) gangs() {
-	post := l.profile.plugins.PostFilter.Enabled
-	ours := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == coscheduling.Name })
-	stock := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == names.DefaultPreemption })
-	if ours >= 0 && stock >= 0 && ours > stock {
+	stock := false
+	for _, p := range l.profile.plugins.PostFilter.Enabled {
+		stock = stock || p.Name == names.DefaultPreemption
+		if p.Name != coscheduling.Name || !stock {
+			continue
+		}
 		l.warn("gang-preemption", "plugins.postFilter",
 			"Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that "+
 				"cannot start even then; enable it in postFilter itself, which puts it first")
@@ -240,7 +223,7 @@ func (l *profileLint) network() {
 
 // sample looks for a choice of the best node among some of the nodes.
 func (l *profileLint) sample(global *int32) {
-	percentage, path := l.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
+	percentage, path := l.profile.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
 	if percentage == nil {
 		percentage = global
 	} else {
@@ -255,7 +238,7 @@ func (l *profileLint) sample(global *int32) {
 	}
 	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
-			l.findOf("sampling", l.line(path), fmt.Sprintf(
+			l.findAt(Warning, "sampling", l.line(path), fmt.Sprintf(
 				"percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
 			return
 		}

@@ -20,12 +20,8 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
-	"berth.dev/berth/pkg/gpu/gpuview"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -109,16 +105,11 @@ func (d *document) list() {
 
 // valueLine returns the line of the first field with that value.
 func (d *document) valueLine(node *yaml.Node, value string) int {
-	return d.search(node, value, func(i int) bool { return i%2 == 1 })
-}
-
-// search returns the line of the first scalar in a mapping that is at a wanted place among its keys and values.
-func (d *document) search(node *yaml.Node, scalar string, wanted func(int) bool) int {
 	for i, c := range node.Content {
-		if node.Kind == yaml.MappingNode && c.Value == scalar && wanted(i) {
+		if node.Kind == yaml.MappingNode && c.Value == value && i%2 == 1 {
 			return c.Line
 		}
-		if line := d.search(c, scalar, wanted); line > 0 {
+		if line := d.valueLine(c, value); line > 0 {
 			return line
 		}
 	}
@@ -132,18 +123,17 @@ func (d *document) search(node *yaml.Node, scalar string, wanted func(int) bool)
 func (d *document) keys(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
-		d.pod(o, "metadata", 1)
+		d.report.together.pods = append(d.report.together.pods, &reference{d: d, pod: o, at: "metadata", count: 1})
 	case *v1.Node:
-		d.node(o, "metadata")
+		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, o, "metadata"})
 	case *schedulingv1.PriorityClass:
 		d.keysAt("metadata", wellknown.PriorityClasses)
 	case *schedulingv1alpha1.PodGroup:
 		_, specErr := read.Spec(o, 0)
 		_, topologyErr := read.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
-		if _, bad := work.Saved(o); bad != nil {
-			d.bad("metadata", bad)
-		}
+		_, badCheckpoint := work.Saved(o)
+		d.bad("metadata", badCheckpoint)
 		d.keysAt("metadata", wellknown.PodGroups)
 	case *placementv1alpha1.PlacementPolicy:
 		d.policy(o)
@@ -159,53 +149,6 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// pod checks a pod, or a template of that many pods, once the names of GPUs are known.
-func (d *document) pod(pod *v1.Pod, at string, count int) {
-	d.report.named = append(d.report.named, func() { d.podOf(d.report.gpuKeys(pod.Spec.SchedulerName), pod, at, count) })
-}
-
-func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) {
-	_, gpuErr := keys.PodGPURequest(pod)
-	_, _, gangErr := read.Of(pod)
-	_, topologyErr := read.TopologyOf(nil, pod)
-	_, _, badSpot := priceview.PodSpotPolicy(pod)
-	_, badWindow := priceview.PodStartWindow(pod)
-	_, badObjective := podview.PodObjective(pod)
-	_, _, badClass := podview.NamedSLAClass(pod)
-	d.badErrors(at, gpuErr, gangErr, topologyErr)
-	_, badLicenses := podview.PodLicenses(pod)
-	_, badDatasets := podview.PodDatasets(pod)
-	_, badPool := podview.PodIPPool(pod)
-	_, badBackfill := read.Backfill(pod)
-	_, badRunTime := runview.Declared(pod)
-	_, badWork := work.Declared(pod)
-	_, badCheckpoint := work.Saved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
-		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
-		if bad != nil {
-			d.bad(at, bad)
-		}
-	}
-	_, ends := runview.DueOf(pod, nil)
-	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !ends && !priceview.NamesWindow(pod) {
-		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
-			"annotation %s has no effect without %s or %s, unless a price window of the profile selects the pod by its labels",
-			wellknown.DeadlineKey, wellknown.RunTimeKey, wellknown.StartWindowKey))
-	}
-	d.uses(pod, at)
-	if priceview.NamesWindow(pod) && pod.Annotations[wellknown.StartWindowKey] == "" {
-		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey,
-			Allowed: "the name of a window of the scheduler"})
-	}
-	if name, kind, _ := podview.NamedSLAClass(pod); kind != "" && name == "" {
-		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey,
-			Allowed: "the name of a class of the scheduler"})
-	}
-	d.foreign(pod, at)
-	d.report.together.addPod(d, keys, pod, at, count)
-	d.keysAt(at, wellknown.Pods)
-}
-
 // badErrors reports what readers found; most errors are bad values.
 func (d *document) badErrors(at string, errs ...error) {
 	for _, err := range errs {
@@ -218,17 +161,23 @@ func (d *document) badErrors(at string, errs ...error) {
 	}
 }
 
-func (d *document) bad(at string, bad *wellknown.BadValue) {
-	if bad.Kind != "annotation" && bad.Kind != "label" {
-		d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
-		return
+// bad reports values that cannot be used; nil is none.
+func (d *document) bad(at string, all ...*wellknown.BadValue) {
+	for _, bad := range all {
+		switch {
+		case bad == nil:
+			continue
+		case bad.Kind != "annotation" && bad.Kind != "label":
+			d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
+			continue
+		}
+		// The path says already of what object, and which key, the message speaks.
+		message := bad.Error()
+		if i := strings.Index(message, bad.Key+": "); i >= 0 {
+			message = message[i+len(bad.Key)+2:]
+		} else if i := strings.Index(message, bad.Key+" is missing"); i >= 0 {
+			message = message[i+len(bad.Key)+1:]
+		}
+		d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
 	}
-	// The path says already of what object, and which key, the message speaks.
-	message := bad.Error()
-	if i := strings.Index(message, bad.Key+": "); i >= 0 {
-		message = message[i+len(bad.Key)+2:]
-	} else if i := strings.Index(message, bad.Key+" is missing"); i >= 0 {
-		message = message[i+len(bad.Key)+1:]
-	}
-	d.add(Error, "value", d.keyLine(at, bad.Key), fmt.Sprintf("%s.%ss[%s]", at, bad.Kind, bad.Key), message)
 }

@@ -16,32 +16,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
-	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/apis/config"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/plugins/coscheduling"
-	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 // size warns of a pod that no node could run if it was empty.
-func (t *together) size(r reference) {
+func (t *together) size(r *reference) {
 	pod := r.pod.DeepCopy()
 	corev1defaults.SetObjectDefaults_Pod(pod) // a request that is left out is the limit
 	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	maps.DeleteFunc(asked, func(_ v1.ResourceName, n resource.Quantity) bool { return n.IsZero() })
-	fits := func(has v1.ResourceList, name v1.ResourceName) bool {
-		n, wanted := has[name], asked[name]
-		return n.Cmp(wanted) >= 0
-	}
-	names := slices.Sorted(maps.Keys(asked))
+	names, offered := slices.Sorted(maps.Keys(asked)), true
 	var together []string
 	for _, name := range names {
 		wanted := asked[name]
@@ -52,27 +43,30 @@ func (t *together) size(r reference) {
 				largest = n
 			}
 		}
-		if largest.IsZero() || largest.Cmp(wanted) >= 0 {
-			continue // what no node has at all is told apart
+		if largest.IsZero() {
+			offered = false // what no node has at all is told apart
+		} else if largest.Cmp(wanted) < 0 {
+			r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
+				wanted.String(), name, largest.String()))
+			return
 		}
-		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
-			wanted.String(), name, largest.String()))
-		return
 	}
-	offered := slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool {
-		return !slices.ContainsFunc(names, func(name v1.ResourceName) bool { return !fits(has, name) })
-	})
-	each := !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
-		return !slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool { return fits(has, name) })
-	})
-	if len(names) > 0 && len(t.sizes) > 0 && each && !offered {
+	for _, has := range t.sizes {
+		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
+			n, wanted := has[name], asked[name]
+			return n.Cmp(wanted) < 0
+		}) {
+			return
+		}
+	}
+	if len(names) > 0 && offered {
 		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(),
 			strings.Join(together, ", ")))
 	}
 }
 
 // tooLarge is told at the request for the resource.
-func (r reference) tooLarge(name v1.ResourceName, message string) {
+func (r *reference) tooLarge(name v1.ResourceName, message string) {
 	line, known := r.asked()[string(name)]
 	if !known {
 		line = r.d.line(r.spec())
@@ -117,7 +111,7 @@ func levelsOf(g *tree.Group) []string {
 // members warns of gangs for which the files make fewer pods than have to start together.
 func (t *together) members() {
 	type made struct {
-		reference
+		*reference
 		pods, minimum int
 	}
 	gangs := map[types.NamespacedName]*made{}
@@ -189,110 +183,4 @@ func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, 
 // madeElsewhere says that an object of a kind that is not read here speaks of the gang: it may make pods of it.
 func (t *together) madeElsewhere(name string) bool {
 	return slices.ContainsFunc(t.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
-}
-
-// windowsAndClasses warns of pods that name a price window or a class that their profile does not have in any
-// configuration among the files: with these they never start.
-func (r *Report) windowsAndClasses() {
-	for _, ref := range r.together.pods {
-		name := cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName)
-		profiles := r.argsOf(name)
-		ref.class(profiles)
-		if len(profiles) == 0 && name == v1.DefaultSchedulerName {
-			for _, other := range r.profileNames() { // a policy may give the pod any of them
-				profiles = append(profiles, r.argsOf(other)...)
-			}
-		}
-		ref.window(profiles)
-	}
-}
-
-// profileArgs are the price windows and the classes of a profile; reads says which of them its plugins read.
-type profileArgs struct {
-	name                       string
-	windows                    []config.PriceWindow
-	classes                    *config.QueueSLA
-	readsWindows, readsClasses bool
-}
-
-// argsOf are the args of the profiles of that name.
-func (r *Report) argsOf(name string) []profileArgs {
-	var all []profileArgs
-	built := r.profilesNamed(name)
-	for _, c := range r.configurations {
-		for i := range c.Profiles {
-			if c.Profiles[i].SchedulerName != name || len(all) == len(built) {
-				continue
-			}
-			plugins := built[len(all)].plugins
-			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name),
-				readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
-			for _, plugin := range c.Profiles[i].PluginConfig {
-				switch args := plugin.Args.(type) {
-				case *config.CostOptimizedArgs:
-					of.windows = args.Windows
-				case *config.CoschedulingArgs:
-					of.classes = args.SLA
-				}
-			}
-			all = append(all, of)
-		}
-	}
-	return all
-}
-
-func enables(set schedulerapi.PluginSet, plugin string) bool {
-	return slices.ContainsFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
-}
-
-// window warns of a window that the profile does not have.
-func (r reference) window(profiles []profileArgs) {
-	name := r.pod.Annotations[wellknown.StartWindowKey]
-	if name == "" {
-		return
-	}
-	var names, of []string
-	for _, p := range profiles {
-		of = append(of, p.name)
-		for i := range p.windows {
-			names = append(names, p.windows[i].Name)
-		}
-	}
-	if slices.Contains(names, name) || !slices.ContainsFunc(profiles, func(p profileArgs) bool { return p.readsWindows }) {
-		return
-	}
-	has, there := "none", ""
-	if name := cmp.Or(r.pod.Spec.SchedulerName, v1.DefaultSchedulerName); !slices.Contains(of, name) {
-		there = " there"
-	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		has = strings.Join(slices.Compact(names), ", ")
-	}
-	r.d.findAt(Warning, "no-window", r.d.keyLine(r.at, wellknown.StartWindowKey), fmt.Sprintf(
-		"there is no window %q in the args of profile %s, which has %s: the pod never starts%s", name,
-		strings.Join(slices.Compact(of), " or "), has, there))
-}
-
-// class warns of a class that the profile does not have, or not for pods of this priority class.
-func (r reference) class(profiles []profileArgs) {
-	name, kind, bad := podview.NamedSLAClass(r.pod)
-	if kind == "" || name == "" || bad != nil {
-		return
-	}
-	for _, p := range profiles {
-		if !p.readsClasses {
-			continue
-		}
-		var none *wellknown.BadValue
-		if _, none = podview.SLAClass(p.classes.Order(), r.pod); none == nil {
-			return
-		}
-		bad = none
-	}
-	if bad != nil {
-		r.d.findAt(Warning, "no-class", r.d.keyLine(r.at, wellknown.SLAClassKey), fmt.Sprintf(
-			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, wellknown.SLAClassKey, name,
-			bad.Allowed))
-	}
 }

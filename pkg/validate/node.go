@@ -12,7 +12,6 @@ import (
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -31,25 +30,27 @@ func (d *document) shapes() {
 		shape := &file.Shapes[i]
 		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}
 		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
-		d.node(node, fmt.Sprintf("shapes[%d]", i))
+		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, node, fmt.Sprintf("shapes[%d]", i)})
 	}
 }
 
-// node checks a node once the names of GPUs are known. At is where its labels and annotations are.
-func (d *document) node(node *v1.Node, at string) {
-	d.report.named = append(d.report.named, func() { d.nodeOf(d.report.gpuKeys(""), node, at) })
+// nodeIn is a node, or a shape of nodes, with the path of its labels and annotations. It is checked when all files are
+// read, as a configuration among them may give the names of GPUs.
+type nodeIn struct {
+	d    *document
+	node *v1.Node
+	at   string
 }
 
-// nodeOf checks what a node says of its GPUs and of its price.
-func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
+// check checks what a node says of its GPUs and of its price.
+func (n nodeIn) check(keys *gpuview.Keys) {
+	d, node, at := n.d, n.node, n.at
 	read, bad := keys.ReadGPUNode(node)
 	for _, pool := range read.Pools() {
 		d.unknownGPUs(keys, pool, at)
 	}
 	_, _, badPrice := priceview.StatedPrice(node)
-	for _, b := range append(bad, badPrice...) {
-		d.bad(at, b)
-	}
+	d.bad(at, append(bad, badPrice...)...)
 	if why := read.Unenforced(); why != "" {
 		d.findAt(Warning, "unenforced-shares", d.keyLine(at, wellknown.GPUModeKey), why)
 	}
@@ -86,25 +87,23 @@ const mibLabel = "nvidia.com/gpu.memory"
 // labelsOfGPUs finds labels that describe GPUs and are not read, or not by all plugins.
 func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
 	at string) {
-	known := map[string]bool{}
-	for _, key := range keys.DescribingLabels() {
-		known[key] = true
-	}
+	described := keys.DescribingLabels()
 	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
-		value := node.Labels[key]
+		value, known := node.Labels[key], slices.Contains(described, key)
 		switch {
 		case slices.ContainsFunc(bad, func(b *wellknown.BadValue) bool { return b.Key == key }):
 		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
 				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(),
 				read.MemMiB()))
-		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
+		case known && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor a label with their number",
 				key, gpuview.OfMaker(keys.Resources, key)))
-		case keys.MakesGPUs(key) && !known[key] && spelling.Closest(key, known) != "":
-			message := fmt.Sprintf("label %s is not read; did you mean %s?", key, spelling.Closest(key, known))
-			d.findAt(Warning, "gpu", d.keyLine(at, key), message)
+		case keys.MakesGPUs(key) && !known:
+			if like := closest(key, described); like != "" {
+				d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s is not read; did you mean %s?", key, like))
+			}
 		}
 	}
 }

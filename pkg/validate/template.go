@@ -101,14 +101,15 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 			return key == wellknown.GangKey && value == "true" || read.MinMemberKey(map[string]string{key: value}) != ""
 		})
 	}
-	d.foreignMinimum("metadata", pod, asked)
+	around := []string{"metadata"}
 	if job, inside := strings.CutSuffix(path, ".spec.template"); inside { // of a CronJob or a JobSet
-		d.foreignMinimum(job+".metadata", pod, asked)
+		around = append(around, job+".metadata")
 	}
 	if id, _, err := read.Of(pod); gang || err == nil && id.Name != "" {
 		d.eviction(within, obj, path, podsOf(within))
 	}
-	d.pod(pod, path+".metadata", podsOf(within))
+	d.report.together.pods = append(d.report.together.pods, &reference{d: d, pod: pod, at: path + ".metadata",
+		around: around, count: podsOf(within), gang: asked})
 	if !asked || !owns {
 		return
 	}

@@ -18,9 +18,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/yamldoc"
 )
 
 // together is what is known of objects that others refer to.
@@ -38,21 +36,11 @@ type together struct {
 	priorities map[string]int32
 	// clustered is set if the PodGroups are those of a cluster, too.
 	clustered bool
-	// pods and templates of pods that refer to them.
-	pods []reference
+	// nodes of the files, and pods and templates of pods that refer to objects.
+	nodes []nodeIn
+	pods  []*reference
 	// unread are objects of kinds that are not read here.
 	unread []*document
-}
-
-// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its
-// profile.
-type reference struct {
-	d    *document
-	keys *gpuview.Keys
-	pod  *v1.Pod
-	at   string
-	// count is how many such pods are made.
-	count int
 }
 
 // declared is a PodGroup of the files with its minimum.
@@ -112,10 +100,6 @@ func (t *together) addGroup(name types.NamespacedName) {
 	t.groups[name] = true
 }
 
-func (t *together) addPod(d *document, keys *gpuview.Keys, pod *v1.Pod, at string, count int) {
-	t.pods = append(t.pods, reference{d, keys, pod, at, count})
-}
-
 // add takes in the objects that pods refer to.
 func (t *together) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
@@ -145,7 +129,7 @@ func nameIn(namespace, name string) types.NamespacedName {
 
 func (t *together) check(profiles []string) {
 	for _, r := range t.pods {
-		r.scheduler(profiles)
+		r.misspelt(profiles)
 		t.group(r)
 		t.model(r)
 		t.resources(r)
@@ -156,11 +140,10 @@ func (t *together) check(profiles []string) {
 		t.levels(g.d, "metadata", g.group, &v1.Pod{})
 	}
 	t.members()
-	t.pods, t.declared = nil, nil
 }
 
 // group warns of a gang that nothing declares: its pods wait.
-func (t *together) group(r reference) {
+func (t *together) group(r *reference) {
 	name := r.pod.Labels[schedulingv1alpha1.PodGroupLabel]
 	if name == "" || t.groups[nameIn(r.pod.Namespace, name)] {
 		return
@@ -169,45 +152,28 @@ func (t *together) group(r reference) {
 		r.d.findAt(Warning, "no-group", r.d.keyLine(r.at, schedulingv1alpha1.PodGroupLabel),
 			fmt.Sprintf("label %s: ", schedulingv1alpha1.PodGroupLabel)+fmt.Sprintf(format, args...))
 	}
+	var names []string
 	for group := range t.groups {
 		if group.Name == name {
 			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one",
 				name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
 			return
 		}
+		names = append(names, group.Name)
 	}
-	known := map[string]bool{}
-	for group := range t.groups {
-		known[group.Name] = true
-	}
-	if like := spelling.Closest(name, known); like != "" {
+	like := closest(name, names)
+	switch {
+	case like != "":
 		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
-		return
-	}
-	if t.clustered {
+	case t.clustered:
 		warn("there is no PodGroup %s %s: without one the pods wait", name, t.where())
-		return
-	}
-	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
-}
-
-// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an
-// event.
-func (r reference) scheduler(profiles []string) {
-	name := r.pod.Spec.SchedulerName
-	known := map[string]bool{v1.DefaultSchedulerName: true}
-	for _, profile := range profiles {
-		known[profile] = true
-	}
-	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
-		path := r.spec() + ".schedulerName"
-		r.d.findIn(Warning, "no-profile", path,
-			fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
+	default:
+		warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 	}
 }
 
 // model warns of a pod that accepts no GPU of any node in the files.
-func (t *together) model(r reference) {
+func (t *together) model(r *reference) {
 	request, err := r.keys.PodGPURequest(r.pod)
 	models := slices.Sorted(maps.Keys(t.models))
 	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
@@ -219,29 +185,19 @@ func (t *together) model(r reference) {
 }
 
 // resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
-func (t *together) resources(r reference) {
-	readable := map[string]bool{}
-	for _, name := range r.keys.PodResources() {
-		readable[name] = true
-	}
+func (t *together) resources(r *reference) {
 	asked := r.asked()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		line := asked[name]
+		line, like := asked[name], closest(name, r.keys.PodResources())
 		switch {
 		case !strings.Contains(name, "/") || r.keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
-		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && spelling.Closest(name, readable) != "":
-			message := fmt.Sprintf("unknown resource %s; did you mean %s?", name, spelling.Closest(name, readable))
-			r.d.findAt(Warning, "resource", line, message)
+		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && like != "":
+			r.d.findAt(Warning, "resource", line, fmt.Sprintf("unknown resource %s; did you mean %s?", name, like))
 		case len(t.offered) > 0 && !r.implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
 				"no node %s offers the resource %s; extended resources that they offer: %s", t.where(), name, t.extended()))
 		}
 	}
-}
-
-// implied resources are those of parts of GPUs: an agent hands them out, and not every node lists them.
-func (r reference) implied(name string) bool {
-	return r.keys.ReadsResource(name) && !slices.Contains(r.keys.Resources, name)
 }
 
 func (t *together) extended() string {
@@ -256,23 +212,4 @@ func (t *together) extended() string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
-}
-
-// spec is the path to the pod's spec.
-func (r reference) spec() string { return strings.TrimSuffix(r.at, "metadata") + "spec" }
-
-// asked are the resources that the pod's containers ask for, each with its line.
-func (r reference) asked() map[string]int {
-	lines := map[string]int{}
-	spec := r.spec()
-	for _, asked := range podview.AskedResources(r.pod) {
-		node, line := r.d.at(spec + "." + asked.Path)
-		if key := yamldoc.KeyLine(node, asked.Resource); key > 0 {
-			line = key
-		}
-		if _, seen := lines[asked.Resource]; !seen {
-			lines[asked.Resource] = line
-		}
-	}
-	return lines
 }

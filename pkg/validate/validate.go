@@ -1,3 +1,9 @@
+// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
+// of each fault, and for combinations that are allowed but defeat each other.
+//
+// The command berth validate calls it with files, and optionally with what a cluster serves and permits. The validation
+// of arguments is that of apis/config. It never changes a file or a cluster, and guesses nothing: what it cannot check
+// is said. What an API server would refuse of the objects of Kubernetes is asked of one by kubectl.
 package validate
 
 import (
@@ -5,6 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,12 +92,6 @@ type Report struct {
 
 	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
-	// named are checks for which the names of GPUs have to be known, which a configuration among the files may give.
-	named []func()
-	// uses are pods whose annotations are to be compared with the profiles.
-	uses []use
-	// foreign are pods in groups of other schedulers.
-	foreign []foreignGroup
 	// together is what the files say about each other.
 	together together
 	// groups are those of Kubernetes and of other schedulers in the files, by the gang of their pods.
@@ -118,6 +121,42 @@ func (r *Report) Read(in io.Reader, name string) error {
 		return fmt.Errorf("%s: larger than %d MiB", name, maxFileBytes>>20)
 	}
 	r.check(name, data, 0)
+	return nil
+}
+
+// extensions of the files that are read of a folder.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// ReadFile reads a file, or the files of YAML or JSON in a folder and in the folders in it. In a folder, what begins
+// with a dot is left out.
+func (r *Report) ReadFile(root string) error {
+	found := false
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		inside := path != root
+		hidden := inside && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case entry.IsDir() && hidden:
+			return filepath.SkipDir
+		case entry.IsDir() || hidden || inside && !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			return nil
+		}
+		found = true
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return r.Read(file, path)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the files: %w", err)
+	}
+	if !found {
+		return fmt.Errorf("%s: there is no file that ends in .yaml, .yml or .json in the folder", root)
+	}
 	return nil
 }
 
@@ -189,15 +228,23 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // Finish adds what the files that were read say about each other, and orders the findings by file and line.
 func (r *Report) Finish() {
-	for _, check := range r.named {
-		check()
+	profiles := r.knownProfiles()
+	for _, n := range r.together.nodes {
+		n.check(r.gpuKeys(""))
 	}
-	r.named = nil
-	r.foreignGroups()
-	r.unread()
-	r.windowsAndClasses()
-	r.namedGroups(r.knownProfiles())
-	r.together.check(r.knownProfiles())
+	for _, p := range r.together.pods {
+		p.keys = r.gpuKeys(p.pod.Spec.SchedulerName)
+		p.values()
+		p.unread(r)
+		p.windowAndClass(r)
+		// Groups of other schedulers are theirs to place.
+		if slices.Contains(profiles, p.scheduler()) {
+			p.foreign()
+			p.foreignMinimum()
+		}
+	}
+	r.namedGroups(profiles)
+	r.together.check(profiles)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

@@ -58,7 +58,7 @@ func (l *profileLint) weights() {
 	l.weightsOf(l.path, func(point, plugin string, item, weight *yaml.Node) {
 		effective, stock := l.profile.weight(plugin), stockWeight(plugin)
 		warn := func(line int, format string, args ...any) {
-			l.findOf("weight", line, fmt.Sprintf(format, args...))
+			l.findAt(Warning, "weight", line, fmt.Sprintf(format, args...))
 		}
 		switch {
 		case weight == nil && point == "multiPoint" && effective == 1 && stock > 1:

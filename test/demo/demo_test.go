@@ -7,6 +7,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,16 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("running %s: %v\n%s", strings.Join(demo.Args, " "), err, output)
 	}
 	t.Logf("%s", output)
+
+	// The table is of the end: all that was created has come to where it should be.
+	for _, want := range []string{
+		`gang-too-large +Job +Pending +0/24`, `ml-training +Pod +Running +1/1`, `batch-processing +Job +Running +4/4`,
+		`inference-shared +Deployment +Running +6/6`, `gang-training +Job +Running +8/8`,
+	} {
+		if !regexp.MustCompile(want).Match(output) {
+			t.Errorf("no line has %q", want)
+		}
+	}
 
 	said := map[string]string{
 		"explain": "gang-too-large", "top": "gang-training", "dashboard": "http://127.0.0.1:", "down": "is gone",

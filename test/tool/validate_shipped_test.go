@@ -134,7 +134,7 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 		}
 	}
 	r := &validate.Report{}
-	if err := r.ReadFolder(dir); err != nil {
+	if err := r.ReadFile(dir); err != nil {
 		t.Fatal(err)
 	}
 	r.Finish()
@@ -151,11 +151,11 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	}
 
 	empty := t.TempDir()
-	if err := (&validate.Report{}).ReadFolder(empty); err == nil ||
+	if err := (&validate.Report{}).ReadFile(empty); err == nil ||
 		!strings.Contains(err.Error(), "no file that ends in .yaml, .yml or .json") {
 		t.Errorf("an empty folder: %v", err)
 	}
-	if err := (&validate.Report{}).ReadFolder(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+	if err := (&validate.Report{}).ReadFile(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an absent folder: %v", err)
 	}
 }

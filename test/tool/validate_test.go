@@ -89,7 +89,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			{`f.yaml:13: error: there is no plugin "GPUaware": nothing reads its args; did you mean GPUAware?`, "plugin"}}},
 		{"args of a plugin that was removed", configHead + "profiles:\n- schedulerName: a\n" + quietArgs +
 			"  - name: SelectorSpread\n", [][2]string{{`f.yaml:13: error: there is no plugin "SelectorSpread": nothing reads ` +
-			"its args; Kubernetes has removed it, and PodTopologySpread replaces it", "plugin"}}},
+			"its args", "plugin"}}},
 		{"args of a plugin that the profile does not enable", configHead + "profiles:\n- schedulerName: a\n" + quietArgs +
 			"  - name: SLAAware\n    args: {}\n", [][2]string{
 			{"f.yaml:13: warning: profile a: the profile does not enable SLAAware: nothing reads its args", "plugin"}}},

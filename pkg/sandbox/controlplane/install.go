@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
@@ -74,18 +73,15 @@ func waitEstablished(ctx context.Context, extensions apiextensions.Interface, na
 
 // createNodes creates the nodes with their status, which survives creation, so that they are ready from the start.
 func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failure atomic.Pointer[error]
-	workqueue.ParallelizeUntil(ctx, 16, len(nodes), func(i int) {
-		if _, err := client.CoreV1().Nodes().Create(ctx, nodes[i], metav1.CreateOptions{}); err != nil {
-			err = fmt.Errorf("creating node %s: %w", nodes[i].Name, err)
-			failure.CompareAndSwap(nil, &err)
-			cancel()
-		}
-	})
-	if err := failure.Load(); err != nil {
-		return *err
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for _, node := range nodes {
+		group.Go(func() error {
+			if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("creating node %s: %w", node.Name, err)
+			}
+			return nil
+		})
 	}
-	return context.Cause(ctx)
+	return group.Wait()
 }

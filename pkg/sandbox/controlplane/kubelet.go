@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/kubernetes"
@@ -28,24 +29,12 @@ func startKubelets(ctx context.Context, kubeconfig string) error {
 	}
 	// The clients that follow are made of the same configuration.
 	restConfig.Wrap(persist)
-	restClient, err := rest.RESTClientFor(restConfig)
-	if err != nil {
-		return fmt.Errorf("making kwok's clients: %w", err)
-	}
-	typed, err := kubernetes.NewForConfig(restConfig)
-	if err != nil {
-		return fmt.Errorf("making kwok's clients: %w", err)
-	}
-	kwok, err := versioned.NewForConfig(restConfig)
-	if err != nil {
-		return fmt.Errorf("making kwok's clients: %w", err)
-	}
-	dynamic, err := clients.ToDynamicClient()
-	if err != nil {
-		return fmt.Errorf("making kwok's clients: %w", err)
-	}
-	mapper, err := clients.ToRESTMapper()
-	if err != nil {
+	restClient, restErr := rest.RESTClientFor(restConfig)
+	typed, typedErr := kubernetes.NewForConfig(restConfig)
+	kwok, kwokErr := versioned.NewForConfig(restConfig)
+	dynamic, dynamicErr := clients.ToDynamicClient()
+	mapper, mapperErr := clients.ToRESTMapper()
+	if err := errors.Join(restErr, typedErr, kwokErr, dynamicErr, mapperErr); err != nil {
 		return fmt.Errorf("making kwok's clients: %w", err)
 	}
 	controller, err := controllers.NewController(controllers.Config{

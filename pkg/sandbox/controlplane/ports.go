@@ -11,31 +11,26 @@ type ports struct {
 	etcd, api, scheduler int
 }
 
-// reservations keep the ports of one sandbox while its components have not started or start again.
-type reservations []*sandbox.Port
-
-// reservePorts reserves the given port, or a free one, for the API server and free ones for the rest. After an error
-// nothing is reserved.
-func reservePorts(api int) (ports, reservations, error) {
-	var chosen ports
-	var held reservations
+// reservePorts reserves the port that was asked for, or a free one, for the API server and free ones for the rest, until
+// freePorts.
+func (cp *controlPlane) reservePorts() error {
 	for _, p := range []struct {
 		want int
 		into *int
-	}{{api, &chosen.api}, {0, &chosen.etcd}, {0, &chosen.scheduler}} {
+	}{{cp.opts.Port, &cp.ports.api}, {0, &cp.ports.etcd}, {0, &cp.ports.scheduler}} {
 		r, err := sandbox.ReservePort(p.want)
 		if err != nil {
-			return ports{}, nil, errors.Join(err, held.close())
+			return err
 		}
-		held = append(held, r)
+		cp.held = append(cp.held, r)
 		*p.into = r.Number
 	}
-	return chosen, held, nil
+	return nil
 }
 
-func (held reservations) close() error {
+func (cp *controlPlane) freePorts() error {
 	var errs []error
-	for _, r := range held {
+	for _, r := range cp.held {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)

@@ -50,10 +50,10 @@ type controlPlane struct {
 	layout  sandbox.Layout
 	ports   ports
 	// held keeps the ports until every component has ended.
-	held reservations
+	held []*sandbox.Port
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
-	report    *sandbox.Reporter
+	report    *json.Encoder
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
@@ -75,29 +75,30 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	if err != nil {
 		return fmt.Errorf("encoding the sandbox's options: %w", err)
 	}
+	reports := os.NewFile(sandbox.ReportFD, "report")
 	cp := &controlPlane{
 		opts: opts, encoded: string(encoded), layout: sandbox.Layout(opts.Dir),
-		report: sandbox.InheritedReporter(), fatal: make(chan error, 4),
+		report: json.NewEncoder(reports), fatal: make(chan error, 4),
 		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
 	}
 	defer func() {
 		cp.stopProcesses()
-		if err := cp.held.close(); err != nil {
+		if err := cp.freePorts(); err != nil {
 			klog.FromContext(ctx).Error(err, "Freeing the ports of the sandbox failed")
 		}
 	}()
 	if err := cp.start(ctx); err != nil {
-		if sendErr := cp.report.Send(sandbox.Report{Error: command.OneLine(err)}); sendErr != nil {
+		if cp.report.Encode(sandbox.Report{Error: command.OneLine(err)}) != nil {
 			// The parent of this process is gone, and removes nothing.
 			cp.stopProcesses()
 			return errors.Join(err, cp.layout.Remove())
 		}
 		return err
 	}
-	if err := cp.report.Send(sandbox.Report{Ready: true}); err != nil {
-		return err
+	if err := cp.report.Encode(sandbox.Report{Ready: true}); err != nil {
+		return fmt.Errorf("reporting that all is up: %w", err)
 	}
-	if err := cp.report.Close(); err != nil {
+	if err := reports.Close(); err != nil {
 		return fmt.Errorf("closing the report: %w", err)
 	}
 	select {
@@ -140,7 +141,7 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.layout.Keys().Make(); err != nil {
 		return err
 	}
-	if cp.ports, cp.held, err = reservePorts(cp.opts.Port); err != nil {
+	if err := cp.reservePorts(); err != nil {
 		return err
 	}
 	if err := cp.startAPI(ctx); err != nil {
@@ -158,9 +159,13 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	if err := cp.step("waiting for the API server"); err != nil {
 		return err
 	}
-	if err := cp.waitFor(ctx, "the API server", cp.logOfAPIServer(), func(ctx context.Context) (bool, error) {
+	log := componentControlPlane
+	if cp.opts.Split {
+		log = componentAPIServer
+	}
+	if err := cp.waitFor(ctx, "the API server", log, nil, func(ctx context.Context) (bool, error) {
 		return serves(ctx, client), nil
-	}, nil); err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := cp.install(ctx, admin); err != nil {
@@ -196,10 +201,10 @@ func (cp *controlPlane) startControllers(ctx context.Context, client kubernetes.
 		return err
 	}
 	// Without this ServiceAccount, which the controller manager makes, the API server refuses pods.
-	return cp.waitFor(ctx, "the controller manager", componentControlPlane, func(ctx context.Context) (bool, error) {
+	return cp.waitFor(ctx, "the controller manager", componentControlPlane, nil, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
-	}, nil)
+	})
 }
 
 // startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
@@ -212,12 +217,12 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		return err
 	}
 	if cp.opts.Split {
-		cp.startProcess(ctx, componentEtcd, cp.opts.Binary, childArgs(componentEtcd, cp.encoded, cp.ports))
-		path, args := cp.opts.Binary, childArgs(componentAPIServer, cp.encoded, cp.ports)
+		cp.startProcess(ctx, cp.child(componentEtcd))
+		server := cp.child(componentAPIServer)
 		if cp.opts.APIServer != "" {
-			path, args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.layout.Keys(), cp.ports)
+			server.path, server.args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.layout.Keys(), cp.ports)
 		}
-		cp.startProcess(ctx, componentAPIServer, path, args)
+		cp.startProcess(ctx, server)
 		return nil
 	}
 	// These two last as long as this process: the scheduler gives its lease back when ctx has ended.
@@ -233,13 +238,6 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	}
 	go func() { cp.fatal <- runAPIServer(life, cp.opts, cp.layout.Keys(), cp.ports) }()
 	return nil
-}
-
-func (cp *controlPlane) logOfAPIServer() string {
-	if cp.opts.Split {
-		return componentAPIServer
-	}
-	return componentControlPlane
 }
 
 func (cp *controlPlane) startNodes(ctx context.Context, client kubernetes.Interface) error {
@@ -292,20 +290,16 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config,
 	since := time.Now().Add(-time.Second)
 	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: client,
 		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
-	cp.run(ctx, scheduler)
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, func(ctx context.Context) (bool, error) {
+	cp.startProcess(ctx, scheduler)
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, scheduler, func(ctx context.Context) (bool, error) {
 		if !serves(ctx, served) {
 			return false, nil
 		}
 		return lease.heldSince(ctx, client, since)
-	}, scheduler.failure)
+	})
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string) {
-	cp.run(ctx, &process{name: name, path: path, args: args, of: cp})
-}
-
-func (cp *controlPlane) run(ctx context.Context, p *process) {
+func (cp *controlPlane) startProcess(ctx context.Context, p *process) {
 	p.start(ctx)
 	cp.processes = append(cp.processes, p)
 }
@@ -330,7 +324,10 @@ func (cp *controlPlane) stopProcesses() {
 }
 
 func (cp *controlPlane) step(what string) error {
-	return cp.report.Send(sandbox.Report{Step: what})
+	if err := cp.report.Encode(sandbox.Report{Step: what}); err != nil {
+		return fmt.Errorf("reporting progress: %w", err)
+	}
+	return nil
 }
 
 func (cp *controlPlane) writeState() error {
@@ -339,10 +336,10 @@ func (cp *controlPlane) writeState() error {
 	return cp.layout.WriteState(cp.state)
 }
 
-// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log
-// is that of the component which is waited for.
-func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error),
-	failed func() error) error {
+// waitFor waits until ready says so, a component of this process fails, or p, if given, has stopped once. The log is
+// that of the component which is waited for.
+func (cp *controlPlane) waitFor(ctx context.Context, what, log string, p *process,
+	ready func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true,
 		func(ctx context.Context) (bool, error) {
 			select {
@@ -350,10 +347,8 @@ func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready fun
 				return false, err
 			default:
 			}
-			if failed != nil {
-				if err := failed(); err != nil {
-					return false, err
-				}
+			if p != nil && p.failure() != nil {
+				return false, p.failure()
 			}
 			return ready(ctx)
 		})
@@ -369,8 +364,8 @@ func serves(ctx context.Context, client kubernetes.Interface) bool {
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
-// childArgs is the command line of a component of the control plane as its own process.
-func childArgs(name, encodedOptions string, ports ports) []string {
-	return []string{sandbox.ControlPlaneCommand, encodedOptions, "--component=" + name,
-		fmt.Sprintf("--etcd-port=%d", ports.etcd), fmt.Sprintf("--api-port=%d", ports.api)}
+// child is a component of the control plane as a process of its own.
+func (cp *controlPlane) child(name string) *process {
+	return &process{name: name, path: cp.opts.Binary, of: cp, args: []string{sandbox.ControlPlaneCommand, cp.encoded,
+		"--component=" + name, fmt.Sprintf("--etcd-port=%d", cp.ports.etcd), fmt.Sprintf("--api-port=%d", cp.ports.api)}}
 }

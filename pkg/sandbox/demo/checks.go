@@ -59,6 +59,20 @@ func checkBatch(o *Outcome, pods []Placement) Check {
 	return c
 }
 
+// companion names a workload that was created before that of a pod and has a pod on the same node. Placements are in
+// the order of creation.
+func (o *Outcome) companion(p Placement) string {
+	for _, other := range o.Placements {
+		switch {
+		case other.Workload == p.Workload:
+			return ""
+		case other.Node == p.Node:
+			return other.Workload
+		}
+	}
+	return ""
+}
+
 func checkGang(pods []Placement) Check {
 	c := Check{Claim: "gang-training starts as a whole"}
 	if len(pods) == 0 {

@@ -1,19 +1,20 @@
-// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome
-// is what the project says it is.
+// Package demo runs the shipped examples on a sandbox and checks that the outcome is what the project says it is.
 package demo
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/plural"
@@ -30,6 +31,9 @@ const settledWithin = time.Minute
 // settleTime is how long the outcome has to stand still before it is judged, so that a pod that comes late, or one that
 // should never have been bound, is seen.
 const settleTime = 2 * time.Second
+
+// pollEvery is how often the pods are read while the outcome is waited for.
+const pollEvery = 50 * time.Millisecond
 
 // Options of a demonstration.
 type Options struct {
@@ -71,12 +75,10 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 	if !opts.Keep {
 		defer func() { err = errors.Join(err, sb.Stop()) }()
 	}
-	say("creating the workloads")
-	seen, err := runWorkloads(ctx, sb, opts.Keep, say)
+	outcome, err := runWorkloads(ctx, sb, say)
 	if err != nil {
 		return nil, err
 	}
-	outcome := seen.outcome()
 	if opts.Keep {
 		outcome.Dir, outcome.Kubeconfig = opts.Dir, sb.Kubeconfig()
 	}
@@ -86,8 +88,15 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 	return outcome, nil
 }
 
-// runWorkloads creates the workloads and watches until every pod is where it should be or no longer changes.
-func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(string)) (*watch, error) {
+// cluster is the sandbox as a client of its API server reaches it.
+type cluster struct {
+	config *rest.Config
+	client kubernetes.Interface
+}
+
+// runWorkloads creates the workloads, waits until every pod is where it should be or no longer changes, and reads what
+// became of them.
+func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*Outcome, error) {
 	config, err := sb.RESTConfig()
 	if err != nil {
 		return nil, err
@@ -96,16 +105,12 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	seen, err := newWatch(ctx, client)
-	if err != nil {
-		return nil, err
-	}
+	c := cluster{config, client}
+	say("creating the workloads")
 	patience, cancel := context.WithTimeout(ctx, placedWithin)
 	defer cancel()
 	for _, w := range workloads {
-		objects, err := w.objects(keep)
+		objects, err := w.objects()
 		if err != nil {
 			return nil, err
 		}
@@ -114,54 +119,25 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(
 		}
 		// One after the other, so that every run of the demonstration comes to the same placements; and the gang that does
 		// not fit has to be tried, and to fail, before the rest comes: else it would prove nothing.
-		if err := seen.waitFor(ctx, patience, w, say); err != nil {
+		if err := c.waitFor(ctx, patience, w, say); err != nil {
 			return nil, err
 		}
 	}
 	say("waiting whether the outcome stands")
-	return seen, seen.settle(ctx)
-}
-
-// delayKey is the annotation of a pod that says how long it runs before it succeeds (see package stages).
-const delayKey = "pod-complete.stage.kwok.x-k8s.io/delay"
-
-// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster
-// would look idle.
-const runsOn = "8760h"
-
-// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With
-// keep, its Jobs run until they are deleted.
-func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
-	objects, err := sandbox.ReadObjects(manifests.Files, w.file())
-	if err != nil {
+	if err := c.settle(ctx); err != nil {
 		return nil, err
 	}
-	for _, object := range objects {
-		written, err := object.MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-		annotations := object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[corev1.LastAppliedConfigAnnotation] = string(written)
-		object.SetAnnotations(annotations)
-		if keep && object.GetKind() == "Job" {
-			err := unstructured.SetNestedField(object.Object, runsOn, "spec", "template", "metadata", "annotations", delayKey)
-			if err != nil {
-				return nil, fmt.Errorf("letting Job %s run: %w", object.GetName(), err)
-			}
-		}
-	}
-	return objects, nil
+	return c.outcome(ctx)
 }
 
 // waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience
 // is no error: the checks will say what is not as it should be.
-func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(string)) error {
-	err := wait.PollUntilContextCancel(patience, 20*time.Millisecond, true, func(context.Context) (bool, error) {
-		return d.settled(w) == w.pods, nil
+func (c cluster) waitFor(ctx, patience context.Context, w workload, say func(string)) error {
+	settled := 0
+	err := wait.PollUntilContextCancel(patience, pollEvery, true, func(context.Context) (bool, error) {
+		pods, err := c.pods(ctx)
+		settled = w.settled(pods)
+		return settled == w.pods, err
 	})
 	if err != nil && (!wait.Interrupted(err) || ctx.Err() != nil) {
 		return err
@@ -170,14 +146,39 @@ func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(stri
 	if w.pending {
 		state = "tried, and pending with a reason"
 	}
-	say(fmt.Sprintf("%s: %d of %s %s", w.name, d.settled(w), plural.Of(w.pods, "pod"), state))
+	say(fmt.Sprintf("%s: %d of %s %s", w.name, settled, plural.Of(w.pods, "pod"), state))
 	return nil
 }
 
-// settle returns when no pod was bound or changed its node for settleTime.
-func (d *watch) settle(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settledWithin, true,
-		func(context.Context) (bool, error) {
-			return time.Since(d.lastChange()) > settleTime, nil
-		})
+// settle returns when no pod has come, gone or changed its node for settleTime.
+func (c cluster) settle(ctx context.Context) error {
+	var before map[string]string
+	var since time.Time
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, settledWithin, true, func(ctx context.Context) (bool, error) {
+		pods, err := c.pods(ctx)
+		if err != nil {
+			return false, err
+		}
+		now := map[string]string{}
+		for i := range pods {
+			now[pods[i].Name] = pods[i].Spec.NodeName
+		}
+		if !maps.Equal(before, now) {
+			before, since = now, time.Now()
+		}
+		return time.Since(since) > settleTime, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("pods still come, go or get nodes after %v", settledWithin)
+	}
+	return err
+}
+
+// pods of all workloads.
+func (c cluster) pods(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := c.client.CoreV1().Pods(corev1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods: %w", err)
+	}
+	return list.Items, nil
 }

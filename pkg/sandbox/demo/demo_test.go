@@ -9,29 +9,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"berth.dev/berth/pkg/cost/price"
-	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu"
 )
 
-// A cluster that stays up shows work that runs, and takes the examples once more.
-func TestWorkloadsOfAClusterThatStaysUp(t *testing.T) {
+// Jobs run until they are deleted, and a cluster that stays up takes the examples once more.
+func TestWorkloadsAreAsKubectlAppliesThem(t *testing.T) {
 	t.Parallel()
 	for _, w := range workloads {
-		for _, keep := range []bool{false, true} {
-			objects, err := w.objects(keep)
-			if err != nil {
-				t.Fatal(err)
+		objects, err := w.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			delay, _, err := unstructured.NestedString(object.Object, "spec", "template", "metadata", "annotations", delayKey)
+			if err != nil || (delay != "") != (object.GetKind() == "Job") {
+				t.Errorf("%s %s: it ends after %q (%v)", object.GetKind(), object.GetName(), delay, err)
 			}
-			for _, object := range objects {
-				delay, _, err := unstructured.NestedString(object.Object, "spec", "template", "metadata", "annotations", delayKey)
-				if err != nil || (delay != "") != (keep && object.GetKind() == "Job") {
-					t.Errorf("%s %s, to be kept %t: it ends after %q (%v)", object.GetKind(), object.GetName(), keep, delay, err)
-				}
-				written := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
-				if !strings.Contains(written, object.GetName()) || strings.Contains(written, delayKey) {
-					t.Errorf("%s %s: kubectl would take %q for what was applied last", object.GetKind(), object.GetName(), written)
-				}
+			written := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+			if !strings.Contains(written, object.GetName()) || strings.Contains(written, delayKey) {
+				t.Errorf("%s %s: kubectl would take %q for what was applied last", object.GetKind(), object.GetName(), written)
 			}
 		}
 	}
@@ -41,8 +37,7 @@ func TestWorkloadsOfAClusterThatStaysUp(t *testing.T) {
 func asItShouldBe() *Outcome {
 	o := &Outcome{Nodes: map[string]*Node{}}
 	node := func(name, model string, gpus, milli int) {
-		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli, Capacity: priceview.OnDemand,
-			Price: 20 * price.Dollar}
+		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli}
 	}
 	node("a", "NVIDIA-A100-SXM4-80GB", 8, 4*gpu.WholeMilli)
 	node("l", "NVIDIA-L4", 4, 1800)
@@ -90,7 +85,7 @@ func TestChecks(t *testing.T) {
 		{"all claims hold of the outcome that is meant", func(*Outcome) {}, ""},
 		{"GPUs without links do not do for training", func(o *Outcome) { last(o, "ml-training").Node = "l" }, "ml-training"},
 		{"a batch pod on a node of its own adds it to the bill", func(o *Outcome) {
-			o.Nodes["idle"] = &Node{Name: "idle", Price: price.Dollar}
+			o.Nodes["idle"] = &Node{Name: "idle"}
 			last(o, "batch-processing").Node = "idle"
 		}, "batch-processing"},
 		{"seven of eight are no gang", func(o *Outcome) { last(o, "gang-training").Workload = "none" }, "gang-training"},

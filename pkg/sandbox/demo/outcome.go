@@ -2,21 +2,24 @@ package demo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
-	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/pkg/screen/top"
 )
 
 // Node is what decides about a node, as the scheduler sees it.
@@ -60,7 +63,7 @@ type Check struct {
 	Found string `json:"found"`
 }
 
-// Outcome is what became of the examples.
+// Outcome is what became of the examples. Placements are in the order in which the workloads were created.
 type Outcome struct {
 	Placements []Placement      `json:"placements"`
 	Pending    []Pending        `json:"pending"`
@@ -69,6 +72,8 @@ type Outcome struct {
 	// Dir and Kubeconfig of the sandbox, when it stays up.
 	Dir        string `json:"dir,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// cluster is the same as berth status and berth jobs see it.
+	cluster *overview.Cluster
 }
 
 func (o *Outcome) failed() int {
@@ -81,15 +86,33 @@ func (o *Outcome) failed() int {
 	return n
 }
 
-// outcome is what the watch has seen, judged.
-func (d *watch) outcome() *Outcome {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	o := &Outcome{Nodes: map[string]*Node{}}
-	c := d.configuration
-	keys, rules, levels := c.GPUKeys(""), c.CapacityRules(""), c.NetworkLevels("")
-	for i := range d.nodes {
-		node := &d.nodes[i]
+// outcome reads the cluster as it is now, and judges it.
+func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
+	configuration, err := schedulerconfig.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	prices, rates, err := configuration.Prices("")
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes: %w", err)
+	}
+	pods, err := c.pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys, levels := configuration.GPUKeys(""), configuration.NetworkLevels("")
+	book := overview.NewBook(keys, overview.Pricing{Of: prices, Rates: rates}, levels)
+	if err := book.Read(ctx, c.config, corev1.NamespaceDefault); err != nil {
+		return nil, err
+	}
+	o := &Outcome{Nodes: map[string]*Node{}, cluster: book.Cluster(time.Now())}
+	rules := configuration.CapacityRules("")
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
 		n := &Node{Name: node.Name, Domain: levels.Narrowest(node), Capacity: rules.TypeOf(node)}
 		n.Price, _, _ = priceview.StatedPrice(node)
 		if g, _ := keys.ReadGPUNode(node); g != nil {
@@ -97,146 +120,69 @@ func (d *watch) outcome() *Outcome {
 		}
 		o.Nodes[n.Name] = n
 	}
-	pending := map[string]*Pending{}
-	for _, name := range slices.Sorted(maps.Keys(d.pods)) {
-		pod := d.pods[name]
-		w, ok := workloadOf(pod)
-		if !ok {
-			continue
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for _, w := range workloads {
+		waiting := Pending{Workload: w.name}
+		for i := range pods {
+			pod := &pods[i]
+			switch {
+			case !w.has(pod):
+			case pod.Spec.NodeName != "":
+				o.place(w, pod, keys)
+			default:
+				waiting.Pods++
+				// Members say the same; one that says nothing yet must not hide what the others say.
+				waiting.Why = cmp.Or(waiting.Why, pendingReason(pod))
+			}
 		}
-		if pod.Spec.NodeName != "" {
-			o.Placements = append(o.Placements, d.placement(w, pod, o.Nodes, keys))
-			continue
+		if waiting.Pods > 0 {
+			o.Pending = append(o.Pending, waiting)
 		}
-		if pending[w.name] == nil {
-			pending[w.name] = &Pending{Workload: w.name}
-		}
-		pending[w.name].Pods++
-		// Members say the same; one that says nothing yet must not hide what the others say.
-		pending[w.name].Why = cmp.Or(pending[w.name].Why, pendingReason(pod))
-	}
-	for _, w := range slices.Sorted(maps.Keys(pending)) {
-		o.Pending = append(o.Pending, *pending[w])
 	}
 	o.Checks = checks(o)
-	return o
+	return o, nil
 }
 
-func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node, keys gpuview.Keys) Placement {
-	p := Placement{
-		Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
-		Devices: gpuview.AssignedDevices(pod), BoundAt: d.boundAt[pod.Name],
+// place adds a pod that has a node.
+func (o *Outcome) place(w workload, pod *corev1.Pod, keys gpuview.Keys) {
+	p := Placement{Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
+		Devices: gpuview.AssignedDevices(pod)}
+	// The API server sets the condition when it binds the pod.
+	if _, c := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled); c != nil {
+		p.BoundAt = c.LastTransitionTime.Time
 	}
 	// A request that cannot be read would have kept the pod pending.
 	if request, err := keys.PodGPURequest(pod); err == nil {
 		p.GPUs, p.Milli = request.Count, request.Milli
 	}
-	if node := nodes[p.Node]; node != nil {
+	if node := o.Nodes[p.Node]; node != nil {
 		node.Milli += p.GPUs * p.Milli
 	}
-	return p
+	o.Placements = append(o.Placements, p)
 }
 
-// why tells from the state of the cluster why a node suits the pods of a workload.
-func (o *Outcome) why(p Placement) string {
-	node := o.Nodes[p.Node]
-	switch {
-	case node == nil:
-		return ""
-	case p.GPUs == 0:
-		if with := o.companion(p); with != "" {
-			return fmt.Sprintf("%s, runs already for %s: adds no node to the bill", node.Capacity, with)
-		}
-		return fmt.Sprintf("%s, %v per hour", node.Capacity, node.Price)
-	case p.Milli < gpu.WholeMilli:
-		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices),
-			o.takenOn(p.Node, p.Devices))
-	default:
-		return fmt.Sprintf("%d of its %d GPUs are taken now, %v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
-	}
-}
-
-// companion names another workload whose pods were on the same node before a pod.
-func (o *Outcome) companion(p Placement) string {
-	for _, other := range o.Placements {
-		if other.Node == p.Node && other.Workload != p.Workload && other.BoundAt.Before(p.BoundAt) {
-			return other.Workload
-		}
-	}
-	return ""
-}
-
-// takenOn is how much is taken of the given devices of a node, in thousandths of one.
-func (o *Outcome) takenOn(node string, devices []int) int {
-	taken := 0
-	for _, p := range o.Placements {
-		if p.Node == node && slices.Equal(p.Devices, devices) {
-			taken += p.Milli
-		}
-	}
-	return taken
-}
-
-func joinInts(values []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ","), "[]")
-}
-
-// WriteTable prints the outcome for a terminal.
+// WriteTable prints the outcome for a terminal: what berth status and berth jobs say of the cluster, and the checks.
 func (o *Outcome) WriteTable(out io.Writer) error {
 	screen := tables.ScreenOf(out)
-	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
-		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
-		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "domain", Extra: true},
-		tables.Column{Name: "why there"})
-	for _, row := range o.rows() {
-		placed.Row(row...)
+	c := o.cluster
+	for _, line := range c.Lines() {
+		if _, err := fmt.Fprintln(out, screen.Wrap(line)); err != nil {
+			return fmt.Errorf("printing the totals: %w", err)
+		}
 	}
-	waiting := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
-		tables.Column{Name: "why"})
-	for _, p := range o.Pending {
-		waiting.Row(p.Workload, p.Pods, p.Why)
+	fmt.Fprintln(out)
+	if err := top.Jobs(out, &overview.JobList{Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}); err != nil {
+		return err
 	}
-	const titles = "Who went where, and why\n%s\nWhat is pending, and why\n%s\n"
-	if _, err := fmt.Fprintf(out, titles, placed, waiting); err != nil {
-		return fmt.Errorf("printing the tables: %w", err)
-	}
-	for _, c := range o.Checks {
+	fmt.Fprintln(out)
+	for _, check := range o.Checks {
 		mark := screen.Paint(tables.Green, "ok  ")
-		if !c.OK {
+		if !check.OK {
 			mark = screen.Paint(tables.Red, "FAIL")
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", mark, c.Claim, c.Found); err != nil {
+		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", mark, check.Claim, check.Found); err != nil {
 			return fmt.Errorf("printing the checks: %w", err)
 		}
 	}
 	return nil
-}
-
-// rows puts the pods of a workload that share a node, and its devices, on one line.
-func (o *Outcome) rows() [][]any {
-	var rows [][]any
-	left := slices.Clone(o.Placements)
-	for len(left) > 0 {
-		p, all := left[0], len(left)
-		left = slices.DeleteFunc(left, func(other Placement) bool { return same(p, other) })
-		node := o.Nodes[p.Node]
-		rows = append(rows, []any{p.Workload, all - len(left), p.Profile, amount(p), p.Node, node.Model, node.Domain,
-			o.why(p)})
-	}
-	return rows
-}
-
-func same(a, b Placement) bool {
-	return a.Workload == b.Workload && a.Node == b.Node && slices.Equal(a.Devices, b.Devices)
-}
-
-func amount(p Placement) string {
-	switch {
-	case p.GPUs == 0:
-		return "none"
-	case p.Milli < gpu.WholeMilli:
-		return fmt.Sprintf("%.1f", float64(p.Milli)/gpu.WholeMilli)
-	default:
-		return fmt.Sprint(p.GPUs)
-	}
 }

@@ -32,7 +32,7 @@ func Jobs(out io.Writer, list *overview.JobList) error {
 		}
 		b.WriteString(table.String())
 	}
-	section(&b, screen, "Queues of Kueue", overview.KueueRows(list.Queues, list.Jobs), 0)
+	section(&b, screen, "Queues of Kueue", overview.KueueRows(list.Queues, list.Jobs), 0, "")
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return fmt.Errorf("printing the workloads: %w", err)
 	}
@@ -66,7 +66,7 @@ func Status(out io.Writer, c *overview.Cluster, s *overview.Status) error {
 		b.WriteString(screen.Wrap(line) + "\n")
 	}
 	section(&b, screen, plural.Of(len(s.Waiting), "workload")+" without all of its pods", overview.JobRows(s.Waiting),
-		mostWaiting)
+		mostWaiting, "berth jobs -A")
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return fmt.Errorf("printing the status: %w", err)
 	}

@@ -26,9 +26,10 @@ func Once(out io.Writer, c *overview.Cluster, most int) error {
 		b.WriteString(screen.Wrap("left out: "+line) + "\n")
 	}
 	onceMap(&b, screen, c)
-	section(&b, screen, "Queue", overview.QueueRows(c.Queue), most)
-	section(&b, screen, "Gangs", overview.GangRows(c.Gangs), most)
-	section(&b, screen, "Warnings", c.WarningRows(), most)
+	const all = "--all"
+	section(&b, screen, "Queue", overview.QueueRows(c.Queue), most, all)
+	section(&b, screen, "Gangs", overview.GangRows(c.Gangs), most, all)
+	section(&b, screen, "Warnings", c.WarningRows(), most, all)
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return fmt.Errorf("printing the overview: %w", err)
 	}
@@ -53,7 +54,8 @@ func onceMap(b *strings.Builder, screen tables.Screen, c *overview.Cluster) {
 	}
 }
 
-func section(b *strings.Builder, screen tables.Screen, title string, list overview.List, most int) {
+// section writes most entries of a list, all with 0, and what shows the rest.
+func section(b *strings.Builder, screen tables.Screen, title string, list overview.List, most int, all string) {
 	if len(list.Rows) == 0 {
 		return
 	}
@@ -67,6 +69,6 @@ func section(b *strings.Builder, screen tables.Screen, title string, list overvi
 	}
 	b.WriteString("\n" + title + "\n" + table.String())
 	if more := len(list.Rows) - shown; more > 0 {
-		fmt.Fprintf(b, "and %d more (--all)\n", more)
+		fmt.Fprintf(b, "and %d more (%s)\n", more, all)
 	}
 }

@@ -128,6 +128,18 @@ left out   events: forbidden
 	}
 }
 
+func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	status := &overview.Status{Waiting: make([]overview.Job, mostWaiting+2)}
+	if err := Status(&out, &overview.Cluster{}, status); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nand 2 more (berth jobs -A)\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("printed %q, which does not end with %q", out.String(), want)
+	}
+}
+
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -43,7 +43,7 @@ func workloadsAreListed(t *testing.T, shared *box.Box) {
 	}{
 		"the administrator, of all namespaces": {[]string{"-A"}, 0},
 		"the administrator's own":              {[]string{"--mine"}, 0},
-		"a tenant, of one namespace":           {[]string{"-n", "default", "--as=tenant"}, 3},
+		"a tenant, of one namespace":           {[]string{"-n", "default", "--as=tenant"}, 5},
 	} {
 		var list overview.JobList
 		box.Await(t, who, func(context.Context) (bool, error) {

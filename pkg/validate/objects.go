@@ -5,8 +5,22 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/policy"
 )
+
+// policy reads the rules as the scheduler does. The API server checks fields only, and compiles no expressions.
+func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
+	set, all := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
+	problems := all[p.Name]
+	for _, problem := range problems {
+		d.findIn(Error, "policy", problem.Field, body(problem))
+	}
+	if set.Empty() && len(problems) == 0 && !d.misspelt {
+		d.findIn(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
+	}
+}
 
 // pool reads the addresses as the scheduler does. The API server does not see that a range ends before it begins or
 // that two overlap.
