@@ -26,25 +26,14 @@ func newAdviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise",
 		Short: "Say what would help now: pods to move, nodes to give back, nodes to add",
-		Long: `Say what would help a cluster now, and prove it: each answer about placement is a run of the real scheduler, with
-its configuration, over a copy of the cluster in memory and with the change applied. Nothing is changed in the
-cluster.
+		Long: `Say what would help a cluster now: which moves let a waiting pod or gang start, which nodes could be given back,
+and what more nodes of a kind would let start. Each answer is a run of the real scheduler over a copy of the cluster,
+or of a dump, in memory. Nothing is changed in the cluster.
 
-Pending work, in the order of priority and then of age: moves that let a pod or a whole gang start, with the commands
-of kubectl that carry them out. What moves is what the scheduler's preemption would evict if that work was more
-important. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
-that never move: those without a controller, those that belong to their node, those whose PodDisruptionBudget allows
-no disruption, those that another scheduler places, and those with an annotation that asks autoscalers not to evict
-them.
-
-Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods
-all run elsewhere, one after the other. No pod is moved twice.
-
-More nodes: what pending work would start if there was one more node of a kind that the cluster has, or how many it
-takes until something starts.
-
-A plan is played twice, with nodes that are equally good taken in either order, and shown if it works both times. What
-was not tried is named as "cut short". It does not prove that nothing smaller helps.
+What moves is what the scheduler's preemption would evict if the waiting work was more important, and only if it runs
+again. Pods without a controller, of a node, of another scheduler, or whose PodDisruptionBudget or annotation forbids
+it never move. A plan is played twice, with nodes that are equally good taken in either order, and shown if it works
+both times. It does not prove that nothing smaller helps. What was not tried is named as "cut short".
 
 Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used, 1 for any other error.`,
 		Example: `  berth advise

@@ -40,33 +40,13 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain {KIND NAME | KIND/NAME | -f FILE}",
 		Short: "Say which node a pod goes to and why, or what keeps it from each",
 		Long: `Say in one sentence why a pod is where it is, would go where it would, or stays pending, and show below it what the
-sentence rests on. KIND is pod, podgroup, job, deployment, statefulset or replicaset; of the pods of a controller or
-a group the first that is pending is explained, else the first that runs.
+sentence rests on: for each node the points by plugin, or the first plugin that rejects it and why; for a gang its
+plan, or what is missing. KIND is pod, podgroup, job, deployment, statefulset or replicaset; of several pods the first
+that is pending is explained, else the first that runs. With -f, the pod need not exist.
 
-Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
-rejects it and why, or what every plugin gives it: the raw score, the same from 0 to 100, and the points that this is
-worth with the plugin's weight. GPUAware's raw score is expected waste in milli-GPU and CostOptimized's a cost in
-dollars: for both the terms that are not zero are shown with their sum, and by which terms the second node differs
-from the best. Then by how much the best node wins and what would have to change for the second; for a gang its plan,
-or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
-is changed in the cluster: it is copied into memory, and the scheduler runs there.
-
-With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node. It remembers
-its last decisions in memory (--decision-history of berth-scheduler) and serves them on its secure port to those who
-may get the non-resource URL /configz. What came before its last start is not known.
-
-With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
-is better. The names of terms do not change.
-
-The pod may be pending, or bound, which is explained as of now and without itself, or only a manifest (-f): Pods, Jobs,
-Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
-classes are applied to a manifest; webhooks and limit ranges are not known here.
-
-The cluster is the kubeconfig's, or a file of "berth dump" (--dump). The configuration is that of
---scheduler-config, else the one that runs: the sandbox's, or the ConfigMap that the cluster's scheduler mounts.
-Where neither can be read, and for a dump, it is the shipped one, with a warning. What a scheduler has learnt or
-measured since it started is not in either: queue times, the mix of arrivals beyond the pods that are there, and
-metrics.
+The scheduler's plugins run over a copy of the cluster, or of a dump, in memory, as of now. --at-decision says instead
+what the scheduler has kept of the moment when it chose the node. Without --scheduler-config the configuration is that
+of the scheduler that runs, else the shipped one, with a warning.
 
 Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other
 error.`,
@@ -84,11 +64,7 @@ error.`,
   berth explain pod -f pod.yaml
 
   # Every node and every score of a pod in a dump
-  berth explain pod trainer-0 --dump cluster.dump -o json
-
-  # What the best node opens, in milli-GPU
-  berth explain pod trainer-0 -o json |
-    jq '.nodes[0].scores[] | select(.plugin == "GPUAware").cost.terms[] | select(.name == "opening").amount'`,
+  berth explain pod trainer-0 --dump cluster.dump -o json`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: flags.cluster.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
