@@ -166,7 +166,7 @@ func (p *page) gang(g *Gang) {
 		p.WriteString("\n" + t.String())
 	}
 	if shown < len(planned) {
-		p.line("… and %d more nodes (--top, --all-nodes)", len(planned)-shown)
+		p.line("… and %d more nodes (berth explain --all-nodes)", len(planned)-shown)
 	}
 	if g.Bound == 0 {
 		p.line("the table ignores the gang and shows this pod alone")
@@ -201,7 +201,7 @@ func (p *page) scores(nodes []Node, winner string) {
 		hidden -= len(of)
 	}
 	if hidden > 0 {
-		p.line("… and %d more of the %d nodes that it fits (--top, --all-nodes)", hidden, len(nodes))
+		p.line("… and %d more of the %d nodes that it fits (berth explain --all-nodes)", hidden, len(nodes))
 	}
 	if len(telling) > 0 {
 		p.line("in points: 0 to 100 of each plugin, times its weight")

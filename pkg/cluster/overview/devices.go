@@ -53,11 +53,13 @@ func (b *deviceBook) Count() sets.Set[string] {
 	old := b.Devices
 	b.Devices, b.Allocated, b.heldMilli = old.Read(list), allocated(b.claims), map[types.UID]int64{}
 	for _, c := range b.claims {
-		// A claim that stands for requests of a pod is counted as these.
-		if _, requested := c.Annotations[resourcev1.ExtendedResourceClaimAnnotation]; !requested {
-			for _, holder := range c.Status.ReservedFor {
-				b.heldMilli[holder.UID] += b.Devices.MilliOf(c) / int64(len(c.Status.ReservedFor))
-			}
+		_, requested := c.Annotations[resourcev1.ExtendedResourceClaimAnnotation]
+		if requested || len(c.Status.ReservedFor) == 0 {
+			continue // one that stands for requests of a pod is counted as these
+		}
+		each := b.Devices.MilliOf(c) / int64(len(c.Status.ReservedFor))
+		for _, holder := range c.Status.ReservedFor {
+			b.heldMilli[holder.UID] += each
 		}
 	}
 	return sets.New(slices.Collect(b.Devices.Names())...).Insert(slices.Collect(old.Names())...)
