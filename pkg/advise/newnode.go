@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -163,7 +162,11 @@ func (s *search) addNodes(k *kind, count int) (*NewNode, error) {
 		w.rest(nil)
 		for _, u := range s.waiting {
 			if placed := w.placed(u); len(placed) >= u.Needs {
-				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, u.Unit)
+				unit := u.Unit
+				if u.Kind == KindPod {
+					unit.Name = placed[0].Name // of equal pods, the one that starts
+				}
+				found.Starts, found.Units = append(found.Starts, placed...), append(found.Units, unit)
 			}
 		}
 		found.evicts = s.newlyLost(w)
@@ -194,7 +197,7 @@ func (s *search) another(like *v1.Node, prefix string) []runtime.Object {
 			slice := obj.DeepCopy()
 			slice.Name, slice.UID, slice.ResourceVersion = prefix+obj.Name, types.UID(prefix)+obj.UID, ""
 			slice.Spec.NodeName = &node.Name
-			slice.Spec.Pool.Name = strings.ReplaceAll(obj.Spec.Pool.Name, like.Name, node.Name)
+			slice.Spec.Pool.Name = prefix + obj.Spec.Pool.Name
 			slice.OwnerReferences = []metav1.OwnerReference{}
 			objects = append(objects, slice)
 		}

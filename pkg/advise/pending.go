@@ -119,6 +119,9 @@ func (s *search) pending(units []*unit) error {
 				return err
 			}
 		}
+		if len(u.Pods) > 1 && u.Kind == KindPod && p.Plan == nil {
+			p.Verdict += fmt.Sprintf("; so it is with all %d equal pods", len(u.Pods))
+		}
 		s.advice.Pending = append(s.advice.Pending, p)
 		if p.Plan != nil && now.then != nil {
 			now = now.then

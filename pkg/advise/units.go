@@ -167,6 +167,9 @@ func membershipOf(w *world, pod *v1.Pod, id gang.ID) membership {
 	if status := w.sched.HeldBack(pod); status != nil {
 		of.held = status.Message()
 	}
+	if of.class == "" && of.workload == "" {
+		of.class = string(pod.UID) // it is not known which others are equal
+	}
 	return of
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
@@ -75,10 +75,14 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, hopeless
 }
 
-// ruledOut reports whether a node would reject the pod even if no other was there, for what the pod asks for or for
-// what the node is. A plan of a gang can change with what is free.
+// byNode are the plugins that call a rejection final for what the pod asks for and what the node is alone. Others, such
+// as those of claims and addresses, call it so for what pods elsewhere hold, too.
+var byNode = []string{names.NodeName, names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity,
+	names.NodeResourcesFit, gpuaware.Name, costoptimized.Name}
+
+// ruledOut reports whether a node would reject the pod even if no other was there.
 func ruledOut(status *fwk.Status) bool {
-	return status.Code() == fwk.UnschedulableAndUnresolvable && status.Plugin() != coscheduling.Name
+	return status.Code() == fwk.UnschedulableAndUnresolvable && slices.Contains(byNode, status.Plugin())
 }
 
 // largest is how much of the resource a node has at most, pods left out; empty if that is enough.

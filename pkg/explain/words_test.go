@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 )
 
@@ -97,6 +98,18 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 }
 
 // What comes free on a node helps no pod that the node would reject when empty.
+// What claims and addresses lack may come free elsewhere, whatever their plugins call it.
+func TestRejectionsThatHoldOfAnEmptyNode(t *testing.T) {
+	t.Parallel()
+	for plugin, want := range map[string]bool{"NodeAffinity": true, "TaintToleration": true, "GPUAware": true,
+		"DynamicResources": false, "IPReservation": false, "Coscheduling": false, "VolumeBinding": false} {
+		status := fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no").WithPlugin(plugin)
+		if got := ruledOut(status); got != want {
+			t.Errorf("%s: final %t, want %t", plugin, got, want)
+		}
+	}
+}
+
 func TestOnlyNodesThatAPodCouldUseComeClosest(t *testing.T) {
 	t.Parallel()
 	const b200, l4 = "NVIDIA-B200", "NVIDIA-L4"

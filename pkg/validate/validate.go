@@ -130,6 +130,9 @@ var extensions = []string{".yaml", ".yml", ".json"}
 // ReadFile reads a file, or the files of YAML or JSON in a folder and in the folders in it. In a folder, what begins
 // with a dot is left out.
 func (r *Report) ReadFile(root string) error {
+	if info, err := os.Stat(root); err == nil && info.IsDir() {
+		root = filepath.Clean(root) + string(filepath.Separator) // the walk follows a link to a folder
+	}
 	found := false
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -155,7 +158,7 @@ func (r *Report) ReadFile(root string) error {
 		return fmt.Errorf("reading the files: %w", err)
 	}
 	if !found {
-		return fmt.Errorf("%s: there is no file that ends in .yaml, .yml or .json in the folder", root)
+		return fmt.Errorf("%s: there is no file that ends in .yaml, .yml or .json in the folder", filepath.Clean(root))
 	}
 	return nil
 }

@@ -11,8 +11,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/podview"
@@ -33,6 +35,14 @@ const (
 	JobStarting  JobState = "Starting"
 	JobRunning   JobState = "Running"
 )
+
+// Words are the state within a sentence.
+func (s JobState) Words() string {
+	if s == JobNoPods {
+		return "without pods"
+	}
+	return strings.ToLower(string(s))
+}
 
 // Job is a workload that has not ended: the pods of one controller or of one gang, or a pod that has neither.
 type Job struct {
@@ -100,9 +110,16 @@ func (b *Book) addJobs(c *Cluster, now time.Time) {
 			at(controllerKey(p.pod)).add(p)
 		}
 	}
+	withPods := map[types.UID]bool{}
+	for _, p := range b.pods {
+		if owner := metav1.GetControllerOf(p.pod); owner != nil && !podview.Finished(p.pod) {
+			withPods[owner.UID] = true
+		}
+	}
 	for _, job := range b.jobs {
-		if jobCondition(job, batchv1.JobFailed) == nil {
-			b.addJob(at, job)
+		suspended := ptr.Deref(job.Spec.Suspend, false)
+		if jobCondition(job, batchv1.JobFailed) == nil && (suspended || !withPods[job.UID]) {
+			at(jobKey{job.Namespace, "Job", job.Name}).addJob(job, suspended)
 		}
 	}
 	b.queues.place(at)
@@ -127,13 +144,12 @@ func rank(state JobState) int {
 		state)
 }
 
-// addJob adds a Job that is suspended or has no pods. Others are known from their pods.
-func (b *Book) addJob(at func(jobKey) *jobEntry, job *batchv1.Job) {
-	j := at(jobKey{job.Namespace, "Job", job.Name})
+// addJob adds a Job that is suspended or has no pods. Others are known from their pods, which may be shown as a gang.
+func (j *jobEntry) addJob(job *batchv1.Job, suspended bool) {
 	if j.Pods == 0 {
 		j.State, j.since = JobNoPods, job.CreationTimestamp.Time
 	}
-	if ptr.Deref(job.Spec.Suspend, false) {
+	if suspended {
 		j.State = JobSuspended
 	}
 }
@@ -162,15 +178,11 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	if len(alive) == 0 && (len(g.members) > 0 || g.ended()) {
 		return
 	}
-	j := at(g.key(id))
-	if len(alive) == 0 && j.Pods == 0 {
-		j.State, j.since = JobNoPods, g.group.CreationTimestamp.Time
-		if owner := metav1.GetControllerOf(g.group); owner != nil && b.jobs[owner.UID] != nil {
-			if failed := jobCondition(b.jobs[owner.UID], batchv1.JobFailed); failed != nil {
-				j.failed = plainText(failed.Message)
-			}
-		}
+	if len(alive) == 0 {
+		b.addEmptyGang(at, id, g.group, shown.MinMember)
+		return
 	}
+	j := at(g.key(id))
 	for _, m := range alive {
 		j.add(m)
 		shown.MinMember = max(shown.MinMember, m.minimum)
@@ -178,6 +190,28 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	j.MinMember += shown.MinMember
 	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), shown.Reserved
 	j.Late = cmp.Or(shown.Late, j.Late)
+}
+
+// addEmptyGang adds a gang without pods, under the Job for which its PodGroup was made, if there is one.
+func (b *Book) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup, minimum int) {
+	key := jobKey{id.Namespace, "PodGroup", id.Name}
+	failed := ""
+	for _, owner := range group.OwnerReferences {
+		if owner.Kind != "Job" {
+			continue
+		}
+		key.kind, key.name = owner.Kind, owner.Name
+		if job := b.jobs[owner.UID]; job != nil {
+			if c := jobCondition(job, batchv1.JobFailed); c != nil {
+				failed = plainText(c.Message)
+			}
+		}
+	}
+	j := at(key)
+	j.MinMember += minimum
+	if j.Pods == 0 {
+		j.State, j.since, j.failed = JobNoPods, group.CreationTimestamp.Time, failed
+	}
 }
 
 // keyOf names the workload of a pod.

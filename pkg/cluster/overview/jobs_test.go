@@ -67,7 +67,7 @@ func TestJobs(t *testing.T) {
 	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: v1.ConditionTrue,
 		Message: "too many pods failed"}}
 	generated := schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "later",
-		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "later", UID: "later", Controller: ptr.To(true)}}}}
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "later", UID: "later"}}}}
 	admitted.Spec.Suspend = ptr.To(false)
 	workload := func(owner, priority, conditions string) string {
 		return `{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {namespace: team, name: job-` + owner + `, uid: w-` + owner +
@@ -121,7 +121,12 @@ func TestJobs(t *testing.T) {
 		"a Job that is suspended": {[]any{suspended}, []string{"Job/later | Suspended | 0 | - | - | suspended by its spec"}},
 		"one that resumes":        {[]any{suspended, &admitted}, []string{"Job/later | NoPods | 0 | - | - | it has no pods"}},
 		"one that has failed":     {[]any{&failed}, nil},
-		"a PodGroup without pods": {[]any{group}, []string{"PodGroup/g | NoPods | 0 | - | - | it has no pods; 3 nodes reserved"}},
+		"a PodGroup without pods": {[]any{group}, []string{"PodGroup/g | NoPods | 0 | - | - | it has no pods"}},
+		"a gang whose Job is suspended": {[]any{suspended, &generated},
+			[]string{"Job/later | Suspended | 0 | - | - | suspended by its spec"}},
+		"a gang of two Jobs that run": {[]any{group, &admitted,
+			pod("a", "n1", "", running, inGang, ownedBy("Job", "x")), pod("b", "n1", "", running, inGang, ownedBy("Job", "later"))},
+			[]string{"PodGroup/g | Running | 0 | n1 | - | "}},
 		"a PodGroup whose Job has failed": {[]any{&failed, &generated},
 			[]string{"Job/later | NoPods | 0 | - | - | it has no pods, and its Job has failed: too many pods failed"}},
 		"a DaemonSet's pods are the node's": {[]any{pod("d", "n1", "", running, func(p *v1.Pod) {

@@ -23,8 +23,8 @@ const bytesPerMiB = 1 << 20
 type nodeView struct {
 	// shown is without what is stranded, which depends on the whole cluster.
 	shown Node
-	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are
-	// stranded.
+	// room is what is left of GPUs that pods request, whole or in shares; only of these can it be said that they are
+	// stranded. Which devices a claim could get is the allocator's to say.
 	room stranded.Room
 	// costs is what the pods of each namespace pay of its price.
 	costs map[string]price.MicroDollars
@@ -112,9 +112,7 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		read = sole.GPUNode(read)
 		offers = offers.WithGPUs(read)
 		shown.Sharing = Claims
-		inv := sole.Inventory(b.Allocated)
-		shown.add(inv, read)
-		view.room.Devices = inv.Devices
+		shown.add(sole.Inventory(b.Allocated), read)
 	} else {
 		shown.Sharing = sharingOf(read.Empty().Mode)
 		for i, pool := range read.Pools() {

@@ -17,9 +17,6 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// mostKinds is how many kinds of pods are looked at, the most frequent ones.
-const mostKinds = 200
-
 // Need is what a pod needs of one node.
 type Need struct {
 	// Milli thousandths of each of Count GPUs.
@@ -42,8 +39,8 @@ type Room struct {
 // Kinds counts the pods that ask for GPUs, those alike as one kind. The zero value has none.
 type Kinds struct {
 	byKey map[string]*kind
-	// common are the most frequent kinds, nil when pods were counted since.
-	common []*kind
+	// ordered are the kinds, the most frequent ones first, nil when pods were counted since.
+	ordered []*kind
 }
 
 type kind struct {
@@ -72,7 +69,7 @@ func (k *Kinds) Add(pod *v1.Pod, n Need) (key string) {
 		k.byKey[key] = &kind{Need: n, key: key, pod: pod}
 	}
 	k.byKey[key].pods++
-	k.common = nil
+	k.ordered = nil
 	return key
 }
 
@@ -85,7 +82,7 @@ func (k *Kinds) Remove(key string) {
 	if known.pods--; known.pods == 0 {
 		delete(k.byKey, key)
 	}
-	k.common = nil
+	k.ordered = nil
 }
 
 // Usable says of each device whether a pod of some kind could use what is idle of it. While there are no kinds, all
@@ -138,13 +135,12 @@ func idle(d *gpu.Device) int {
 }
 
 func (k *Kinds) mostFrequent() []*kind {
-	if k.common == nil {
-		k.common = slices.SortedFunc(maps.Values(k.byKey), func(x, y *kind) int {
+	if k.ordered == nil {
+		k.ordered = slices.SortedFunc(maps.Values(k.byKey), func(x, y *kind) int {
 			return cmp.Or(cmp.Compare(y.pods, x.pods), cmp.Compare(x.key, y.key))
 		})
-		k.common = k.common[:min(len(k.common), mostKinds)]
 	}
-	return k.common
+	return k.ordered
 }
 
 func (k *kind) fits(r *Room) bool {

@@ -53,7 +53,7 @@ func Status(out io.Writer, c *overview.Cluster, s *overview.Status) error {
 		overview.JobSuspended, overview.JobNoPods, overview.JobGated,
 	} {
 		if n := s.JobsByState[state]; n > 0 {
-			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(string(state))))
+			states = append(states, fmt.Sprintf("%d %s", n, state.Words()))
 		}
 	}
 	workloads := strings.Join(states, ", ")

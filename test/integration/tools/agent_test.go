@@ -36,7 +36,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		"--nvidia-smi="+nvidiasmitest.Program(t, fourGPUsInPairs), "--listen=")
 	m.Bound(t, "pair", "gpu-0")
 	linked("three", 3)
-	m.Pending(t, "three", "without 3 NVLink-connected free GPUs")
+	m.Pending(t, "three", "too few free GPUs (need 3, have 2)")
 	if err := agent.Stop(); err != nil {
 		t.Errorf("stopping the agent: %v", err)
 	}
