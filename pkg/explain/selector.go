@@ -37,7 +37,7 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 			return ""
 		}
 		at := slices.IndexFunc(term, func(r v1.NodeSelectorRequirement) bool { return !meet(infos, r) })
-		lacking := ""
+		var lacking string
 		if at >= 0 {
 			lacking = missingLabel(&term[at], infos)
 		} else {

@@ -27,7 +27,8 @@ import (
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
 const parallelism = 8
 
-// bystander is a scheduler that never leads: it answers a question, and what the one that leads has said of gangs stays.
+// bystander is a scheduler that never leads: it answers a question, and what the one that leads has said of gangs
+// stays.
 type bystander struct{}
 
 // Leads is false.

@@ -140,8 +140,8 @@ func compareKeys(x, y jobKey) int {
 
 // rank orders states: what waits for the scheduler comes first, what runs last.
 func rank(state JobState) int {
-	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobNoPods, JobGated, JobStarting, JobRunning},
-		state)
+	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobNoPods, JobGated, JobStarting,
+		JobRunning}, state)
 }
 
 // addJob adds a Job that is suspended or has no pods. Others are known from their pods, which may be shown as a gang.

@@ -74,8 +74,8 @@ func JobRows(jobs []Job) List {
 		{Name: "Pods", Number: true}, {Name: "GPUs", Number: true}, {Name: "Where"}, {Name: "Age", Number: true},
 		{Name: "Queue", Extra: true}, {Name: "Reason"}}, jobs, func(j *Job) Row {
 		r := Row{Namespace: j.Namespace, Name: j.Name, Cells: []any{j.Namespace + "/" + j.Name, j.Kind, j.State,
-			fmt.Sprintf("%d/%d", j.Scheduled, cmp.Or(j.Pods, j.MinMember)), gpus(j.MilliGPU), j.Where(), seconds(j.AgeSeconds), j.Queue.String(),
-			tables.Shorten(j.Why())}}
+			fmt.Sprintf("%d/%d", j.Scheduled, cmp.Or(j.Pods, j.MinMember)), gpus(j.MilliGPU), j.Where(),
+			seconds(j.AgeSeconds), j.Queue.String(), tables.Shorten(j.Why())}}
 		if j.Pods > 0 {
 			r.Kind = explainedKinds[j.Kind]
 		}

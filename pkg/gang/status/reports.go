@@ -149,8 +149,8 @@ func (p *PodEvents) start(ctx context.Context) {
 
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
-	if p.queue != nil && p.c.source.Election.Leads() && (p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil ||
-		p.hasDeadline(pod)) {
+	if p.queue != nil && p.c.source.Election.Leads() &&
+		(p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil || p.hasDeadline(pod)) {
 		p.queue.Add(read.RefOf(pod))
 	}
 }

@@ -69,8 +69,8 @@ func (g *GPUs) Pod(ctx context.Context, pod *v1.Pod) *Pod {
 	return c
 }
 
-// claimsOf are the pod's own claims that exist, as they will be: what a pod that shares one is about to be bound with is
-// allocated.
+// claimsOf are the pod's own claims that exist, as they will be: what a pod that shares one is about to be bound with
+// is allocated.
 func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {

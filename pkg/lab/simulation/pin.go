@@ -34,7 +34,8 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
 }
 
-// Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of pkg/lab/replay.
+// Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of
+// pkg/lab/replay.
 // Rank is the order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is
 // first nominated.
 func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {

@@ -71,8 +71,8 @@ func (s *settings) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValu
 		return hold{}, nil
 	}
 	h := hold{window: w.Name, end: endOpens}
-	opens := false
-	if h.until, opens = w.Window.NextOpen(now); !opens {
+	next, opens := w.Window.NextOpen(now)
+	if h.until = next; !opens {
 		// The clocks of the place skip the window for two weeks on end. Look again in one.
 		h.until = now.AddDate(0, 0, 7)
 	}

@@ -163,7 +163,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if bad != nil || !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
 		logger.V(5).Info("Node change does not open capacity of the type that the pod wants",
 			"pod", klog.KObj(pod), "node", klog.KObj(after), "spotPolicy", policy)
-		return fwk.QueueSkip, nil
+		return fwk.QueueSkip, nil //nolint:nilerr // a value that cannot be read keeps the pod out, and its event says so
 	}
 	return fwk.Queue, nil
 }
@@ -182,7 +182,7 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	policyBefore, badBefore := p.spotPolicy(before)
 	policyAfter, badAfter := p.spotPolicy(after)
 	if badAfter != nil || badBefore == nil && policyBefore == policyAfter {
-		return fwk.QueueSkip, nil
+		return fwk.QueueSkip, nil //nolint:nilerr // a value that cannot be read keeps the pod out, and its event says so
 	}
 	return fwk.Queue, nil
 }

@@ -23,8 +23,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterNodeChange queues a pod when a node comes where it can have an address. Where none is free, the pod is woken when
-// one comes free.
+// afterNodeChange queues a pod when a node comes where it can have an address. Where none is free, the pod is woken
+// when one comes free.
 func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Node](oldObj, newObj)
 	if err != nil {

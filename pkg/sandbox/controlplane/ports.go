@@ -11,8 +11,8 @@ type ports struct {
 	etcd, api, scheduler int
 }
 
-// reservePorts reserves the port that was asked for, or a free one, for the API server and free ones for the rest, until
-// freePorts.
+// reservePorts reserves the port that was asked for, or a free one, for the API server and free ones for the rest,
+// until freePorts.
 func (cp *controlPlane) reservePorts() error {
 	for _, p := range []struct {
 		want int

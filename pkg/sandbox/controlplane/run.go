@@ -291,12 +291,13 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config,
 	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: client,
 		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.startProcess(ctx, scheduler)
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, scheduler, func(ctx context.Context) (bool, error) {
+	leads := func(ctx context.Context) (bool, error) {
 		if !serves(ctx, served) {
 			return false, nil
 		}
 		return lease.heldSince(ctx, client, since)
-	})
+	}
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, scheduler, leads)
 }
 
 func (cp *controlPlane) startProcess(ctx context.Context, p *process) {
