@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu/gpuview"
@@ -29,7 +31,10 @@ func (d *document) shapes() {
 	for i := range file.Shapes {
 		shape := &file.Shapes[i]
 		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}
-		node.Name, node.Labels, node.Annotations = shape.Name, shape.Labels, shape.Annotations
+		node.Name, node.Labels, node.Annotations = shape.Name, maps.Clone(shape.Labels), shape.Annotations
+		for key, values := range shape.Spread {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, key, cmp.Or(values...))
+		}
 		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, node, fmt.Sprintf("shapes[%d]", i)})
 	}
 }

@@ -1,6 +1,9 @@
 package tool_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A level of a gang that no node has as a label keeps the gang waiting, and is found before that where nodes are known.
 func TestLevelsThatNoNodeHas(t *testing.T) {
@@ -30,6 +33,8 @@ func TestLevelsThatNoNodeHas(t *testing.T) {
 	)
 	for _, tt := range []fileCase{
 		{name: "a level that nodes have", text: node + group(required+"topology.kubernetes.io/rack")},
+		{name: "a level over which a shape is spread", text: strings.Replace(shape, "  allocatable",
+			"  spread: {hall: [h1, h2]}\n  allocatable", 1) + group(required+"hall")},
 		{name: "a level where no node is known", text: group(misspelt)},
 		{name: "each node is a domain of its own", text: shape + group(required+"kubernetes.io/hostname")},
 		{name: "a level of a PodGroup", text: node + group(misspelt),
