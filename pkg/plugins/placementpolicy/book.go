@@ -176,7 +176,7 @@ func (b *book) use(v *view, demands map[demandKey]*policy.Demand) {
 // renew makes another view when policies have changed, and has the pods tried that wait for other rules than before,
 // and those that use licenses. Only the informer's handler calls it, so that the last view is of the newest policies.
 func (b *book) renew() {
-	b.status.Poke()
+	defer b.status.Poke() // when there is the view that statuses are written by
 	before := b.made()
 	if before == nil {
 		return // the first view is of all policies
