@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
@@ -25,10 +26,12 @@ import (
 // The queue's metrics count them as gated pods. A member enters the queue when it is activated, and stays in it.
 type HeldPods struct {
 	internalqueue.SchedulingQueue
-	// holds reports whether the pod's gang holds it back.
-	holds func(*v1.Pod) bool
+	// holder returns the gang that holds the pod back, the zero ID if none does.
+	holder func(*v1.Pod) gang.ID
 	// backlog are pods that are tried alone, are in the queue, and that its events must not wake.
 	backlog *waiting.Backlog
+	// inbox is told of gangs whose members are asked for while they are held.
+	inbox *waiting.Inbox
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
 	// locked before mu and the queue's lock.
@@ -37,11 +40,13 @@ type HeldPods struct {
 	pods     map[apitypes.UID]*v1.Pod
 }
 
-// NewHeldPods returns a queue that holds no pod yet. holds reports whether the pod's gang holds it back; events do not
-// wake the pods of the backlog.
-func NewHeldPods(holds func(*v1.Pod) bool, backlog *waiting.Backlog) *HeldPods {
-	return &HeldPods{holds: holds, backlog: backlog, pods: map[apitypes.UID]*v1.Pod{}}
+// NewHeldPods returns a queue that holds no pod yet. holder returns the gang that holds a pod back, the zero ID if none
+// does; events do not wake the pods of the backlog.
+func NewHeldPods(holder func(*v1.Pod) gang.ID, backlog *waiting.Backlog, inbox *waiting.Inbox) *HeldPods {
+	return &HeldPods{holder: holder, backlog: backlog, inbox: inbox, pods: map[apitypes.UID]*v1.Pod{}}
 }
+
+func (h *HeldPods) holds(pod *v1.Pod) bool { return h.holder(pod) != gang.ID{} }
 
 // Listen takes the queue that this one stands before, and returns it with this one before it.
 func (h *HeldPods) Listen(queue internalqueue.SchedulingQueue) internalqueue.SchedulingQueue {
@@ -175,17 +180,24 @@ func (h *HeldPods) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.C
 }
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put
-// into the queue as one that is held back, and all are let go in one step.
+// into the queue as one that is held back, and all are let go in one step. A member that stays held is not let in: who
+// asked for it knows something that may help its gang, such as a license that is free now, so the gang is tried.
 func (h *HeldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	ctx := klog.NewContext(context.Background(), logger)
 	var enter []apitypes.UID
 	for _, asked := range pods {
-		if pod := h.Pod(asked.UID); pod != nil && !h.holds(pod) {
-			h.SchedulingQueue.Add(ctx, pod)
-			enter = append(enter, pod.UID)
+		pod := h.Pod(asked.UID)
+		if pod == nil {
+			continue
 		}
+		if id := h.holder(pod); id != (gang.ID{}) {
+			h.inbox.Happened(waiting.Happening{Only: id})
+			continue
+		}
+		h.SchedulingQueue.Add(ctx, pod)
+		enter = append(enter, pod.UID)
 	}
 	for _, uid := range enter {
 		h.take(uid)

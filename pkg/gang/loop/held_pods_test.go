@@ -23,6 +23,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
@@ -52,6 +53,17 @@ func queueWith(ctx context.Context, holds func(*v1.Pod) bool) internalqueue.Sche
 	return internalqueue.NewTestQueue(ctx, byName, internalqueue.WithPreEnqueuePluginMap(plugins))
 }
 
+// heldPods returns a queue in which each pod that is held is one of gang "g".
+func heldPods(holds func(*v1.Pod) bool, inbox *waiting.Inbox) *HeldPods {
+	holder := func(pod *v1.Pod) gang.ID {
+		if holds(pod) {
+			return gang.ID{Namespace: pod.Namespace, Name: "g"}
+		}
+		return gang.ID{}
+	}
+	return NewHeldPods(holder, waiting.NewBacklog(nil, nil, nil), inbox)
+}
+
 // Held pods come out of the queue when they would without being held beside it, as they are by then.
 func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 	t.Parallel()
@@ -60,7 +72,7 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 		held := map[apitypes.UID]bool{}
 		holds := func(pod *v1.Pod) bool { return held[pod.UID] }
 		plain := queueWith(ctx, holds)
-		beside := NewHeldPods(holds, waiting.NewBacklog(nil, nil, nil))
+		beside := heldPods(holds, waiting.NewInbox())
 		beside.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return beside.Pod(pod.UID) != nil || holds(pod) })
 		queues := []internalqueue.SchedulingQueue{plain, beside}
 		known := map[string]*v1.Pod{}
@@ -161,7 +173,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	ctx, logger := t.Context(), klog.Logger{}
 	let := false
 	holds := func(*v1.Pod) bool { return !let }
-	h := NewHeldPods(holds, waiting.NewBacklog(nil, nil, nil))
+	h := heldPods(holds, waiting.NewInbox())
 	h.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return h.Pod(pod.UID) != nil || holds(pod) })
 	for _, name := range []string{"c", "a", "b"} {
 		h.Add(ctx, st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).Obj())
@@ -190,12 +202,33 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	}
 }
 
+func TestAGangIsTriedWhenSomebodyAsksForAMemberThatItHolds(t *testing.T) {
+	t.Parallel()
+	registerQueueMetrics()
+	ctx, logger := t.Context(), klog.Logger{}
+	inbox := waiting.NewInbox()
+	h := heldPods(func(pod *v1.Pod) bool { return pod.Name == "member" }, inbox)
+	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
+	for _, name := range []string{"member", "single"} {
+		pod := st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).Obj()
+		h.Add(ctx, pod)
+		h.Activate(logger, map[string]*v1.Pod{"ns/" + name: pod})
+	}
+	want := map[waiting.Happening]bool{{Only: gang.ID{Namespace: "ns", Name: "g"}}: true}
+	if diff := cmp.Diff(want, inbox.Take().Happenings); diff != "" {
+		t.Errorf("what the loop is told (-want +got):\n%s", diff)
+	}
+	if h.Pod("member") == nil {
+		t.Error("the member was let into the queue")
+	}
+}
+
 // The pod is popped when the queue has it again and is not done with it yet: the log tells when that is.
 //
 //nolint:paralleltest // The metrics are of the process.
 func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
 	ctx := t.Context()
-	h := NewHeldPods(func(*v1.Pod) bool { return false }, waiting.NewBacklog(nil, nil, nil))
+	h := heldPods(func(*v1.Pod) bool { return false }, waiting.NewInbox())
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, st.MakePod().Name("a").Namespace("ns").UID("a").SchedulerName(v1.DefaultSchedulerName).Obj())
 	entity, err := h.Pop(klog.Logger{})

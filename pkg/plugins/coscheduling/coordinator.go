@@ -89,7 +89,7 @@ func newCoordinator(
 		Filters: c.profiles.Traits}}
 	c.backlog = waiting.NewBacklog(c.headroom, &c.holds.Gate, c.members)
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
-	c.held = loop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
+	c.held = loop.NewHeldPods(c.holder, c.backlog, inbox)
 	c.evictor = &preempt.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: preempt.Sources{Loss: &work.Loss{Limits: s.limits, GPUs: names,
 			Gangs: c.members}}, Inbox: inbox}

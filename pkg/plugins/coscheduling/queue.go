@@ -66,6 +66,14 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	return nil
 }
 
+// holder returns the gang that holds the pod back, the zero ID if none does.
+func (c *coordinator) holder(pod *v1.Pod) gang.ID {
+	if c.holdsBack(pod) == nil {
+		return gang.ID{}
+	}
+	return c.members.ID(pod)
+}
+
 // holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
 // be read is let in, so that its cycle fails with an event that names the mistake.
 func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
