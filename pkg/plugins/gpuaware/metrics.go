@@ -31,7 +31,7 @@ var (
 		"Compute of GPUs that pods hold, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
 		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descStranded = metrics.NewDesc("berth_gpu_stranded",
+	descExpectedUnused = metrics.NewDesc("berth_gpu_expected_unused",
 		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.",
 		[]string{"model"}, nil,
 		metrics.ALPHA, "")
@@ -80,7 +80,7 @@ type count struct {
 	model                            string
 	total, unhealthy                 int
 	freeMilli, allocatedMilli        int
-	strandedMilli                    float64
+	expectedUnusedMilli              float64
 	freeOnPartlyTaken                int
 	freeMemMiB, freeMemOnPartlyTaken int
 }
@@ -90,7 +90,7 @@ func (c *count) add(o count) {
 	c.unhealthy += o.unhealthy
 	c.freeMilli += o.freeMilli
 	c.allocatedMilli += o.allocatedMilli
-	c.strandedMilli += o.strandedMilli
+	c.expectedUnusedMilli += o.expectedUnusedMilli
 	c.freeOnPartlyTaken += o.freeOnPartlyTaken
 	c.freeMemMiB += o.freeMemMiB
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
@@ -160,7 +160,7 @@ func (f *fleet) byModel() map[string]count {
 }
 
 // count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
-// Stranded is counted with the mix as it was when the node last changed.
+// What is expected to stay unused is counted with the mix as it was when the node last changed.
 func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
@@ -223,14 +223,14 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 		c.allocatedMilli += inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
 	}
 	if demand.Known() {
-		c.strandedMilli = demand.Stranding().Expected(inv)
+		c.expectedUnusedMilli = demand.Stranding().Expected(inv)
 	}
 	return c
 }
 
 var (
-	counts = informers.NewPublished((*cluster).collect, descTotal, descFree, descAllocated, descUnhealthy, descStranded,
-		descFragmented, descMemory, descHits, descMisses)
+	counts = informers.NewPublished((*cluster).collect, descTotal, descFree, descAllocated, descUnhealthy,
+		descExpectedUnused, descFragmented, descMemory, descHits, descMisses)
 	registerCounters = sync.OnceFunc(func() { legacyregistry.MustRegister(edits, unassigned) })
 )
 
@@ -259,7 +259,7 @@ func (c *cluster) collect(ch chan<- metrics.Metric) {
 		gauge(descFree, float64(n.freeMilli)/gpu.WholeMilli, model)
 		gauge(descAllocated, float64(n.allocatedMilli)/gpu.WholeMilli, model)
 		gauge(descUnhealthy, float64(n.unhealthy), model)
-		gauge(descStranded, n.strandedMilli/gpu.WholeMilli, model)
+		gauge(descExpectedUnused, n.expectedUnusedMilli/gpu.WholeMilli, model)
 		gauge(descFragmented, ratio(n.freeOnPartlyTaken, n.freeMilli), model)
 		gauge(descMemory, ratio(n.freeMemOnPartlyTaken, n.freeMemMiB), model)
 	}

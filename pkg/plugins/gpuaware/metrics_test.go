@@ -77,15 +77,15 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 	}
 }
 
-func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
+func TestUnusedGPUsAreExpectedOnceTheMixIsKnown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
 	for i := range 200 {
 		h.plugin.cluster.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
 	}
 	h.plugin.cluster.fleet.touch("n")
-	if got := h.plugin.cluster.fleet.byModel()["Tesla-T4"].strandedMilli; got != 2000 {
-		t.Errorf("stranded = %v milli-GPU, want 2000: work of three GPUs leaves two of eight", got)
+	if got := h.plugin.cluster.fleet.byModel()["Tesla-T4"].expectedUnusedMilli; got != 2000 {
+		t.Errorf("expected unused = %v milli-GPU, want 2000: work of three GPUs leaves two of eight", got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) { //nolint:parallel
 	// A profile that reads the same node under another name counts it no second time.
 	h.newFramework(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
 	want := map[string]float64{"berth_gpu_allocated": 0, "berth_gpu_devices": 8, "berth_gpu_fragmentation_ratio": 0,
-		"berth_gpu_free": 8, "berth_gpu_memory_fragmentation_ratio": 0, "berth_gpu_stranded": 0, "berth_gpu_unhealthy": 0}
+		"berth_gpu_free": 8, "berth_gpu_memory_fragmentation_ratio": 0, "berth_gpu_expected_unused": 0, "berth_gpu_unhealthy": 0}
 	await.Until(t, "the metrics", func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {

@@ -21,10 +21,10 @@ const (
 	impossiblePods = 300
 	// arrivals are the pods that run.
 	arrivals = 90
-	// fewStranded is a quarter of the GPUs. It is far above what the work alone strands, which differs from run to run,
+	// fewUnused is a quarter of the GPUs. It is far above what the work alone leaves unused, which differs from run to run,
 	// as the lives of the pods are not the same to the second, and far below the 40 that would be stranded if
 	// impossible pods counted.
-	fewStranded = 17
+	fewUnused = 17
 )
 
 // mixedFleet has nodes of a model that no other test has.
@@ -38,7 +38,7 @@ const mixedFleet = `shapes:
 func testMix(t *testing.T, b *box.Box) {
 	b = b.Part(t, "mix", mixedFleet)
 	mallory := b.Tenant(t, "mallory", nil)
-	strandedAfter := func(name string, impossible int) float64 {
+	unusedAfter := func(name string, impossible int) float64 {
 		b.KillScheduler(t)
 		for i := range impossible {
 			pod := gpuPod(fmt.Sprintf("impossible-%d", i), strs{"cpu": "32", "nvidia.com/gpu": "1"}, nil)
@@ -68,24 +68,24 @@ func testMix(t *testing.T, b *box.Box) {
 		deleteAll(t, b)
 		deleteAll(t, mallory)
 		// Each node is counted by the mix of the moment at which its last pod goes.
-		stranded := 0.0
+		unused := 0.0
 		b.Await(t, "the scheduler to have heard that the nodes are empty", func(ctx context.Context) (bool, error) {
 			page, failed := b.SchedulerPage(ctx, "/metrics", nil)
 			allocated, unknown := gauge(page, "berth_gpu_allocated")
 			var err error
-			stranded, err = gauge(page, "berth_gpu_stranded")
+			unused, err = gauge(page, "berth_gpu_expected_unused")
 			// It may be being started again.
 			return errors.Join(failed, unknown, err) == nil && allocated == 0, nil
 		})
-		return stranded
+		return unused
 	}
-	clean := strandedAfter("clean", 0)
-	attacked := strandedAfter("attacked", impossiblePods)
-	outcome := fmt.Sprintf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f", clean, impossiblePods,
+	clean := unusedAfter("clean", 0)
+	attacked := unusedAfter("attacked", impossiblePods)
+	outcome := fmt.Sprintf("%.1f GPUs are expected to stay unused, with %d impossible pods %.1f", clean, impossiblePods,
 		attacked)
 	t.Log(outcome)
-	if max(clean, attacked) > fewStranded {
-		t.Errorf("%s, want at most %d", outcome, fewStranded)
+	if max(clean, attacked) > fewUnused {
+		t.Errorf("%s, want at most %d", outcome, fewUnused)
 	}
 }
 
