@@ -21,8 +21,8 @@ const (
 	impossiblePods = 300
 	// arrivals are the pods that run.
 	arrivals = 90
-	// fewUnused is a quarter of the GPUs. It is far above what the work alone leaves unused, which differs from run to run,
-	// as the lives of the pods are not the same to the second, and far below the 40 that would be stranded if
+	// fewUnused is a quarter of the GPUs. It is far above what the work alone leaves unused, which differs from run to
+	// run, as the lives of the pods are not the same to the second, and far below the 40 that would be expected if
 	// impossible pods counted.
 	fewUnused = 17
 )
