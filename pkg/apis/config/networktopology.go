@@ -74,14 +74,15 @@ type NetworkDistance struct {
 // DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology, of GPU
 // feature discovery, of EKS, GKE or OKE. The distances are typical hardware, to be replaced by what is measured:
 //
-//   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few microseconds
-//     through an NVLink switch;
+//   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few
+//     microseconds through an NVLink switch;
 //   - leaf: 400 Gbit/s (ConnectX-7, NDR InfiniBand) are 21 us for 1 MiB, and 3 to 4 us for two cards and a switch;
-//   - spine: the same with two more switches at half the bandwidth, as links above the leaf are commonly oversubscribed 2:1;
+//   - spine: the same with two more switches at half the bandwidth, as links above the leaf are commonly oversubscribed
+//     2:1;
 //   - core: another two switches at a third of the bandwidth;
 //   - zone: 100 Gbit/s Ethernet are 84 us, and some 60 us of latency within a data center;
-//   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth), 1.7 ms,
-//     and half a millisecond one way is typical between zones some tens of kilometers apart.
+//   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth),
+//     1.7 ms, and half a millisecond one way is typical between zones some tens of kilometers apart.
 //
 // Nodes that share nothing are in two regions: 5 Gbit/s again and 30 ms one way, as between the coasts of the United
 // States.
