@@ -136,7 +136,7 @@ test-real: build $(BIN)/tools/kubectl $(BIN)/tools/helm ## the tests on real con
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
 
-generate: ## deepcopy functions, the CRDs, the static pod's configuration, the chart's copies, the list of licenses
+generate: ## deepcopy functions, the CRDs, the static pod's configuration, the chart's copies, the reference of arguments, the list of licenses
 	hack/generate.sh
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configurations of
 # manifests/replace-default and of the static pod from that of manifests/base, the examples in one file, the chart's
-# copies, and the licenses of dependencies.
+# copies, the reference of the plugins' arguments, and the licenses of dependencies.
 # With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -51,6 +51,10 @@ generate() {
   cp manifests/service-monitor/servicemonitor.yaml charts/berth/files/service-monitors.yaml
   cp manifests/monitoring/rules.yaml charts/berth/files/
   cp manifests/monitoring/dashboards/*.json charts/berth/files/dashboards/
+  # The comments of the arguments' types are their only description.
+  local reference=hack/tools/crd-ref-docs
+  go tool -modfile="$reference/go.mod" crd-ref-docs --log-level=WARN --config="$reference/config.yaml" --templates-dir="$reference" \
+    --renderer=markdown --source-path=pkg/apis/config --output-path=docs/reference/configuration.md
   local licenses
   licenses=$(mktemp)
   go -C hack/tools/licenses build -o "$licenses" .
@@ -70,6 +74,7 @@ case "${1:-}" in
   (cd "$scratch" && generate)
   if ! diff -ru charts "$scratch/charts" || ! diff -ru manifests "$scratch/manifests" ||
     ! diff -ru pkg/apis "$scratch/pkg/apis" || ! diff -ru pkg/wellknown "$scratch/pkg/wellknown" ||
+    ! diff -u docs/reference/configuration.md "$scratch/docs/reference/configuration.md" ||
     ! diff -u docs/internals/licenses.md "$scratch/docs/internals/licenses.md"; then
     echo "run make generate and commit what it changes" >&2
     exit 1

@@ -27,36 +27,40 @@ const (
 //
 // +kubebuilder:object:generate=true
 type GPUNames struct {
-	// Resources are extended resources whose unit is a GPU.
+	// Extended resources whose unit is a GPU. At least one is required; default `nvidia.com/gpu`, `amd.com/gpu`,
+	// `gpu.intel.com/xe`, `gpu.intel.com/i915`.
 	Resources []string `json:"resources,omitempty"`
-	// SharedResources are extended resources whose unit is a time slice of a GPU.
+	// Extended resources whose unit is a time slice of a GPU. Default `nvidia.com/gpu.shared`.
 	SharedResources []string `json:"sharedResources,omitempty"`
-	// SlicePrefixes are prefixes of extended resources whose unit is a hardware slice of a GPU.
+	// Prefixes of extended resources whose unit is a hardware slice of a GPU. Default `nvidia.com/mig-`.
 	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
-	// Drivers are those of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a device
-	// would be allocated for it.
+	// Drivers of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a device would be
+	// allocated for it. Default `gpu.nvidia.com`, `gpu.amd.com`, `gpu.intel.com`.
 	Drivers []string `json:"deviceDrivers,omitempty"`
 
+	// Keys of node labels that describe GPUs.
 	GPULabels `json:"labels,omitempty"`
 }
 
-// GPULabels are the keys of node labels that describe GPUs. The labels of providers count after them.
+// GPULabels are the keys of node labels that describe GPUs: of each list, the first that a node has counts. The labels
+// of providers count after them. An empty list switches its labels off.
 //
 // +kubebuilder:object:generate=true
 type GPULabels struct {
-	// ProductLabels hold the model.
+	// Labels with the model. Default `nvidia.com/gpu.product`, `amd.com/gpu.product-name`, `gpu.intel.com/product`,
+	// `gpu-type`.
 	ProductLabels []string `json:"product,omitempty"`
-	// MemoryLabels hold the memory per GPU: a plain number is MiB, or GiB where the key ends in -gb; units G, Gi, M and
-	// Mi are understood.
+	// Labels with the memory per GPU: a plain number is MiB, or GiB where the key ends in `-gb`; units G, Gi, M and Mi
+	// are understood. Default `nvidia.com/gpu.memory`, `amd.com/gpu.vram`, `gpu.intel.com/memory.max`, `gpu-memory-gb`.
 	MemoryLabels []string `json:"memory,omitempty"`
-	// CountLabels hold the number of physical GPUs.
+	// Labels with the number of physical GPUs. Default `nvidia.com/gpu.count`.
 	CountLabels []string `json:"count,omitempty"`
-	// ReplicasLabels hold into how many time slices each GPU is cut.
+	// Labels with the number of time slices into which each GPU is cut. Default `nvidia.com/gpu.replicas`.
 	ReplicasLabels []string `json:"replicas,omitempty"`
-	// GenerationLabels hold a compute capability ("9.0"), its major version ("9"), a family ("hopper") or the name of a
-	// well-known model ("h100").
+	// Labels with a compute capability (`9.0`), its major version (`9`), a family (`hopper`) or the name of a
+	// well-known model (`h100`). Default `nvidia.com/gpu.compute.major`, `nvidia.com/gpu.family`, `gpu-generation`.
 	GenerationLabels []string `json:"generation,omitempty"`
-	// InterconnectLabels say "nvlink" where all GPUs of the node are connected by it.
+	// Labels that say `nvlink` where all GPUs of the node are connected by it. Default `gpu-interconnect`.
 	InterconnectLabels []string `json:"interconnect,omitempty"`
 }
 

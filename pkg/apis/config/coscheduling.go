@@ -11,68 +11,68 @@ import (
 
 // +kubebuilder:object:root=true
 
-// CoschedulingArgs tunes the Coscheduling plugin. The plugin keeps one state for all profiles of a process, so that
-// profiles with different args share what the first of them says about retries.
+// CoschedulingArgs are the arguments of the Coscheduling plugin. They must be the same in each profile, because all
+// profiles share one queue.
 type CoschedulingArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ScheduleTimeoutSeconds is how long members of a gang may hold their nodes while the rest of it is being reserved,
-	// for gangs that do not say so themselves. From 1 to 900, default 60.
+	// Longest time, in seconds, that members of a gang may hold their nodes while the rest of it is being reserved. The
+	// `scheduleTimeoutSeconds` of a PodGroup overrides it. From 1 to 900, default 60.
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 
-	// RetryInitialSeconds is the pause after a gang did not fit for the second time in a row, which doubles with every
-	// further time; after the first there is none. From 1, default 1.
+	// Pause, in seconds, after a gang did not fit for the second time in a row. It doubles with each further time;
+	// after the first time there is none. From 1 to 3600, default 1.
 	RetryInitialSeconds *int32 `json:"retryInitialSeconds,omitempty"`
 
-	// RetryMaxSeconds is the longest pause between two attempts while the cluster changes. From retryInitialSeconds to
-	// 3600, default 10.
+	// Longest pause, in seconds, between two attempts while the cluster changes. From `retryInitialSeconds` to 3600,
+	// default 10.
 	RetryMaxSeconds *int32 `json:"retryMaxSeconds,omitempty"`
 
-	// RecoverySeconds is how long the room of a member of a started gang that has failed or was deleted is kept for its
-	// replacement, against pods of the gang's priority or less. From 0 (not at all) to 3600, default 30.
+	// How long, in seconds, the capacity of a member that failed or was deleted is kept for its replacement once the
+	// gang has started, against pods of the gang's priority or lower. From 0 (not at all) to 3600, default 30.
 	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
 
-	// Reservation keeps room for gangs that do not fit, one gang at a time, so that a stream of smaller work cannot starve
-	// them. If absent, it has its defaults. To switch it off, set maxNodesPercent to 0.
+	// Keeps nodes for gangs that do not fit, one gang at a time, so that a stream of smaller work cannot starve them.
+	// On by default; `maxNodesPercent: 0` turns it off.
 	Reservation *GangReservation `json:"reservation,omitempty"`
 
-	// GangOwners makes gangs of the pods of some controllers without a word in their pod templates. Absent, pods are in a
-	// gang only if they carry a label of one or the annotation berth.dev/gang.
+	// Makes gangs of the pods of some controllers without a change to their pod templates. By default, pods are in a
+	// gang only if they have a label of one or the annotation `berth.dev/gang`.
 	GangOwners *GangOwners `json:"gangOwners,omitempty"`
 
-	// Preemption says which of several pods of one priority go. Absent, it has its defaults.
+	// Limits what counts when victims are chosen among pods of one priority.
 	Preemption *Preemption `json:"preemption,omitempty"`
 
-	// SLA orders the queue by classes of pods, their deadlines and how long they have waited. Absent, it is ordered by
-	// priority and time alone.
+	// Orders the queue by classes of pods, their deadlines and how long they have waited. By default, it is ordered by
+	// priority and age alone.
 	SLA *QueueSLA `json:"sla,omitempty"`
 }
 
-// GangReservation keeps nodes that a gang needs from other pods of its priority or less, until it starts. Pods that
-// carry berth.dev/backfill: allow may use them meanwhile, and are evicted as soon as the gang can start.
+// GangReservation keeps nodes that a gang needs from other pods of its priority or lower, until it starts. Pods with
+// the annotation `berth.dev/backfill: allow` may use them meanwhile, and are evicted as soon as the gang can start.
 type GangReservation struct {
-	// MaxNodesPercent is the largest part of all nodes that may be kept. A gang that needs more gets no reservation; 0 is
-	// for none at all. From 0 to 100, default 100 while it is known when the gang starts, else 50.
+	// Largest part of all nodes, in percent, that may be kept. A gang that needs more gets no reservation. From 0 (no
+	// reservations) to 100, default 100 while it is known when the gang starts, otherwise 50.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
-	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 15.
+	// How long, in seconds, a gang must have waited before nodes are kept for it. From 0 to 86400, default 15.
 	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
-	// TTLSeconds is how long nodes are kept without progress, that is, after the gang was to start or, if that is not
-	// known, while no pod ends that it waits for. Then the next gang has its turn, and the first one rests for the same
-	// time, twice as long after each further turn without a start. From 1 to 604800, default 3600.
+	// How long, in seconds, nodes are kept without progress: after the gang was to start or, if that is not known,
+	// while no pod ends that it waits for. Then the next gang has its turn, and this one rests for the same time, and
+	// twice as long after each further turn without a start. From 1 to 604800 (a week), default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
-	// MinPriority is the least priority of gangs that may have a reservation. Absent: any priority.
+	// Lowest priority of gangs that may have a reservation. Default any priority.
 	MinPriority *int32 `json:"minPriority,omitempty"`
-	// Namespaces lists the namespaces whose gangs may have a reservation, each with its own limit; the name "*" stands for
-	// those that are not listed. Absent: all namespaces, each up to maxNodesPercent.
+	// Namespaces whose gangs may have a reservation, each with its own limit. Default all namespaces, each up to
+	// `maxNodesPercent`.
 	Namespaces []GangReservationNamespace `json:"namespaces,omitempty"`
 }
 
 // GangReservationNamespace lets gangs of a namespace have reservations.
 type GangReservationNamespace struct {
-	// Name is the name of the namespace, or "*".
+	// Name of the namespace, or `*` for those that are not listed. Required.
 	Name string `json:"name"`
-	// MaxNodesPercent is the largest part of all nodes that may be kept for a gang of the namespace. From 0 (none) to the
-	// reservation's maxNodesPercent, which is the default.
+	// Largest part of all nodes, in percent, that may be kept for a gang of the namespace. From 0 (none) to the
+	// reservation's `maxNodesPercent`, which is the default.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 }
 

@@ -8,23 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// GangOwners says which controllers' pods are made gangs, and where. The pods themselves need no label or annotation; a
-// pod that has a label of a gang is in that gang. How many pods have to start together is read from the controller's
-// object and follows it; the scheduler needs the right to get, list and watch these objects.
+// GangOwners says which controllers' pods are made gangs, and where. A pod that has a label of a gang is in that gang.
+// How many pods must start together is read from the controller's object and follows it; the scheduler needs the right
+// to get, list and watch these objects.
 type GangOwners struct {
-	// Kinds are the kinds of objects whose pods form gangs. By default all of GangOwnerKinds but StatefulSet, whose pods
-	// are usually services.
+	// Kinds of controllers whose pods form gangs: `Job`, `JobSet`, `LeaderWorkerSet`, `MPIJob`, `PyTorchJob`, `TFJob`,
+	// `XGBoostJob`, `PaddleJob`, `MXJob`, `JAXJob`, `RayCluster`, `StatefulSet`. Default all but `StatefulSet`, whose
+	// pods are usually services.
 	Kinds []GangOwnerKind `json:"kinds,omitempty"`
 
-	// Profiles are the names of the profiles whose pods are covered. Empty, the profile does not matter. "*" stands for
-	// all.
+	// Names of the profiles whose pods are covered; `*` stands for all. Default any profile. At least one of `profiles`
+	// and `namespaces` is required; where both are given, a pod must match both.
 	Profiles []string `json:"profiles,omitempty"`
 
-	// Namespaces are the namespaces whose pods are covered. Empty, the namespace does not matter. "*" stands for all. At
-	// least one of Profiles and Namespaces is required; where both are given a pod has to match both.
+	// Namespaces whose pods are covered; `*` stands for all. Default any namespace.
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// JobSetPer says which pods of a JobSet form one gang. Default JobSet.
+	// Pods of a JobSet that form one gang. `JobSet`: all of them, and they must be created together. `ReplicatedJob`:
+	// those of one entry of `replicatedJobs`, with all its replicas. `Replica`: those of one Job. Default `JobSet`.
 	JobSetPer *GangJobSetPer `json:"jobSetPer,omitempty"`
 }
 

@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Preemption says what counts when victims are chosen among pods of one priority: the work that an eviction loses, and
-// what pods may ask for. What the first profile says counts for all.
+// Preemption limits what counts when victims are chosen among pods of one priority: the work that an eviction loses,
+// and what pods may ask for.
 type Preemption struct {
-	// MaxUnsavedSeconds is the longest time of work that counts as lost with a pod, however long ago it was saved. With 0
-	// work does not count: the fewest pods go. From 0 to 2592000, default 86400.
+	// Longest time of work, in seconds, that counts as lost with a pod, however long ago it was saved. With 0, work
+	// does not count, and the fewest pods are evicted. From 0 to 2592000 (30 days), default 86400.
 	MaxUnsavedSeconds *int32 `json:"maxUnsavedSeconds,omitempty"`
-	// MaxRestartSeconds is the longest time that a pod may declare to need to come back, in berth.dev/restart-cost. From 0
-	// to 86400, default 1800.
+	// Longest time, in seconds, that a pod may declare in `berth.dev/restart-cost` to need to come back. From 0 to
+	// 86400, default 1800.
 	MaxRestartSeconds *int32 `json:"maxRestartSeconds,omitempty"`
-	// MaxProtectSeconds is the longest time after its start in which a pod is the last of its priority to go, which it
-	// asks for in berth.dev/protect-for. From 0 to 86400, default 1800.
+	// Longest time after its start, in seconds, for which a pod may ask in `berth.dev/protect-for` to be evicted after
+	// all others of its priority. From 0 to 86400, default 1800.
 	MaxProtectSeconds *int32 `json:"maxProtectSeconds,omitempty"`
 }
 

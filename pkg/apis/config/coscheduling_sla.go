@@ -13,46 +13,46 @@ import (
 )
 
 // QueueSLA orders the queue by service levels. It changes which pods are tried first, and nothing else: preemption goes
-// by priority as ever.
+// by priority. At least one of `classes` and `ageing` is required.
 type QueueSLA struct {
-	// Classes are the service levels. A pod names its class in the label or the annotation berth.dev/sla-class; one
-	// that names none is of the first class that lists its PriorityClass.
+	// Service levels, at most 64. A pod names its class in the label or the annotation `berth.dev/sla-class`; one that
+	// names none is of the first class that lists its PriorityClass. Default none.
 	Classes []SLAClass `json:"classes,omitempty"`
-	// Ageing lets waiting make up for a lower priority. Absent, a pod of higher priority always comes first.
+	// Lets waiting make up for a lower priority. By default, a pod of higher priority always comes first.
 	Ageing *QueueAgeing `json:"ageing,omitempty"`
 }
 
 // SLAClass is a service level.
 type SLAClass struct {
-	// Name by which pods name the class: a DNS label.
+	// DNS label by which pods name the class. Required.
 	Name string `json:"name"`
-	// PriorityClasses are the names of the PriorityClasses whose pods are of the class. Only their pods may name it.
-	// Empty, any pod may name the class, and none is of it that does not.
+	// Names of the PriorityClasses whose pods are of the class; only their pods may name it. By default, any pod may
+	// name the class, and no pod is of it without naming it.
 	PriorityClasses []string `json:"priorityClasses,omitempty"`
-	// DeadlineSeconds is the time from its creation in which a pod should start. Of pods of equal priority that one
-	// comes first whose time ends first. From 1 to 2592000. Default: the longest of any class, which pods without a
+	// Time from its creation, in seconds, within which a pod should start. Of pods of equal priority, the one whose
+	// time ends first comes first. From 1 to 2592000 (30 days), default the longest of any class, which pods without a
 	// class have, too.
 	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
-	// EarliestOwnDeadlineSeconds lets pods of the class have deadlines of their own: a pod with the annotations
-	// berth.dev/deadline and berth.dev/run-time is due when it has to start to end in time, and at the earliest that long
-	// after its creation. From 1 to 2592000. Absent, what pods say does not count.
+	// Lets pods of the class have deadlines of their own: a pod with the annotations `berth.dev/deadline` and
+	// `berth.dev/run-time` is due when it must start to end in time, but not before this many seconds after its
+	// creation. From 1 to 2592000. By default, deadlines of pods do not count.
 	EarliestOwnDeadlineSeconds *int32 `json:"earliestOwnDeadlineSeconds,omitempty"`
-	// TimeoutSeconds is how long a pod may wait before a warning event says so, once. From 1 to 2592000. Absent, never.
+	// How long, in seconds, a pod may be pending before it gets the warning event `WaitTimeout`, once. From 1 to
+	// 2592000, default never.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// AgeFromPriority is the priority from which pods of the class age, in place of their own. It needs ageing and
-	// priorityClasses, or any pod could take the place that it likes.
+	// Priority from which pods of the class age, in place of their own. It needs `ageing` and `priorityClasses`:
+	// otherwise, any pod could choose it. From -2000000000 to 1000000000, default the pod's own priority.
 	AgeFromPriority *int32 `json:"ageFromPriority,omitempty"`
 }
 
 // QueueAgeing raises the priority that pods have in the queue for as long as they wait.
 type QueueAgeing struct {
-	// PriorityPerHour is by how much it rises with each hour: the difference of two PriorityClasses divided by the
-	// hours after which a pod of the lower one comes before fresh pods of the higher one. From 1 to 2000000000.
-	// Required.
+	// Points of priority that an hour of waiting is worth: the difference of two PriorityClasses, divided by the hours
+	// after which a pod of the lower one comes before new pods of the higher one. From 1 to 2000000000, required.
 	PriorityPerHour *int32 `json:"priorityPerHour,omitempty"`
-	// UpToPriority is the highest priority that ages. Pods above it come first, whatever the others have waited.
-	// Default 1000000000, the highest that users can give, so that only pods that are critical to the system are above
-	// it.
+	// Highest priority that ages. Pods above it come first, however long the others have waited. From -2000000000 to
+	// 1000000000; the default, 1000000000, is the highest that users can give, so that only pods that are critical to
+	// the system are above it.
 	UpToPriority *int32 `json:"upToPriority,omitempty"`
 }
 

@@ -12,35 +12,41 @@ import (
 
 // +kubebuilder:object:root=true
 
-// GPUAwareArgs tunes the GPUAware plugin.
+// GPUAwareArgs are the arguments of the GPUAware plugin. Keep `resources`, `sharedResources`, `slicePrefixes`,
+// `deviceDrivers` and `labels` equal to those of CostOptimized.
 type GPUAwareArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Strategy is Pack or Spread. Default Pack.
+	// What is done with free GPUs. `Pack`: the remaining GPUs are kept as useful as possible. `Spread`: the nodes with
+	// the most free GPUs are preferred. Default `Pack`.
 	Strategy *GPUStrategy `json:"strategy,omitempty"`
 
-	// Weights scale the terms of a placement's expected waste.
+	// Scale the terms of a placement's expected waste.
 	Weights *GPUWeights `json:"weights,omitempty"`
 
 	// The names by which GPUs are known.
 	wellknown.GPUNames `json:",inline"`
 
-	// MinMemoryMiB is the least memory of each GPU of the profile's pods. A pod may ask for more by annotation. Default 0.
+	// Least memory, in MiB, of each GPU or slice of the profile's pods; a node of unknown memory does not meet it. A
+	// pod may ask for more by annotation. From 0 to 1073741824, default 0.
 	MinMemoryMiB *int32 `json:"minMemoryMiB,omitempty"`
 
-	// CPUIntensiveMinMilliCPU is the least allocatable CPU of a node for the profile's pods without GPUs that are labelled
-	// workload-type: CPU-intensive. Default 0: any node.
+	// Least allocatable CPU of a node, in thousandths of a core, for the profile's pods without GPUs that have the
+	// label `workload-type: CPU-intensive`. From 0, the default, which allows any node.
 	CPUIntensiveMinMilliCPU *int64 `json:"cpuIntensiveMinMilliCPU,omitempty"`
 
-	// Signals reads measured utilisation and health from Prometheus. Off when left out.
+	// Reads measured use and faults of GPUs from Prometheus. Off by default.
 	Signals *GPUSignals `json:"signals,omitempty"`
 
-	// UnassignedShares says what pods count for that are on a node which shares its GPUs without this scheduler's having
-	// assigned them their devices. Default Requested.
+	// What counts of pods on a node with shared GPUs whose devices this scheduler did not assign. `Requested`: what
+	// they ask for by resources, which quotas count, and GPUs that the node's agent reports in use. `Annotated`: what
+	// their annotations say as well, for clusters where tenants cannot write these, as with the policy
+	// `berth-pod-devices`. Default `Requested`.
 	UnassignedShares *UnassignedShares `json:"unassignedShares,omitempty"`
 
-	// Candidates is how many of the best nodes the other plugins of the profile look at, where the scores of Berth's
-	// plugins can tell which those are; 0 for all nodes always. Default 64.
+	// How many of the best nodes the other plugins of the profile look at, where the scores of Berth's plugins can tell
+	// which those are; 0 for all nodes. If CostOptimized is in the profile, too, the greater number counts, and 0
+	// overrides any. From 0 to 100000, default 64.
 	Candidates *int32 `json:"candidates,omitempty"`
 }
 
@@ -68,29 +74,31 @@ const (
 	UnassignedSharesAnnotated UnassignedShares = "Annotated"
 )
 
-// GPUWeights scale the terms of a placement's expected waste; 0 switches a term off. Terms are in milli-GPU, so that
-// they can be weighed against each other: 1000 is one GPU lost.
+// GPUWeights scale the terms of a placement's expected waste. Terms are in milli-GPU, so that they can be compared:
+// 1000 is one GPU lost. Each weight is from 0, which switches its term off, to 100000.
 type GPUWeights struct {
-	// PackingPercent multiplies the growth of the GPU that is expected to stay unusable. Default 100.
+	// Multiplies, in percent, the growth of the GPU that is expected to stay unusable for work like that which runs.
+	// Default 100.
 	PackingPercent *int32 `json:"packingPercent,omitempty"`
-	// BestFit is the waste of leaving 128 cores and 8 GPUs free on the node. Default 30.
+	// Waste of leaving 128 cores and 8 GPUs free on the node. Default 30.
 	BestFit *int32 `json:"bestFit,omitempty"`
-	// Opening is the waste of taking an empty node into use, of four and more GPUs, while the nodes in use are idle; it
-	// counts for the part of their GPUs that is. Smaller nodes cost less. Default 4000.
+	// Waste of taking an empty node of four or more GPUs into use while the nodes in use are idle; it counts for the
+	// idle part of their GPUs. Smaller nodes cost less. Default 4000.
 	Opening *int32 `json:"opening,omitempty"`
-	// HostsPercent multiplies the worth of the places for large pods that a placement takes away. Default 100.
+	// Multiplies, in percent, the worth of the places for large pods that a placement takes away. Default 100.
 	HostsPercent *int32 `json:"hostsPercent,omitempty"`
-	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's.
-	// Default 1000.
+	// Waste, per GPU, of a model whose demand per capacity is 1 above that of the least wanted model that the pod
+	// accepts. Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
-	// LinksPercent multiplies the loss of link quality among a pod's GPUs. Default 100.
+	// Multiplies, in percent, the loss of link quality among a pod's GPUs. For a pod that does not ask for links, a
+	// fifth of it counts, against the best set of GPUs on the node. Default 100.
 	LinksPercent *int32 `json:"linksPercent,omitempty"`
-	// Utilisation is the waste of sharing a GPU that is measured fully busy. Default 50.
+	// Waste of sharing a GPU that is measured to be fully busy. Default 50.
 	Utilisation *int32 `json:"utilisation,omitempty"`
-	// ForeignUse is the waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods
-	// hold, where the kubelet chooses devices. Default 20.
+	// Waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods hold, where the
+	// kubelet chooses devices. Default 20.
 	ForeignUse *int32 `json:"foreignUse,omitempty"`
-	// Framebuffer is the waste of sharing a GPU whose memory is measured to be full. Default 20.
+	// Waste of sharing a GPU whose memory is measured to be full. Default 20.
 	Framebuffer *int32 `json:"framebuffer,omitempty"`
 }
 

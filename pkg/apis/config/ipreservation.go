@@ -12,14 +12,15 @@ import (
 
 // +kubebuilder:object:root=true
 
-// IPReservationArgs tunes the IPReservation plugin.
+// IPReservationArgs are the arguments of the IPReservation plugin.
 type IPReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read.
-	// Default: berth.dev/ip-address.
+	// Annotation of the pod that the address is written into, for the CNI plugin to read. Any but `berth.dev/ip-pool`,
+	// default `berth.dev/ip-address`.
 	AddressAnnotation *string `json:"addressAnnotation,omitempty"`
-	// AddressFormat is the form of the annotation's value. Default: Plain.
+	// Form of the annotation's value. `Plain`: the address alone, `10.0.0.5`. `JSONList`: a JSON list of one address,
+	// `["10.0.0.5"]`. Default `Plain`.
 	AddressFormat *AddressFormat `json:"addressFormat,omitempty"`
 }
 

@@ -10,38 +10,55 @@ import (
 
 // +kubebuilder:object:root=true
 
-// NetworkTopologyArgs tunes the NetworkTopology plugin. All distances are the microseconds in which 1 MiB gets from one
-// pod to another: latency plus size over bandwidth. They must not fall from a level to the next wider one.
+// NetworkTopologyArgs are the arguments of the NetworkTopology plugin. All distances are the microseconds in which 1
+// MiB gets from one pod to another: latency plus size over bandwidth. They must not fall from a level to the next wider
+// one. The defaults are those of typical hardware, to be replaced by what you measure.
 type NetworkTopologyArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// SameNodeMicroseconds is the distance of two pods on one node. Default 4.
+	// Distance of two pods on one node, in microseconds. From 0 to 60000000 (a minute), default 4.
 	SameNodeMicroseconds *int64 `json:"sameNodeMicroseconds,omitempty"`
 
-	// Levels are the kinds of domains of the network, the narrowest first; at most 8. By default the six of
-	// DefaultNetworkLevels. A list here replaces all of them.
+	// Kinds of domains of the network, the narrowest first; at most 8. A list here replaces all of the default levels,
+	// which are listed below.
 	Levels []NetworkLevel `json:"levels,omitempty"`
 
-	// Apart is the distance between nodes that share no domain of any level.
+	// Distance between nodes that share no domain of any level. Default 32000 microseconds.
 	Apart *NetworkDistance `json:"apart,omitempty"`
 
-	// GangGiBPerHour is what a member of a gang exchanges with all other members together. With 0 members are not drawn
-	// together. Default 1000.
+	// What a member of a gang exchanges with all other members together, in GiB an hour. With 0, members are not drawn
+	// together. From 0 to 1000000, default 1000.
 	GangGiBPerHour *int64 `json:"gangGiBPerHour,omitempty"`
 
-	// AppLabel is the key of a pod label. Pods of a namespace with the same value are drawn together. Empty, the
-	// default, for none.
+	// Key of a pod label. Pods of a namespace with the same value are drawn together. Default none.
 	AppLabel *string `json:"appLabel,omitempty"`
 
-	// AppGiBPerHour is what a pod exchanges with all other pods of its app together. Default 10.
+	// What a pod exchanges with all other pods of its app together, in GiB an hour. From 1 to 1000000, default 10.
 	AppGiBPerHour *int64 `json:"appGiBPerHour,omitempty"`
 }
 
-// NetworkLevel is a kind of domain: nodes with the same value of a label are in one domain of the level.
+// NetworkLevel is a kind of domain: nodes with the same value of a label are in one domain of the level. A node without
+// any of the labels is in none. The default levels, with their microseconds and labels:
+//
+//   - `nvlink`, 5: `accelerator.topograph.run/domain`, `network.topology.nvidia.com/accelerator`,
+//     `nvidia.com/gpu.clique`
+//   - `leaf`, 25: `fabric.topograph.run/tier-0`, `network.topology.nvidia.com/leaf`,
+//     `network.topology.nvidia.com/block`, `topology.kubernetes.io/rack`, `topology.k8s.aws/network-node-layer-4`,
+//     `topology.k8s.aws/network-node-layer-3`, `cloud.google.com/gce-topology-subblock`,
+//     `oci.oraclecloud.com/rdma.local_block_id`
+//   - `spine`, 45: `fabric.topograph.run/tier-1`, `network.topology.nvidia.com/spine`,
+//     `topology.k8s.aws/network-node-layer-2`, `cloud.google.com/gce-topology-block`,
+//     `oci.oraclecloud.com/rdma.network_block_id`
+//   - `core`, 70: `fabric.topograph.run/tier-2`, `network.topology.nvidia.com/core`,
+//     `network.topology.nvidia.com/datacenter`, `topology.k8s.aws/network-node-layer-1`,
+//     `oci.oraclecloud.com/rdma.hpc_island_id`
+//   - `zone`, 150: `topology.kubernetes.io/zone`
+//   - `region`, 2200: `topology.kubernetes.io/region`
 type NetworkLevel struct {
-	// Name of the level in messages and metrics.
+	// DNS label that names the level in messages and metrics. Required.
 	Name string `json:"name"`
-	// Labels are keys of node labels; the first one that a node has counts.
+	// Keys of node labels; the first one that a node has counts. At least one is required, and none may be in two
+	// levels.
 	Labels []string `json:"labels"`
 	// NetworkDistance is that of two nodes that share a domain of this level and of no narrower one.
 	NetworkDistance `json:",inline"`
@@ -49,21 +66,23 @@ type NetworkLevel struct {
 
 // NetworkDistance is how far apart two nodes are.
 type NetworkDistance struct {
-	// Microseconds in which 1 MiB gets from one to the other.
+	// Time, in microseconds, in which 1 MiB gets from one node to the other, at least that of the next narrower level.
+	// From 0 to 60000000 (a minute), required.
 	Microseconds int64 `json:"microseconds"`
 }
 
 // DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology, of GPU
 // feature discovery, of EKS, GKE or OKE. The distances are typical hardware, to be replaced by what is measured:
 //
-//   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few microseconds
-//     through an NVLink switch;
+//   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few
+//     microseconds through an NVLink switch;
 //   - leaf: 400 Gbit/s (ConnectX-7, NDR InfiniBand) are 21 us for 1 MiB, and 3 to 4 us for two cards and a switch;
-//   - spine: the same with two more switches at half the bandwidth, as links above the leaf are commonly oversubscribed 2:1;
+//   - spine: the same with two more switches at half the bandwidth, as links above the leaf are commonly oversubscribed
+//     2:1;
 //   - core: another two switches at a third of the bandwidth;
 //   - zone: 100 Gbit/s Ethernet are 84 us, and some 60 us of latency within a data center;
-//   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth), 1.7 ms,
-//     and half a millisecond one way is typical between zones some tens of kilometers apart.
+//   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth),
+//     1.7 ms, and half a millisecond one way is typical between zones some tens of kilometers apart.
 //
 // Nodes that share nothing are in two regions: 5 Gbit/s again and 30 ms one way, as between the coasts of the United
 // States.

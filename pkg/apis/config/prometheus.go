@@ -12,39 +12,46 @@ import (
 )
 
 // Prometheus says where and how a background reader queries a server that speaks the Prometheus HTTP API. Secrets are
-// given by file, never inline: these args stand in a ConfigMap. The files are read again for every query, so that a
-// rotated token needs no restart.
+// given by file, never inline, because the arguments are in a ConfigMap. The files are read again for every query, so
+// that a rotated token needs no restart.
 type Prometheus struct {
-	// URL of the server, with its path prefix if it has one, without user, query or fragment.
+	// URL of the server, http or https, with its path prefix if it has one, without user, query or fragment, such as
+	// `http://prometheus.monitoring:9090`. Required.
 	URL string `json:"url"`
-	// MatchLabels select the series of this cluster where one server holds the series of several, for instance
-	// cluster: eu-1. Each is an equality on a label of every series that is read.
+	// Labels that select the series of this cluster where one server holds the series of several, such as `cluster:
+	// eu-1`. Each is an equality on a label of every series that is read. Default none.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// Interval between two rounds of queries, from 5s to 10m. Default: 15s for GPU signals, 30s for
-	// figures of objectives, 1m for prices.
+	// Time between two rounds of queries. From `5s` to `10m`, default `15s` for use and faults of GPUs, `30s` for
+	// figures of objectives, `1m` for prices.
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// Timeout of one query, from 100ms to the interval. Default: 10s, or the interval if that is shorter.
+	// Longest time of one query. From `100ms` to the interval, default `10s`, or the interval if that is shorter.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// BearerTokenFile holds a token that is sent with every query, for instance a projected service account token.
-	// It excludes BasicAuth.
+	// File with a token that is sent with every query, such as a projected service account token. Not together with
+	// `basicAuth`. Default none.
 	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
-	// BasicAuth is the user that every query is made as. It excludes BearerTokenFile.
+	// User as which every query is made. Not together with `bearerTokenFile`. Default none.
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
-	// TLS applies when the URL is https.
+	// Certificates for a URL of https. Default those of the system.
 	TLS *PrometheusTLS `json:"tls,omitempty"`
 }
 
 // BasicAuth is a user and a file with the password.
 type BasicAuth struct {
-	Username     string `json:"username"`
+	// Name of the user. Required.
+	Username string `json:"username"`
+	// File with the password. Required.
 	PasswordFile string `json:"passwordFile"`
 }
 
-// PrometheusTLS says whom to trust and who to be on an https connection. Empty fields take the system's defaults.
+// PrometheusTLS says whom to trust and who to be on an https connection.
 type PrometheusTLS struct {
-	CAFile     string `json:"caFile,omitempty"`
-	CertFile   string `json:"certFile,omitempty"`
-	KeyFile    string `json:"keyFile,omitempty"`
+	// File with the certificates of the authorities to trust. Default those of the system.
+	CAFile string `json:"caFile,omitempty"`
+	// File with the client's certificate. Together with `keyFile`; default none.
+	CertFile string `json:"certFile,omitempty"`
+	// File with the key of the client's certificate. Together with `certFile`; default none.
+	KeyFile string `json:"keyFile,omitempty"`
+	// Name that the server's certificate must have. Default the host of the URL.
 	ServerName string `json:"serverName,omitempty"`
 }
 

@@ -7,6 +7,7 @@
 // path.
 //
 // +kubebuilder:object:generate=true
+// +groupName=kubescheduler.config.k8s.io
 package config
 
 import (

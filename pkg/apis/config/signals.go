@@ -11,23 +11,24 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// GPUSignals turn on the live signals of GPUs, which dcgm-exporter measures and Prometheus keeps: utilisation,
+// GPUSignals turn on the live signals of GPUs, which dcgm-exporter measures and Prometheus keeps: utilization,
 // framebuffer memory, fatal XID errors and failed row remaps. They are read in the background; scheduling never waits
 // for them and goes on without them when they are missing or old.
 type GPUSignals struct {
+	// Server with the measurements. Required.
 	Prometheus Prometheus `json:"prometheus"`
-	// HostLabels are the labels that may name the node of a series, the first one present decides. A value is taken for
-	// a node's name or for its kubernetes.io/hostname label. Default: node, Hostname, hostname (the first set by
-	// relabelling, the others by older and newer exporters).
+	// Labels that may name the node of a series; the first one present decides. A value is taken for a node's name or
+	// for its `kubernetes.io/hostname` label. Default `node`, `Hostname`, `hostname`: the first is set by relabeling,
+	// the others by older and newer exporters.
 	HostLabels []string `json:"hostLabels,omitempty"`
-	// MaxAge of a sample, from the interval to 1h. Default: 3m.
+	// Largest age of a sample. From the interval to `1h`, default `3m`.
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
-	// FatalXIDs are the XID codes that make a GPU unfit for new work. An empty list turns the check off. Default: 46, 48,
-	// 62, 64, 74, 79, 95, 119, 120, 140, 143, whose remedy in NVIDIA's catalogue of XID errors is to reset the GPU or the
-	// node or to inspect its links; codes that an application causes, such as 13, 31, 43 and 45, are not among them.
+	// XID codes that make a GPU unfit for new work, from 1 to 9999; an empty list turns the check off. Default 46, 48,
+	// 62, 64, 74, 79, 95, 119, 120, 140, 143, whose remedy in NVIDIA's catalog of XID errors is to reset the GPU or the
+	// node or to inspect its links. Codes that an application causes, such as 13, 31, 43 and 45, are not among them.
 	FatalXIDs []int32 `json:"fatalXIDs"`
-	// FaultWindow is how long a fatal XID counts after it was seen, from 1m to 24h. The exporter repeats the last code
-	// until the driver is reloaded, so it is the change to that code that counts. Default: 1h.
+	// How long a fatal XID counts after it was seen. The exporter repeats the last code until the driver is reloaded,
+	// so it is the change to that code that counts. From `1m` to `24h`, default `1h`.
 	FaultWindow *metav1.Duration `json:"faultWindow,omitempty"`
 }
 
@@ -110,13 +111,15 @@ func validateMaxAge(path *field.Path, age *metav1.Duration, from *Prometheus, mo
 	return nil
 }
 
-// PriceSignals turn on node prices from Prometheus: node_total_hourly_cost of OpenCost, and
-// karpenter_cloudprovider_instance_type_offering_price_estimate of Karpenter, by instance type, capacity type and zone.
-// The price of a node precedes that of its offering. They are read in the background. An answer that fails, or lacks a
-// price that was there before, leaves the last good value in force until MaxAge; from then on that price is unknown.
+// PriceSignals turn on node prices from Prometheus: `node_total_hourly_cost` of OpenCost, and
+// `karpenter_cloudprovider_instance_type_offering_price_estimate` of Karpenter, by instance type, capacity type and
+// zone. The price of a node precedes that of its offering. They are read in the background. An answer that fails, or
+// lacks a price that was there before, leaves the last good value in force until `maxAge`; from then on that price is
+// unknown.
 type PriceSignals struct {
+	// Server with the prices. Required.
 	Prometheus Prometheus `json:"prometheus"`
-	// MaxAge of a price, from the interval to 720h. Default: 1h.
+	// Largest age of a price. From the interval to `720h`, default `1h`.
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 

@@ -9,36 +9,35 @@ import (
 
 // +kubebuilder:object:root=true
 
-// SLAAwareArgs tunes the SLAAware plugin.
+// SLAAwareArgs are the arguments of the SLAAware plugin.
 type SLAAwareArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Signals read what is measured of nodes from Prometheus. Off when left out: then the plugin has nothing to score
-	// by.
+	// Reads what is measured of nodes from Prometheus. Off by default: then the plugin scores nothing.
 	Signals *SLOSignals `json:"signals,omitempty"`
 
-	// HeadroomPercent is how much of its objective should be left to a pod: of nodes that meet it, those with less
-	// headroom score lower. From 0 to 90, default 10.
+	// How much of its objective should be left to a pod, in percent: of nodes that meet it, those with less headroom
+	// score lower. From 0 to 90, default 10.
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 }
 
 // SLOSignals turn on the figures by which nodes meet the objectives of pods. They are read in the background;
-// scheduling never waits for them, and nodes without a figure are neither favored nor shunned.
+// scheduling never waits for them, and nodes without a figure are neither favored nor avoided. At least one of the
+// queries is required, each of at most 16 KiB.
 type SLOSignals struct {
-	// Prometheus says whom to ask. Its matchLabels must be empty: write them into the queries.
+	// Server to ask. Its `matchLabels` must be empty: write them into the queries. Required.
 	Prometheus Prometheus `json:"prometheus"`
-	// LatencyMsQuery is a PromQL query for the latency of each node in milliseconds, an instant vector with one of the
-	// host labels. At least one of the queries is required.
+	// PromQL query for the latency of each node in milliseconds: an instant vector with one of the host labels. Default
+	// none.
 	LatencyMsQuery string `json:"latencyMsQuery,omitempty"`
-	// ThroughputQuery is a PromQL query for the throughput that each node reaches, in the unit of
-	// berth.dev/slo-throughput.
+	// PromQL query for the throughput that each node reaches, in the unit of `berth.dev/slo-throughput`. Default none.
 	ThroughputQuery string `json:"throughputQuery,omitempty"`
-	// HostLabels are the labels that may name the node of a series, the first one present decides. A value is taken for
-	// a node's name or for its kubernetes.io/hostname label. Default: node, Hostname, hostname.
+	// Labels that may name the node of a series; the first one present decides. A value is taken for a node's name or
+	// for its `kubernetes.io/hostname` label. Default `node`, `Hostname`, `hostname`.
 	HostLabels []string `json:"hostLabels,omitempty"`
-	// MaxAge is how old a sample may be for the server to give it, and how long what it gave counts while it does not
-	// answer. Servers that do not honor lookback_delta in instant queries, such as Prometheus 2.42, give samples of up
-	// to their own limit, 5m by default. From the interval to 1h. Default: 3m.
+	// How old a sample may be for the server to give it, and how long what it gave counts while it does not answer.
+	// Servers that do not honor `lookback_delta` in instant queries, such as Prometheus 2.42, give samples of up to
+	// their own limit, `5m` by default. From the interval to `1h`, default `3m`.
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 
