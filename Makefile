@@ -145,7 +145,7 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 # For example: make histories SEEDS=1-2000
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
-	go run ./hack/histories --seeds $(SEEDS)
+	go run ./test/histories --seeds $(SEEDS)
 
 # For example: make bench-guard GUARDFLAGS='--only gangs,start', or GUARDFLAGS=--help
 GUARDFLAGS ?=

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/invariants"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/hack/invariants"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/test/invariants"
 )
 
 var podGroups = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/invariants"
 )
 
 func pod(name, uid, node string) *v1.Pod {

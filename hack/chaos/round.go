@@ -11,7 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/invariants"
 )
 
 // The kinds of faults that only the end of a round shows.

@@ -3,8 +3,8 @@
 // shipped configuration lives through each of them on a virtual clock, while every binding is checked. A history that
 // shows a fault is shortened to the few steps that it takes, and written to a file that shows it again:
 //
-//	go run ./hack/histories --seeds 1-1000
-//	go run ./hack/histories --file history-17.yaml
+//	go run ./test/histories --seeds 1-1000
+//	go run ./test/histories --file history-17.yaml
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 // options of the command.

@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 const shipped = "../../manifests/base/scheduler-config.yaml"
@@ -102,7 +102,7 @@ func TestTheDefectsCanBePutIn(t *testing.T) {
 		t.Fatalf("%d patches: %v", len(patches), err)
 	}
 	for _, patch := range patches {
-		apply := exec.CommandContext(t.Context(), "git", "apply", "--check", "hack/histories/"+patch)
+		apply := exec.CommandContext(t.Context(), "git", "apply", "--check", "test/histories/"+patch)
 		apply.Dir = "../.."
 		if out, err := apply.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", patch, err, out)

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/invariants"
 )
 
 // torn is the fault of a group within a gang that is in several zones.

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 func TestWhatFitsDoesNotWait(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/histories/history"
 )
 
 // userAgent is that of the steps, which no weather touches.

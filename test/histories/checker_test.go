@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 // script is a row of changes that the API reports.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/histories/history"
+	"berth.dev/berth/test/histories/history"
 )
 
 var jobs = batchv1.SchemeGroupVersion.WithResource("jobs")

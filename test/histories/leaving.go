@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 // leaving are the pods that were deleted and take their time to end, as a kubelet and a Job's controller see them.

@@ -7,8 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/histories/history"
 )
 
 func TestTheClusterIsAtRestWhenNothingHasChangedForLong(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 var slicesOfDevices = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}

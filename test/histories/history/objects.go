@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/gpu/gpuview/express"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/invariants"
 )
 
 // What is in all histories: names, the profile of pods that name none, and labels by which pods are known.
@@ -61,7 +61,8 @@ func Furniture() []runtime.Object {
 		},
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "guarded", Namespace: Namespace},
-			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{GuardedLabel: "true"}}},
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{GuardedLabel: "true"}}},
 		},
 	}
 }
@@ -188,9 +189,10 @@ func (p *Pod) Objects() []runtime.Object {
 		claim := fmt.Sprintf("%s-%d", p.Name, p.Times)
 		before = append(before, &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: Namespace},
-			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: className, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: p.ClaimedGPUs,
-			}}}}},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: className, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: p.ClaimedGPUs,
+				}}}}},
 		})
 		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &claim}}
 		pod.Spec.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpus"}}

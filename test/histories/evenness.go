@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"berth.dev/berth/hack/histories/history"
+	"berth.dev/berth/test/histories/history"
 )
 
 // even reports whether the pod's constraint allows the node, given what all of them have.

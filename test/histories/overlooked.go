@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 // overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's:

@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"berth.dev/berth/hack/histories/history"
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/histories/history"
+	"berth.dev/berth/test/invariants"
 )
 
 // crashed is the fault of a history that ended the process.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/invariants"
 )
 
 func TestAHistoryComesAgainFromItsSeedAndItsFile(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 
-	"berth.dev/berth/hack/histories/history"
+	"berth.dev/berth/test/histories/history"
 )
 
 // volumesAfter is how long the controller of volumes takes.

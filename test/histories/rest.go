@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/invariants"
 )
 
 // prompt is how long nothing has to change before everything that can be done must have been done: longer than the
