@@ -55,7 +55,7 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run CASE...",
 		Short: "measure cases, and fail if a figure is worse than hack/bench/guard/figures.yaml allows",
-		Example: strings.TrimSpace(`
+		Example: strings.Trim(`
   # What guards, in one to two minutes on two cores with no other work
   make bench-guard
 
@@ -76,7 +76,7 @@ func newRun() *cobra.Command {
 
   # Whole traces
   go run ./hack/bench run packing-openb cost --trace openb
-  go run ./hack/bench run starttimes --trace cluster02.csv --nodes 16`),
+  go run ./hack/bench run starttimes --trace cluster02.csv --nodes 16`, "\n"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			chosen, err := choose(names, o.guard)
 			if err == nil {

@@ -3,8 +3,6 @@ package guard
 import (
 	"context"
 
-	v1 "k8s.io/api/core/v1"
-
 	"berth.dev/berth/hack/bench/packing"
 	"berth.dev/berth/hack/bench/rig"
 )
@@ -87,13 +85,13 @@ var OnRequest = []Figure{
 		func(c contender) (float64, error) {
 			return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16, c == stock) })
 		}},
-	{"start-5000", "CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; with stock, which tries " +
-		"each pod, a quarter of these pods", againstStock, 1, func(c contender) (float64, error) {
-		return c.inWorld(5000, func(w *world) (float64, error) {
-			seconds, err := w.begin(c.part(64), 64, false)
-			return seconds / float64(c.part(64)*64), err
-		})
-	}},
+	{"start-5000", "CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; with stock, a quarter of them",
+		againstStock, 1, func(c contender) (float64, error) {
+			return c.inWorld(5000, func(w *world) (float64, error) {
+				seconds, err := w.begin(c.part(64), 64, false)
+				return seconds / float64(c.part(64)*64), err
+			})
+		}},
 }
 
 // idle asks how many GPUs the rule that is installed leaves idle in a family of work. No scheduler runs.
