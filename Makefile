@@ -145,12 +145,12 @@ verify: build ## modules, generated files, go vet, and what the binaries say of 
 # For example: make histories SEEDS=1-2000
 SEEDS ?= 1-500
 histories: ## random histories of a cluster, in which the scheduler has to keep its promises
-	go run ./hack/histories --seeds $(SEEDS)
+	go run ./test/histories --seeds $(SEEDS)
 
-# For example: make bench-guard GUARDFLAGS='--only gangs,start', or GUARDFLAGS=--help
+# For example: make bench-guard GUARDFLAGS='gangs start --update', or GUARDFLAGS=--help
 GUARDFLAGS ?=
 bench-guard: ## what scheduling costs against stock, and packing; fails if a figure is worse than hack/bench/guard/figures.yaml allows
-	go run -ldflags='-s -w' ./hack/bench/guard $(GUARDFLAGS)
+	go run -ldflags='-s -w' ./hack/bench run --guard $(GUARDFLAGS)
 
 # For example: make fuzz FUZZTIME=5m FUZZ=gpuview. Inputs that reach new code stay in the build cache and are where the next run goes on;
 # one that fails is written to testdata/fuzz, and is a test from then on.

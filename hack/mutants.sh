@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows that tests and histories find faults: puts one defect after the other into the code and sees what notices it. A defect is a
 # patch. Those in hack/mutants/PLUGIN name the tests that have to fail in the second line, as "# tests: PACKAGE... [-run PATTERN]".
-# Those in hack/histories/mutants are for histories of a cluster: the kept ones in hack/histories/testdata and then random ones.
+# Those in test/histories/mutants are for histories of a cluster: the kept ones in test/histories/testdata and then random ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -44,7 +44,7 @@ chosen() {
   done
 }
 mapfile -t tested < <(chosen tests hack/mutants/*/*.patch)
-mapfile -t lived < <(chosen histories hack/histories/mutants/*.patch)
+mapfile -t lived < <(chosen histories test/histories/mutants/*.patch)
 for name in "${names[@]}"; do
   case " tests histories ${tested[*]} ${lived[*]} " in
     *" $name "* | */"$name".patch\ * | */"$name"/*) ;;
@@ -167,12 +167,12 @@ live_through_all() {
       fault "$name" histories "ERROR: the patch does not apply"
       continue
     fi
-    if ! go build -ldflags '-s -w' -overlay "$work/overlay" -o "$work/histories" ./hack/histories 2>"$work/log"; then
+    if ! go build -ldflags '-s -w' -overlay "$work/overlay" -o "$work/histories" ./test/histories 2>"$work/log"; then
       fault "$name" histories "ERROR: does not build"
       continue
     fi
     kept=0
-    for file in hack/histories/testdata/*.yaml; do
+    for file in test/histories/testdata/*.yaml; do
       "$work/histories" --child --file "$file" >"$work/out" 2>"$work/log" || kept=$((kept + 1))
     done
     timeout "${minutes}m" "$work/histories" --seeds "$seeds" --until-fault >"$work/out" 2>"$work/log" || true

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/invariants"
 )
 
 const (
@@ -69,7 +70,10 @@ type cluster struct {
 	box         *sandbox.Sandbox
 	connections
 	replicas []*replica
-	judge
+	// checker holds every change against what a scheduler promises. While a fault lasts, gangs are excused: they are not
+	// counted as started in part.
+	checker *invariants.Checker
+	excused atomic.Bool
 	watched *observer
 	load    *load
 
@@ -86,18 +90,10 @@ type connections struct {
 	proxy        *proxy
 }
 
-// judge holds every change against what a scheduler promises.
-type judge struct {
-	checker *invariants.Checker
-	mu      sync.Mutex
-	// excused, while a fault lasts, keeps gangs from being counted as started in part.
-	excused bool
-}
-
 // startCluster starts the cluster for a run.
 func startCluster(ctx context.Context, o options) (_ *cluster, err error) {
-	c := &cluster{judge: judge{checker: invariants.New(invariants.Patience), excused: true},
-		scale: scaleFor(o.podsPerSecond, o.soak > 0)}
+	c := &cluster{checker: invariants.New(invariants.Patience), scale: scaleFor(o.podsPerSecond, o.soak > 0)}
+	c.excused.Store(true)
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
 	}
@@ -132,8 +128,7 @@ func startCluster(ctx context.Context, o options) (_ *cluster, err error) {
 	following := c.watched.follow(ctx, c.client, c.custom)
 	c.running.Go(following.Wait)
 	c.load = newLoad(c.client, c.custom, c.watched, o.seed, 3*time.Second)
-	c.running.Go(func() { c.load.run(ctx) })
-	c.running.Go(func() { c.watchGangs(ctx) })
+	c.running.Go(func() { c.live(ctx) })
 	for number := range 2 {
 		at, err := sandbox.ReservePort(0)
 		if err != nil {
@@ -194,8 +189,8 @@ func (c *cluster) furnish(ctx context.Context) error {
 	return nil
 }
 
-// watchGangs looks for gangs that stay bound in part, but for the time of a fault.
-func (c *cluster) watchGangs(ctx context.Context) {
+// live tends the jobs until the context ends, and looks for gangs that stay bound in part, but for the time of a fault.
+func (c *cluster) live(ctx context.Context) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -204,22 +199,14 @@ func (c *cluster) watchGangs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		c.mu.Lock()
-		excused := c.excused
-		c.mu.Unlock()
+		c.load.tend(ctx)
 		// A gang whose bindings are stuck in an API server without a core to run on is not the scheduler's.
-		if excused || c.load.heardFor() < 2*invariants.Patience {
+		if c.excused.Load() || c.load.heardFor() < 2*invariants.Patience {
 			c.checker.Excuse()
 		} else {
 			c.checker.Tick()
 		}
 	}
-}
-
-func (j *judge) excuse(during bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.excused = during
 }
 
 // kill ends a component of the control plane, which the sandbox starts again, and waits until another one runs.

@@ -117,7 +117,8 @@ func (l *load) abandon(ctx context.Context) {
 func (l *load) draw() *job {
 	l.made++
 	j := &job{
-		name: fmt.Sprintf("j%d", l.made), size: 1, milliCPU: 500, class: lowClass, progress: progress{pods: map[string]bool{}},
+		name: fmt.Sprintf("j%d", l.made), size: 1, milliCPU: 500, class: lowClass,
+		progress: progress{pods: map[string]bool{}},
 		lifetime: l.mean/2 + time.Duration(l.random.Int64N(int64(l.mean))),
 	}
 	switch l.random.IntN(10) {
@@ -136,20 +137,6 @@ func (l *load) draw() *job {
 		j.class = highClass
 	}
 	return j
-}
-
-// run tends the jobs until the context ends.
-func (l *load) run(ctx context.Context) {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			l.tend(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // tend does one round. What the API server refuses, or does not answer, is tried again in the next.

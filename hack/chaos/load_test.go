@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/invariants"
 )
 
 // world is a load on an API in memory that a test watches by hand.

@@ -8,26 +8,21 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
-	"berth.dev/berth/hack/invariants"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/test/invariants"
 )
 
 var podGroups = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
-
-// source is a kind of objects that is watched.
-type source struct {
-	list  func(context.Context) (runtime.Object, error)
-	watch func(ctx context.Context, after string) (watch.Interface, error)
-}
 
 // binding is a pod that has got its node.
 type binding struct {
@@ -56,121 +51,75 @@ func newObserver(checker *invariants.Checker) *observer {
 
 // follow watches until the context ends.
 func (o *observer) follow(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface) *sync.WaitGroup {
-	options := func(after string) metav1.ListOptions {
-		return metav1.ListOptions{ResourceVersion: after, AllowWatchBookmarks: true}
-	}
-	var wait sync.WaitGroup
-	for kind, s := range map[string]source{
-		"pods": {
-			func(ctx context.Context) (runtime.Object, error) {
-				return client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	groups := custom.Resource(podGroups).Namespace(namespace)
+	var running sync.WaitGroup
+	for name, source := range map[string]cache.ListerWatcher{
+		"pods":  cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, fields.Everything()),
+		"nodes": cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", "", fields.Everything()),
+		"podgroups": &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return groups.List(ctx, options)
 			},
-			func(ctx context.Context, after string) (watch.Interface, error) {
-				return client.CoreV1().Pods(namespace).Watch(ctx, options(after))
-			},
-		},
-		"nodes": {
-			func(ctx context.Context) (runtime.Object, error) {
-				return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-			},
-			func(ctx context.Context, after string) (watch.Interface, error) {
-				return client.CoreV1().Nodes().Watch(ctx, options(after))
-			},
-		},
-		"podgroups": {
-			func(ctx context.Context) (runtime.Object, error) {
-				return custom.Resource(podGroups).Namespace(namespace).List(ctx, metav1.ListOptions{})
-			},
-			func(ctx context.Context, after string) (watch.Interface, error) {
-				return custom.Resource(podGroups).Namespace(namespace).Watch(ctx, options(after))
-			},
+			WatchFuncWithContext: groups.Watch,
 		},
 	} {
-		wait.Go(func() { o.run(ctx, kind, s) })
+		// After a fault, a reflector would wait for up to 30 s by default, and see bindings so much later.
+		pause := &wait.Backoff{Duration: 100 * time.Millisecond}
+		reflector := cache.NewReflectorWithOptions(source, nil, kind{o, name}, cache.ReflectorOptions{Backoff: pause})
+		running.Go(func() { reflector.RunWithContext(ctx) })
 	}
-	return &wait
+	return &running
 }
 
-func (o *observer) run(ctx context.Context, kind string, s source) {
-	after := ""
-	pause := time.NewTicker(100 * time.Millisecond)
-	defer pause.Stop()
-	for ctx.Err() == nil {
-		if after == "" {
-			list, err := s.list(ctx)
-			if err == nil {
-				after, err = o.compare(kind, list)
-			}
-			if err != nil {
-				after = ""
-			}
-		}
-		if after != "" {
-			after = o.stream(ctx, kind, s, after)
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-	}
+// kind is the store in which a reflector keeps one kind of objects.
+type kind struct {
+	*observer
+	name string
 }
 
-// stream takes changes until the connection breaks, and returns from where to go on, or nothing if a list is needed.
-func (o *observer) stream(ctx context.Context, kind string, s source, after string) string {
-	w, err := s.watch(ctx, after)
-	if err != nil {
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return ""
-		}
-		return after
-	}
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			return ""
-		}
-		object, err := meta.Accessor(event.Object)
-		if err != nil {
-			return ""
-		}
-		after = object.GetResourceVersion()
-		if event.Type != watch.Bookmark {
-			o.take(kind, event.Type, event.Object)
-		}
-	}
-	return after
+// Add takes an object that is new.
+func (k kind) Add(object any) error {
+	k.take(k.name, watch.Added, object.(runtime.Object))
+	return nil
 }
 
-// compare takes the differences between a list and what is known.
-func (o *observer) compare(kind string, list runtime.Object) (after string, err error) {
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return "", err
-	}
-	o.mu.Lock()
-	gone := maps.Clone(o.objects[kind])
-	o.mu.Unlock()
-	for _, item := range items {
-		key := keyOf(item)
-		event := watch.Added
-		if old, known := gone[key]; known && uidOf(old) == uidOf(item) {
-			event = watch.Modified
-			delete(gone, key)
-		}
+// Update takes an object that has changed.
+func (k kind) Update(object any) error {
+	k.take(k.name, watch.Modified, object.(runtime.Object))
+	return nil
+}
+
+// Delete takes an object that is gone.
+func (k kind) Delete(object any) error {
+	k.take(k.name, watch.Deleted, object.(runtime.Object))
+	return nil
+}
+
+// Resync does nothing.
+func (k kind) Resync() error { return nil }
+
+// Replace takes the differences between a list and what is known.
+func (k kind) Replace(list []any, _ string) error {
+	k.mu.Lock()
+	gone := maps.Clone(k.objects[k.name])
+	k.mu.Unlock()
+	for _, item := range list {
+		object := item.(runtime.Object)
+		key, event := keyOf(object), watch.Added
 		if old, known := gone[key]; known {
-			o.take(kind, watch.Deleted, old)
 			delete(gone, key)
+			if uidOf(old) == uidOf(object) {
+				event = watch.Modified
+			} else {
+				k.take(k.name, watch.Deleted, old)
+			}
 		}
-		o.take(kind, event, item)
+		k.take(k.name, event, object)
 	}
 	for _, object := range gone {
-		o.take(kind, watch.Deleted, object)
+		k.take(k.name, watch.Deleted, object)
 	}
-	about, err := meta.ListAccessor(list)
-	if err != nil {
-		return "", err
-	}
-	return about.GetResourceVersion(), nil
+	return nil
 }
 
 func (o *observer) take(kind string, event watch.EventType, object runtime.Object) {
@@ -220,16 +169,6 @@ func (o *observer) bound(since time.Time) []binding {
 	return slices.Clone(o.bindings[i:])
 }
 
-// drop returns the bindings before a time, and forgets them.
-func (o *observer) drop(before time.Time) []binding {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(o.bindings, before, func(b binding, t time.Time) int { return b.at.Compare(t) })
-	taken := o.bindings[:i]
-	o.bindings = slices.Clone(o.bindings[i:])
-	return taken
-}
-
 // quietFor is how long no pod has changed.
 func (o *observer) quietFor() time.Duration {
 	o.mu.Lock()
@@ -238,17 +177,8 @@ func (o *observer) quietFor() time.Duration {
 }
 
 func keyOf(object runtime.Object) types.NamespacedName {
-	about, err := meta.Accessor(object)
-	if err != nil {
-		return types.NamespacedName{}
-	}
+	about := object.(metav1.Object)
 	return types.NamespacedName{Namespace: about.GetNamespace(), Name: about.GetName()}
 }
 
-func uidOf(object runtime.Object) types.UID {
-	about, err := meta.Accessor(object)
-	if err != nil {
-		return ""
-	}
-	return about.GetUID()
-}
+func uidOf(object runtime.Object) types.UID { return object.(metav1.Object).GetUID() }

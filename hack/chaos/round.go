@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/invariants"
+	"berth.dev/berth/test/invariants"
 )
 
 // The kinds of faults that only the end of a round shows.
@@ -44,14 +45,14 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	began := time.Now()
 	c.load.seed(seed)
 	c.load.set(podsPerSecond, false)
-	c.excuse(false)
+	c.excused.Store(false)
 	if err := await(ctx, "the load",
 		func(context.Context) (bool, error) { return len(c.watched.bound(began)) >= 20, nil }); err != nil {
 		return r, err
 	}
 	pause(ctx, time.Duration(random.IntN(4000))*time.Millisecond)
 
-	c.excuse(true)
+	c.excused.Store(true)
 	hit := time.Now()
 	if err := d.do(ctx, c, random); err != nil {
 		return r, fmt.Errorf("%s: %w", d.name, err)
@@ -66,7 +67,7 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	case ctx.Err() == nil:
 		r.Broken = append(r.Broken, fmt.Sprintf("%s: %v", notRecovered, err))
 	}
-	c.excuse(false)
+	c.excused.Store(false)
 	pause(ctx, 3*time.Second)
 	c.finish(ctx, &r, began)
 	return r, ctx.Err()
@@ -143,7 +144,8 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 	for name, pod := range c.watched.pods() {
 		if pod.Spec.NodeName == "" {
 			pending++
-			left = append(left, name+" ("+reasonOf(pod)+")")
+			why := c.checker.Reason(types.NamespacedName{Namespace: namespace, Name: name})
+			left = append(left, name+" ("+cmp.Or(why, invariants.Unexplained)+")")
 		} else {
 			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t)", name, pod.Status.Phase, pod.Spec.NodeName,
 				pod.DeletionTimestamp != nil))
@@ -167,14 +169,4 @@ func (c *cluster) fill(ctx context.Context) []string {
 			milliGPU: 500, milliCPU: 1000, class: lowClass})
 	}
 	return c.drain(ctx, leaked)
-}
-
-// reasonOf is why a pod waits, in its own words.
-func reasonOf(pod *v1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == v1.PodScheduled {
-			return condition.Message
-		}
-	}
-	return invariants.Unexplained
 }

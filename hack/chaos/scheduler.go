@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"syscall"
 	"time"
 
@@ -35,7 +34,6 @@ type replica struct {
 	at     *sandbox.Port
 	cmd    *exec.Cmd
 	exited chan struct{}
-	starts int
 }
 
 // schedulerConfig is the shipped configuration with the short lease and the connection through the proxy.
@@ -75,8 +73,8 @@ func (c *cluster) startReplica(r *replica) error {
 	cmd := exec.Command(filepath.Join(filepath.Dir(c.binary), "berth-scheduler"),
 		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", r.at.Number),
-		"--tls-cert-file="+keys.Cert(sandbox.KeyServer), "--tls-private-key-file="+keys.Key(sandbox.KeyServer), "--client-ca-file="+
-			keys.Cert(sandbox.KeyCA),
+		"--tls-cert-file="+keys.Cert(sandbox.KeyServer), "--tls-private-key-file="+keys.Key(sandbox.KeyServer),
+		"--client-ca-file="+keys.Cert(sandbox.KeyCA),
 		// What it serves of itself is asked for while the API server is gone.
 		"--authorization-always-allow-paths=/metrics,/readyz,/debug/pprof/*",
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
@@ -87,7 +85,6 @@ func (c *cluster) startReplica(r *replica) error {
 		return fmt.Errorf("starting the scheduler: %w", err)
 	}
 	r.cmd, r.exited = cmd, make(chan struct{})
-	r.starts++
 	exited := r.exited
 	go func() {
 		defer close(exited)
@@ -131,19 +128,15 @@ func (c *cluster) leads(ctx context.Context, r *replica) bool {
 	return err == nil && leading.Match(text)
 }
 
-// page reads a page that a scheduler serves, with the names and values of a query.
-func (c *cluster) page(ctx context.Context, r *replica, path string, query ...string) ([]byte, error) {
+// page reads a page that a scheduler serves.
+func (c *cluster) page(ctx context.Context, r *replica, path string) ([]byte, error) {
 	config := rest.CopyConfig(c.config)
 	config.Host = "https://" + r.at.Address()
 	client, err := kubernetes.NewForConfigAndClient(config, c.toSchedulers)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	request := client.Discovery().RESTClient().Get().AbsPath(path)
-	for pair := range slices.Chunk(query, 2) {
-		request = request.Param(pair[0], pair[1])
-	}
-	text, err := request.DoRaw(ctx)
+	text, err := client.Discovery().RESTClient().Get().RequestURI(path).DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s of scheduler %d: %w", path, r.number, err)
 	}

@@ -36,19 +36,18 @@ type sample struct {
 // gauge is a column of samples that has to stay flat.
 type gauge struct {
 	name string
-	of   func(sample) float64
 	// most is by how much of its mean it may grow over the second half, and slack how much of a growth is nothing.
 	most, slack float64
 }
 
 var gauges = []gauge{
-	{"heap", func(s sample) float64 { return s.HeapMiB }, 0.1, 2},
-	{"resident memory", func(s sample) float64 { return s.RSSMiB }, 0.1, 4},
-	{"goroutines", func(s sample) float64 { return s.Goroutines }, 0.1, 10},
-	{"series", func(s sample) float64 { return s.Series }, 0.05, 10},
-	{"cache", func(s sample) float64 { return s.Cached }, 0.25, 10},
-	{"queue", func(s sample) float64 { return s.Pending }, 0.25, 10},
-	{"median wait", func(s sample) float64 { return s.MedianWait }, 0.25, 0.2},
+	{"heap", 0.1, 2}, {"resident memory", 0.1, 4}, {"goroutines", 0.1, 10}, {"series", 0.05, 10}, {"cache", 0.25, 10},
+	{"queue", 0.25, 10}, {"median wait", 0.25, 0.2},
+}
+
+// gauged are the values of a sample in the order of the gauges.
+func (s *sample) gauged() []float64 {
+	return []float64{s.HeapMiB, s.RSSMiB, s.Goroutines, s.Series, s.Cached, s.Pending, s.MedianWait}
 }
 
 // trend is what became of a gauge in the second half of a soak.
@@ -63,24 +62,28 @@ type trend struct {
 // trends judges the second half of the samples, which are as far from each other in time.
 func trends(samples []sample) []trend {
 	half := samples[len(samples)/2:]
-	var all []trend
-	for _, g := range gauges {
-		mean, growth := straight(half, g.of)
-		all = append(all, trend{g.name, growth <= g.slack || growth <= g.most*mean, mean, growth})
+	all := make([]trend, len(gauges))
+	for i, g := range gauges {
+		values := make([]float64, len(half))
+		for j := range half {
+			values[j] = half[j].gauged()[i]
+		}
+		mean, growth := straight(values)
+		all[i] = trend{g.name, growth <= g.slack || growth <= g.most*mean, mean, growth}
 	}
 	return all
 }
 
-// straight is the mean of a gauge, and by how much the straight line through its values by least squares rises.
-func straight(samples []sample, of func(sample) float64) (mean, growth float64) {
-	n := float64(len(samples))
-	for _, s := range samples {
-		mean += of(s) / n
+// straight is the mean of values, and by how much the straight line through them by least squares rises.
+func straight(values []float64) (mean, growth float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
 	}
 	above, below := 0.0, 0.0
-	for i, s := range samples {
+	for i, v := range values {
 		x := float64(i) - (n-1)/2
-		above += x * (of(s) - mean)
+		above += x * (v - mean)
 		below += x * x
 	}
 	if below == 0 {
@@ -92,8 +95,8 @@ func straight(samples []sample, of func(sample) float64) (mean, growth float64) 
 // soak puts load on the cluster for so long, samples the scheduler, and judges whether it has grown.
 func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer) error {
 	c.load.set(o.podsPerSecond, false)
-	c.excuse(false)
-	began := time.Now()
+	c.excused.Store(false)
+	began, sampled := time.Now(), 0
 	tick := time.NewTicker(min(time.Minute, o.soak/10))
 	defer tick.Stop()
 	for time.Since(began) < o.soak {
@@ -107,8 +110,10 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 		if err != nil {
 			return err
 		}
+		bound := c.watched.bound(began)
 		s.After = now.Sub(began).Round(time.Second).String()
-		s.MedianWait, s.P99Wait, s.Bound = waits(c.watched.drop(now))
+		s.MedianWait, s.P99Wait, s.Bound = waits(bound[sampled:])
+		sampled = len(bound)
 		r.Samples = append(r.Samples, s)
 		_, _ = fmt.Fprintf(out, "%s %+v\n", now.UTC().Format(time.TimeOnly), s)
 		c.surge()
@@ -124,9 +129,6 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 	}
 	if end.Evicted == 0 {
 		end.Broken = append(end.Broken, "no pod was evicted: preemption was not tried")
-	}
-	for _, s := range r.Samples {
-		end.Bound += s.Bound
 	}
 	r.Rounds = append(r.Rounds, end)
 	return ctx.Err()
@@ -145,7 +147,7 @@ func (c *cluster) sample(ctx context.Context) (sample, error) {
 	leader := c.replicas[0]
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if _, err := c.page(ctx, leader, "/debug/pprof/heap", "gc", "1"); err != nil {
+	if _, err := c.page(ctx, leader, "/debug/pprof/heap?gc=1"); err != nil {
 		return sample{}, err
 	}
 	text, err := c.page(ctx, leader, "/metrics")

@@ -1,4 +1,4 @@
-package main
+package guard
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func clusterOf(nodes, gpus int, jobs []trace.Job) replay.Input {
 	return replay.NewInput("cluster", fleet, jobs)
 }
 
-// pendingPod is a pod of one container for the scheduler's profile. It is pending, as each pod of an API server: without
-// a phase the informers of pods that have ended would be told of it.
+// pendingPod is a pod of one container for the scheduler's profile. It is pending, as each pod of an API server:
+// without a phase the informers of pods that have ended would be told of it.
 func pendingPod(namespace, name, profile string, requests v1.ResourceList) *v1.Pod {
 	limits := v1.ResourceList{}
 	for resourceName, q := range requests {

@@ -1,11 +1,10 @@
-package main
+package guard
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -20,9 +19,9 @@ const (
 	arriving, arrivingGangs = 1000, 16
 )
 
-// scaleRow is what a scheduler needs for a cluster of some size: CPU of the whole process, the API in memory included, and
-// heap without the API.
-type scaleRow struct {
+// ScaleRow is what a scheduler needs for a cluster of some size: CPU of the whole process, the API in memory included,
+// and heap without the API.
+type ScaleRow struct {
 	Scheduler  string  `json:"scheduler" row:"scheduler"`
 	StartCPU   float64 `json:"startCPUSeconds" column:"start, CPU s|%.1f"`
 	HeapMiB    float64 `json:"heapMiB" column:"heap, MiB|%.0f"`
@@ -31,16 +30,19 @@ type scaleRow struct {
 	LateMillis float64 `json:"standbyMillis" column:"first 1,000 pods of a standby, CPU ms a pod|%.2f"`
 }
 
-// scales measures both schedulers on a cluster of that many nodes.
-func scales(ctx context.Context, out io.Writer, nodes int) ([]scaleRow, error) {
+// Scale is the name of what MeasureScale measures.
+const Scale = "scale"
+
+// MeasureScale measures both schedulers on a cluster of that many nodes.
+func MeasureScale(ctx context.Context, out io.Writer, nodes int, profiles string) ([]ScaleRow, error) {
 	if least := (3*arriving + 64*arrivingGangs) / (gpusPerNode - gpuPodsPerNode); nodes < least {
-		return nil, fmt.Errorf("--scale: %d nodes have too few free GPUs, %d are the least", nodes, least)
+		return nil, fmt.Errorf("--nodes: %d nodes have too few free GPUs, %d are the least", nodes, least)
 	}
-	var rows []scaleRow
+	var rows []ScaleRow
 	for _, c := range []contender{stock, berth} {
 		rig.Progress("measuring %s on %d nodes", c, nodes)
-		var row scaleRow
-		if err := spawn(ctx, "scale", c, &row, childScale+"="+strconv.Itoa(nodes)); err != nil {
+		row, err := inProcess[ScaleRow](ctx, Child{Name: Scale, Scheduler: string(c), Nodes: nodes, Profiles: profiles})
+		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)
@@ -49,7 +51,7 @@ func scales(ctx context.Context, out io.Writer, nodes int) ([]scaleRow, error) {
 }
 
 // scale measures one scheduler in this process.
-func (c contender) scale(nodes int) (r scaleRow, err error) {
+func (c contender) scale(nodes int) (r ScaleRow, err error) {
 	r.Scheduler = string(c)
 	_, err = c.inWorld(nodes, func(w *world) (float64, error) {
 		objects := running(gpuPodsPerNode*nodes, nodes)

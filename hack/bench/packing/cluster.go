@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"berth.dev/berth/pkg/cost/price"

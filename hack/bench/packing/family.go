@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// family is a kind of cluster with a kind of work.
-type family struct {
+// Family is a kind of cluster with a kind of work.
+type Family struct {
 	name   string
 	shapes []shape
 	kinds  []kind
@@ -84,13 +84,14 @@ var (
 // cpuOnlyShares are the parts of the arrivals that ask for no GPU.
 var cpuOnlyShares = []float64{0, 0.3, 0.6, 0.9, 0.97}
 
-// families lists all combinations that make sense, of what is held out or of the rest.
-func families(heldOut bool) []family {
-	shapes, podSizes := nodeShapes, podSizes
-	if heldOut {
-		shapes, podSizes = heldOutShapes, heldOutSizes
-	}
-	var all []family
+// Families are all combinations that make sense of what the rules were chosen by.
+func Families() []Family { return combined(nodeShapes, podSizes) }
+
+// HeldOut are the families by which no more than the weight of opening was chosen.
+func HeldOut() []Family { return combined(heldOutShapes, heldOutSizes) }
+
+func combined(shapes []fleet, podSizes []sizes) []Family {
+	var all []Family
 	for _, n := range shapes {
 		for _, s := range podSizes {
 			for _, cpuOnly := range cpuOnlyShares {
@@ -108,8 +109,8 @@ const maxCPUOnly = 2.5
 
 // newFamily makes the kinds of pods: each size with three amounts of CPU, and pods without GPUs of four sizes such that
 // all work together asks for nine tenths of the CPU when it asks for all of the GPUs.
-func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (family, bool) {
-	f := family{name: fmt.Sprintf("%s, %s, %.0f%% CPU-only", name, s.name, 100*cpuOnly), shapes: shapes}
+func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (Family, bool) {
+	f := Family{name: fmt.Sprintf("%s, %s, %.0f%% CPU-only", name, s.name, 100*cpuOnly), shapes: shapes}
 	largest, gpus, cores := 0, 0, 0.0
 	models := map[string]bool{}
 	for _, n := range shapes {
@@ -157,7 +158,7 @@ func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (family, b
 const changeAt = 0.4
 
 // draw returns a random kind of those that come when that part of all has come.
-func (f *family) draw(r *rand.Rand, at float64) *kind {
+func (f *Family) draw(r *rand.Rand, at float64) *kind {
 	weights := f.weights
 	if f.later != nil && at >= changeAt {
 		weights = f.later
@@ -172,7 +173,7 @@ func (f *family) draw(r *rand.Rand, at float64) *kind {
 }
 
 // mix is the demand for certain.
-func (f *family) mix() *gpu.Distribution {
+func (f *Family) mix() *gpu.Distribution {
 	portions := make([]gpu.Portion, len(f.kinds))
 	for i := range f.kinds {
 		portions[i] = gpu.Portion{Class: f.kinds[i].class, Fraction: f.weights[i]}

@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"berth.dev/berth/pkg/gpu"
@@ -22,10 +22,10 @@ type asked struct {
 	laterWeight float64
 }
 
-// hardFamilies are families in which a rule that is good elsewhere can lose to a simple one: pods that accept one model
+// Hard are families in which a rule that is good elsewhere can lose to a simple one: pods that accept one model
 // beside others that only prefer its links, work that changes, CPU that strands GPUs, sizes that do not add up to a
 // node, and cheap nodes that large gangs need.
-func hardFamilies() []family {
+func Hard() []Family {
 	const preferred, required = gpu.InterconnectPreferred, gpu.InterconnectRequired
 	linked := []shape{
 		{"l", "L4", 4, 48_000, 50, l4, 0},
@@ -42,7 +42,7 @@ func hardFamilies() []family {
 	mixed := []shape{{"n4", "A", 4, 32_000, 50, product{}, 0}, {"n8", "A", 8, 96_000, 25, product{}, 0}}
 	priced := []shape{{"n2", "A", 2, 24_000, 80, product{}, 3}, {"n8", "A", 8, 96_000, 30, product{}, 9.6}}
 	large := []shape{{"n4", "A", 4, 48_000, 50, product{}, 5}, {"n8", "A", 8, 96_000, 25, product{}, 8}}
-	return []family{
+	return []Family{
 		hard("links: pods for H100 beside pods of several GPUs", linked,
 			asked{35, 1, 4, "", 0, 1, 0}, asked{15, 2, 8, "", 0, 1, 0}, asked{10, 4, 16, "", 0, 1, 0},
 			asked{10, 1, 6, "H100", 0, 1, 0}, asked{10, 2, 12, "H100", 0, 1, 0}, asked{7, 8, 48, "H100", 0, 1, 0}),
@@ -102,8 +102,8 @@ func hardFamilies() []family {
 	}
 }
 
-func hard(name string, shapes []shape, of ...asked) family {
-	f := family{name: name, shapes: shapes}
+func hard(name string, shapes []shape, of ...asked) Family {
+	f := Family{name: name, shapes: shapes}
 	sum, laterSum := 0.0, 0.0
 	for _, a := range of {
 		sum, laterSum = sum+a.weight, laterSum+a.laterWeight

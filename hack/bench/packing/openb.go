@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"fmt"
@@ -11,8 +11,23 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 )
 
+var variants = []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"}
+
+// Openb reads the variants of the openb trace from its folder, each a family.
+func Openb(folder string) ([]Family, error) {
+	var all []Family
+	for _, variant := range variants {
+		f, err := openb(folder, variant)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *f)
+	}
+	return all, nil
+}
+
 // openb reads a variant of the openb trace from its folder. Memory is left out: it is never what a pod lacks there.
-func openb(folder, variant string) (*family, error) {
+func openb(folder, variant string) (*Family, error) {
 	nodes, err := read(filepath.Join(folder, "openb_node_list_gpu_node.csv"), trace.ReadNodes)
 	if err != nil {
 		return nil, err
@@ -21,7 +36,7 @@ func openb(folder, variant string) (*family, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &family{name: "openb " + variant}
+	f := &Family{name: "openb " + variant}
 	for _, n := range nodes {
 		f.shapes = append(f.shapes, shape{name: n.Name, model: n.Model, gpus: n.GPUs, cpuMilli: n.CPUMilli, count: 1})
 	}
@@ -54,7 +69,7 @@ func read[T any](path string, parse func(io.Reader, string) ([]T, error)) ([]T, 
 // arrivals returns what gives one pod after the other, by the part of all that has come. The pods of a trace come in
 // random order, each once, and then, as there are not enough to fill the cluster, drawn at random: the method of the
 // trace's authors.
-func (f *family) arrivals(r *rand.Rand) func(at float64) *kind {
+func (f *Family) arrivals(r *rand.Rand) func(at float64) *kind {
 	if f.pods == nil {
 		return func(at float64) *kind { return f.draw(r, at) }
 	}

@@ -1,7 +1,6 @@
-package main
+package packing
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -18,8 +17,8 @@ import (
 
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(families(false), families(true))
-	for _, f := range hardFamilies() {
+	all := slices.Concat(Families(), HeldOut())
+	for _, f := range Hard() {
 		f.name += ", 0% CPU-only"
 		all = append(all, f)
 		if f.later != nil {
@@ -56,7 +55,7 @@ func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 // when all have gone.
 func TestNothingIsPlacedTwice(t *testing.T) {
 	t.Parallel()
-	all := families(false)
+	all := Families()
 	rapid.Check(t, func(t *rapid.T) {
 		f := &all[rapid.IntRange(0, len(all)-1).Draw(t, "family")]
 		c := newCluster(f.shapes)
@@ -127,42 +126,43 @@ func TestSimulationsReachWhatIsPossible(t *testing.T) {
 		t.Fatal("no family")
 	}
 	with := func(c *cluster) policy { return policies()["ours"](&f, c, 0) }
-	if got := fill(&f, with, 1); got.Allocated < 0.97 || got.Nodes != 5 {
+	if got := fill(&f, with, 1); got.Allocated < 97 || got.Nodes != 5 {
 		t.Errorf("filled with single GPUs: %+v, want nearly all GPUs and 5 nodes at half", got)
 	}
-	got := churn(&f, with, func(float64) float64 { return 0.5 }, 1)
-	if got.Allocated < 0.3 || got.Allocated > 0.7 || got.BigMissing != 0 {
+	got := churn(&f, with, 0.5, 1)
+	if got.Allocated < 30 || got.Allocated > 70 || got.BigMissing != 0 {
 		t.Errorf("a churn at half load: %+v", got)
 	}
 }
 
-func TestFlagsAreChecked(t *testing.T) {
+func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	t.Parallel()
+	traced := []Family{{name: "openb default", pods: []int{0}}}
 	for name, tc := range map[string]struct {
-		args []string
+		run  Run
+		all  []Family
 		want string
 	}{
-		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of berth, best-fit`},
-		"two sets":             {[]string{"--hard", "--held-out"}, "--hard: these are other families"},
-		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
-		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
-		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},
-		"no family":            {[]string{"--families", "cheese"}, `no family has "cheese"`},
-		"no trace":             {[]string{"--openb", "nowhere"}, "nowhere"},
-		"a trace that churns":  {[]string{"--openb", "x", "--method", "churn"}, "the trace is only filled in"},
-		"an unknown argument":  {[]string{"what"}, "unknown command"},
-		"a load of not a kind": {[]string{"--load", "NaN"}, "NaN is not above 0"},
+		"an unknown rule":      {Run{Policies: []string{"magic"}}, Families(), `"magic" is none of berth, best-fit`},
+		"a load below nothing": {Run{Load: -1}, Families(), "--load: -1 is not allowed"},
+		"a load of not a kind": {Run{Load: math.NaN()}, Families(), "--load: NaN is not allowed"},
+		"a trace that churns":  {Run{Load: 0.9}, traced, "--load: the pods of a trace only come"},
+		"no seed":              {Run{}, Families(), "--seeds: 0 is not allowed"},
+		"no family":            {Run{Families: "cheese", Seeds: 1}, Families(), `--families: no family has "cheese"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := newCommand()
-			cmd.SetArgs(tc.args)
-			cmd.SetOut(io.Discard)
-			cmd.SetErr(io.Discard)
-			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := tc.run.Measure(t.Context(), io.Discard, tc.all)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q in it", err, tc.want)
 			}
 		})
+	}
+	if _, err := Openb("nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("a folder without a trace: error %v", err)
+	}
+	if _, err := Idle(t.Context(), "cheese"); err == nil || !strings.Contains(err.Error(), `"cheese"`) {
+		t.Errorf("a family that is none: error %v", err)
 	}
 }
 
@@ -175,26 +175,24 @@ func TestATraceIsMeasured(t *testing.T) {
 		}
 	}
 	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
-	write("openb_pod_list_default.csv",
-		"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
-	cmd := newCommand()
-	cmd.SetOut(io.Discard)
-	cmd.SetErr(io.Discard)
-	file := filepath.Join(folder, "figures.json")
-	cmd.SetArgs([]string{"--openb", folder, "--variants", "default", "--policies", "best-fit,ours", "--json", file})
-	if err := cmd.Execute(); err != nil {
-		t.Fatal(err)
+	for _, variant := range variants {
+		write("openb_pod_list_"+variant+".csv",
+			"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
 	}
-	text, err := os.ReadFile(file)
+	all, err := Openb(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var outcome struct{ Results []result }
-	if err := json.Unmarshal(text, &outcome); err != nil {
+	var out strings.Builder
+	r := Run{Families: "openb default", Policies: []string{"best-fit", "fgd", "ours"}, Seeds: 2}
+	results, err := r.Measure(t.Context(), &out, all)
+	if err != nil {
 		t.Fatal(err)
 	}
-	results := outcome.Results
-	if len(results) != 2 || results[1].Policy != "ours" || results[1].Mean.Allocated < 0.7 {
+	if len(results) != 3 || results[2].Policy != "ours" || results[2].Allocated < 70 {
 		t.Errorf("results %+v", results)
+	}
+	if !strings.Contains(out.String(), "against the better of best-fit and fgd") {
+		t.Errorf("the summary is missing:\n%s", out.String())
 	}
 }

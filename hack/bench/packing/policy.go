@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"encoding/binary"
@@ -61,26 +61,26 @@ func leastAllocated(m *machine, k *kind) float64 {
 }
 
 // maker makes a policy for a run on a cluster.
-type maker func(f *family, c *cluster, seed uint64) policy
+type maker func(f *Family, c *cluster, seed uint64) policy
 
 // policies are the rules that can be compared, by name.
 func policies() map[string]maker {
 	all := map[string]maker{
-		"random": func(_ *family, _ *cluster, seed uint64) policy {
+		"random": func(_ *Family, _ *cluster, seed uint64) policy {
 			r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a simulation
 			return simple(func(*machine, *kind) float64 { return r.Float64() })
 		},
-		"best-fit":        func(*family, *cluster, uint64) policy { return simple(bestFit) },
-		"most-allocated":  func(*family, *cluster, uint64) policy { return simple(mostAllocated) },
-		"most-gpu":        func(*family, *cluster, uint64) policy { return simple(mostGPU) },
-		"least-allocated": func(*family, *cluster, uint64) policy { return simple(leastAllocated) },
-		"fgd":             func(f *family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
-		"given": func(f *family, c *cluster, _ uint64) policy {
+		"best-fit":        func(*Family, *cluster, uint64) policy { return simple(bestFit) },
+		"most-allocated":  func(*Family, *cluster, uint64) policy { return simple(mostAllocated) },
+		"most-gpu":        func(*Family, *cluster, uint64) policy { return simple(mostGPU) },
+		"least-allocated": func(*Family, *cluster, uint64) policy { return simple(leastAllocated) },
+		"fgd":             func(f *Family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
+		"given": func(f *Family, c *cluster, _ uint64) policy {
 			return newOurs(gpu.DefaultWeights(), c, f.mix())
 		},
-		"ours":  func(_ *family, c *cluster, _ uint64) policy { return newOurs(gpu.DefaultWeights(), c, nil) },
-		"berth": func(_ *family, c *cluster, _ uint64) policy { return newProfile(c, 20, 20) },
-		"cost":  func(_ *family, c *cluster, _ uint64) policy { return newProfile(c, 2, 20) },
+		"ours":  func(_ *Family, c *cluster, _ uint64) policy { return newOurs(gpu.DefaultWeights(), c, nil) },
+		"berth": func(_ *Family, c *cluster, _ uint64) policy { return newProfile(c, 20, 20) },
+		"cost":  func(_ *Family, c *cluster, _ uint64) policy { return newProfile(c, 2, 20) },
 	}
 	for name, off := range map[string]func(*gpu.Weights){
 		"no-packing": func(w *gpu.Weights) { w.Packing = 0 }, "no-best-fit": func(w *gpu.Weights) { w.BestFit = 0 },
@@ -89,7 +89,7 @@ func policies() map[string]maker {
 	} {
 		w := gpu.DefaultWeights()
 		off(&w)
-		all[name] = func(_ *family, c *cluster, _ uint64) policy { return newOurs(w, c, nil) }
+		all[name] = func(_ *Family, c *cluster, _ uint64) policy { return newOurs(w, c, nil) }
 	}
 	return all
 }

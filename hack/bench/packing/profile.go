@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"math"

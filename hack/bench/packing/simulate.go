@@ -1,4 +1,4 @@
-package main
+package packing
 
 import (
 	"cmp"
@@ -12,28 +12,15 @@ import (
 // bigGPUs is from how many GPUs a pod is big.
 const bigGPUs = 4
 
-// outcome is what one run shows.
-type outcome struct {
-	// Allocated is the part of the GPUs that pods have: when as much has been asked for as there is, or in the mean
-	// over the time.
-	Allocated float64
-	// BigMissing is the part of the demand of big pods that got no place, or the part of all GPUs that big pods wait
-	// for in the mean.
-	BigMissing float64
-	// Nodes is the number of nodes in use when half has been asked for, or in the mean over the time, and Dollars what
-	// they cost an hour.
-	Nodes, Dollars float64
-}
-
 // fill lets pods come to an empty cluster until they have asked for all of its GPUs. None leaves, and none is tried
 // again: the method of the trace's authors.
-func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
+func fill(f *Family, with func(*cluster) policy, seed uint64) Result {
 	c := newCluster(f.shapes)
 	p := with(c)
 	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation
 	rank := r.Perm(len(c.machines))
 	arrived, big, refused := 0, 0, 0
-	var o outcome
+	var o Result
 	next := f.arrivals(r)
 	for arrived < c.gpuMilli {
 		k := next(float64(arrived) / float64(c.gpuMilli))
@@ -50,8 +37,8 @@ func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 			o.Nodes, o.Dollars = float64(c.inUse), dollars(c.inUsePrice)
 		}
 	}
-	o.Allocated = float64(c.usedMilli) / float64(c.gpuMilli)
-	o.BigMissing = float64(refused) / float64(max(1, big))
+	o.Allocated = 100 * float64(c.usedMilli) / float64(c.gpuMilli)
+	o.BigMissing = 100 * float64(refused) / float64(max(1, big))
 	return o
 }
 
@@ -64,24 +51,21 @@ const (
 
 // churn lets pods come at random, run for a lognormal time and go, while load times as many GPUs are asked for as there
 // are. What does not fit waits, and is tried, the oldest first, whenever a pod goes.
-func churn(f *family, with func(*cluster) policy, load func(t float64) float64, seed uint64) outcome {
+func churn(f *Family, with func(*cluster) policy, load float64, seed uint64) Result {
 	c := newCluster(f.shapes)
 	p := with(c)
 	r := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a simulation
 	rank := r.Perm(len(c.machines))
-	mean, peak := 0.0, 0.0
+	mean := 0.0
 	for i := range f.kinds {
 		mean += f.weights[i] * float64(f.kinds[i].milli*f.kinds[i].members)
 	}
-	for t := 0.0; t < warmUp+span; t += 0.01 {
-		peak = max(peak, load(t))
-	}
-	rate := peak * float64(c.gpuMilli) / mean
+	rate := load * float64(c.gpuMilli) / mean
 	// The pods that run, the one that ends first on top.
 	running := minheap.Heap[end]{Compare: func(a, b end) int { return cmp.Compare(a.at, b.at) }}
 	var waiting []waiter
 	bigWaiting := 0
-	var o outcome
+	var o Result
 	var used, time, bigTime, nodes, cost float64
 	now, next := 0.0, 0.0
 	account := func(until float64) {
@@ -123,9 +107,6 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		next += r.ExpFloat64() / rate
 		lifetime := math.Exp(r.NormFloat64()*lifetimeSigma - lifetimeSigma*lifetimeSigma/2)
 		k := f.draw(r, now/(warmUp+span))
-		if r.Float64()*peak > load(now) {
-			continue
-		}
 		w := waiter{k, lifetime}
 		if !try(w) {
 			waiting = append(waiting, w)
@@ -134,8 +115,8 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 			}
 		}
 	}
-	o.Allocated = used / time / float64(c.gpuMilli)
-	o.BigMissing = bigTime / time / float64(c.gpuMilli)
+	o.Allocated = 100 * used / time / float64(c.gpuMilli)
+	o.BigMissing = 100 * bigTime / time / float64(c.gpuMilli)
 	o.Nodes, o.Dollars = nodes/time, cost/time
 	return o
 }

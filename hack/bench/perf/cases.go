@@ -29,15 +29,6 @@ const (
 	upstreamProfile = "default-scheduler"
 )
 
-var contenders = []contender{stock, berth}
-
-// Describe is for the flag that chooses among the contenders.
-func (c contender) Describe() (name, description string) {
-	return string(c), map[contender]string{
-		stock: "kube-scheduler's default profile", berth: shippedProfile + " as it is installed",
-	}[c]
-}
-
 // perfCase is a workload of a case that upstream defines.
 type perfCase struct {
 	name string
@@ -49,8 +40,8 @@ type perfCase struct {
 	threshold float64
 }
 
-// readCases reads the cases whose names, FOLDER/CASE/WORKLOAD, are a pattern or match it as path.Match does. A folder may
-// be in another one, and the name of a workload may hold slashes.
+// readCases reads the cases whose names, FOLDER/CASE/WORKLOAD, are a pattern or match it as path.Match does. A folder
+// may be in another one, and the name of a workload may hold slashes.
 func readCases(upstream, pattern string) ([]*perfCase, error) {
 	var matching []*perfCase
 	err := filepath.WalkDir(upstream, func(file string, _ fs.DirEntry, err error) error {

@@ -3,7 +3,7 @@
 //
 // Upstream's harness is made for "go test", and needs modules that nothing else here does, so this is a module of its
 // own: the project's tests, its linter and its go.mod do not know of it. The harness runs API server and scheduler in
-// one process, and etcd in another. What the scheduler alone uses is measured by hack/bench/guard.
+// one process, and etcd in another. What the scheduler alone uses is measured by the other cases of hack/bench.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"berth.dev/berth/hack/bench/rig"
@@ -33,10 +34,11 @@ var defaultCases = []string{
 }
 
 var (
-	cases = rig.List("cases", defaultCases, "cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf; * stands for any part of "+
-		"a name", rig.Text)
-	chosen  = rig.Some("contenders", contenders, "schedulers to measure")
-	repeats = rig.Count("repeats", 1, "number of runs of each")
+	cases = flag.String("cases", strings.Join(defaultCases, ","),
+		"cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf; * stands for any part of a name")
+	contenders = flag.String("contenders", "stock,berth",
+		"schedulers to measure: kube-scheduler's default profile, "+shippedProfile+" as it is installed")
+	repeats = flag.Int("repeats", 1, "number of runs of each")
 	// profiles is a folder.
 	profiles = flag.String("profiles", "", "write a CPU profile of the last run of each case and scheduler to this folder")
 )
@@ -62,13 +64,23 @@ becomes berth-scheduler.
 
 // bench measures everything, and prints what there is even if a run fails.
 func bench(ctx context.Context, out io.Writer) (_ any, err error) {
+	var chosen []contender
+	for name := range strings.SplitSeq(*contenders, ",") {
+		if c := contender(name); c != stock && c != berth {
+			return nil, fmt.Errorf("--contenders: %q is unknown; want stock, berth or both", name)
+		}
+		chosen = append(chosen, contender(name))
+	}
+	if *repeats < 1 {
+		return nil, fmt.Errorf("--repeats: %d is not allowed; want at least 1", *repeats)
+	}
 	upstream, err := findUpstream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// A name that upstream does not have is refused before anything is built.
 	var list []*perfCase
-	for _, name := range *cases {
+	for name := range strings.SplitSeq(*cases, ",") {
 		matching, err := readCases(casesOf(upstream), name)
 		if err != nil {
 			return nil, fmt.Errorf("--cases: %w", err)
@@ -85,7 +97,7 @@ func bench(ctx context.Context, out io.Writer) (_ any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, failed := h.runAll(ctx, list)
+	runs, failed := h.runAll(ctx, list, chosen)
 	if len(runs) == 0 {
 		return nil, failed
 	}
@@ -93,11 +105,11 @@ func bench(ctx context.Context, out io.Writer) (_ any, err error) {
 }
 
 // runAll returns what was measured, and what failed.
-func (h *harness) runAll(ctx context.Context, list []*perfCase) (runs []run, failed error) {
+func (h *harness) runAll(ctx context.Context, list []*perfCase, chosen []contender) (runs []run, failed error) {
 	began, at := time.Now(), 0
-	total := len(list) * len(*chosen) * *repeats
+	total := len(list) * len(chosen) * *repeats
 	for _, c := range list {
-		for repeat, contender := range rig.InTurn(*chosen, *repeats) {
+		for repeat, contender := range rig.InTurn(chosen, *repeats) {
 			at++
 			rig.Progress("%s  run %d of %d: %s, %s, repeat %d", time.Since(began).Round(time.Second), at, total,
 				c.name, contender, repeat)
@@ -125,10 +137,17 @@ func writeTable(out io.Writer, runs []run) error {
 		of     string
 		repeat int
 	}
-	rig.AgainstBase(runs, func(r *run) key { return key{r.Case, r.Repeat} },
-		func(r *run) bool { return r.Contender == stock },
-		func(r, stock *run) {
-			r.PodsOverStock, r.CPUOverStock = r.PodsPerSecond/stock.PodsPerSecond, r.CPUSeconds/stock.CPUSeconds
-		})
+	ofStock := map[key]*run{}
+	for i := range runs {
+		if r := &runs[i]; r.Contender == stock {
+			ofStock[key{r.Case, r.Repeat}] = r
+		}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if base := ofStock[key{r.Case, r.Repeat}]; base != nil {
+			r.PodsOverStock, r.CPUOverStock = r.PodsPerSecond/base.PodsPerSecond, r.CPUSeconds/base.CPUSeconds
+		}
+	}
 	return rig.Table(out, runs)
 }

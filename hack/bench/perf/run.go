@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,12 +50,12 @@ func (h *harness) config() string { return filepath.Join(h.dir, "scheduler-confi
 
 // goCommand runs go in the folder of this module.
 func goCommand(ctx context.Context, args ...string) (string, error) {
-	var out, errors bytes.Buffer
+	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stdout, cmd.Stderr = &out, &errors
+	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("running go %s: %w: %s", strings.Join(args, " "), err, tail(errors.Bytes()))
+		return "", fmt.Errorf("running go %s: %w: %s", strings.Join(args, " "), err, tail(complaints.Bytes()))
 	}
 	return out.String(), nil
 }
@@ -102,8 +103,9 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
 	var used time.Duration
-	otherCores := rig.OtherCores(func() { used, err = h.execute(ctx, of, c, dir, cases) })
-	if err != nil {
+	var failed error
+	otherCores, err := rig.OtherCores(func() { used, failed = h.execute(ctx, of, c, dir, cases) })
+	if err := errors.Join(failed, err); err != nil {
 		return run{}, err
 	}
 	figures, err := filepath.Glob(filepath.Join(dir, "*.json"))

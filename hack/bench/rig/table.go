@@ -106,34 +106,3 @@ func Table[R any](out io.Writer, runs []R) error {
 	}
 	return nil
 }
-
-// Groups puts runs together by a key, in the order in which the keys come first.
-func Groups[R any, K comparable](runs []R, key func(*R) K) [][]R {
-	index := map[K]int{}
-	var groups [][]R
-	for i := range runs {
-		k := key(&runs[i])
-		at, known := index[k]
-		if !known {
-			at = len(groups)
-			index[k], groups = at, append(groups, nil)
-		}
-		groups[at] = append(groups[at], runs[i])
-	}
-	return groups
-}
-
-// AgainstBase tells each run of the base run with the same key, if there is one.
-func AgainstBase[R any, K comparable](runs []R, key func(*R) K, isBase func(*R) bool, tell func(run, base *R)) {
-	base := map[K]*R{}
-	for i := range runs {
-		if isBase(&runs[i]) {
-			base[key(&runs[i])] = &runs[i]
-		}
-	}
-	for i := range runs {
-		if b := base[key(&runs[i])]; b != nil {
-			tell(&runs[i], b)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -32,9 +33,9 @@ func texts(modules []module, out io.Writer) error {
 			return fmt.Errorf("module %s %s has no license", m.path, m.version)
 		}
 		for _, file := range files {
-			content, err := textOf(file)
+			content, err := os.ReadFile(file)
 			if err != nil {
-				return err
+				return fmt.Errorf("reading %s: %w", file, err)
 			}
 			text := strings.TrimSpace(strings.ReplaceAll(string(content), "\r\n", "\n"))
 			if usersOf[text] == nil {
