@@ -70,8 +70,12 @@ func (c contender) placing(nodes, gpus int, objects []apiruntime.Object) (float6
 	return c.inWorldOf(nodes, gpus, func(w *world) (float64, error) { return w.place(objects) })
 }
 
-// waiting is how many processors are busy while the objects' pods wait on 1,000 full nodes.
+// waiting is the CPU time of a second in which the objects' pods wait on 1,000 full nodes; of stock, that of a pod
+// without GPUs on 500 nodes, so that the ratio of the two depends little on the machine.
 func (c contender) waiting(objects []apiruntime.Object) (float64, error) {
+	if c == stock {
+		return c.placing(500, 0, plain(c.profile(), 1000))
+	}
 	return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(objects) })
 }
 
@@ -217,7 +221,7 @@ func (w *world) beginAll(objects []apiruntime.Object) (float64, error) {
 	return seconds / float64(podsIn(objects)), err
 }
 
-// wait is how many processors are busy while these pods wait for GPUs that are all taken, and ten pods end a second.
+// wait is the CPU time of a second in which these pods wait for GPUs that are all taken, and ten pods end.
 func (w *world) wait(waiting []apiruntime.Object) (float64, error) {
 	const seconds, perSecond = 30, 10
 	full := running(gpusPerNode*w.nodes, w.nodes)
