@@ -70,6 +70,14 @@ func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error
 	return configuration, badInput(err)
 }
 
+// profileNames are the names that pods give in spec.schedulerName.
+func profileNames(configuration *schedulerconfig.Configuration) (names []string) {
+	for i := range configuration.Component.Profiles {
+		names = append(names, configuration.Component.Profiles[i].SchedulerName)
+	}
+	return names
+}
+
 // firstFault is the first error that validate finds in a configuration.
 func firstFault(path string, data []byte) error {
 	report := &validate.Report{}

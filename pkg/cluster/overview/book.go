@@ -84,10 +84,9 @@ type podEntry struct {
 	pod     *v1.Pod
 	gang    gang.ID
 	minimum int
-	// milli is what it asks for of GPUs, and what its claims have of them; gpus is how many it asks for.
+	// milli is what it asks for of GPUs, and what its claims have of them.
 	milli int64
 	asked int64
-	gpus  int
 	kind  string
 }
 
@@ -217,7 +216,7 @@ func (f *feed) readRequest(p *podEntry) {
 	if err != nil {
 		return // the scheduler says what is wrong with it
 	}
-	p.asked, p.gpus = int64(asked.TotalMilli(0)), asked.Count
+	p.asked = int64(asked.TotalMilli(0))
 	cpu, memory, _ := podview.PodNeeds(p.pod)
 	p.kind = f.kinds.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
 		Models: asked.Models})
