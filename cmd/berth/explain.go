@@ -225,7 +225,7 @@ func (f *explainFlags) schedulerAt() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	if f.scheduler == "" {
-		layout, up := access.SandboxAt(config.Host, f.cluster.sandboxFolders())
+		layout, up := access.SandboxAt(config.Host, f.cluster.SandboxFolders())
 		if !up {
 			return nil, badInput(errors.New("--at-decision asks the scheduler itself: give its address with --scheduler, " +
 				"for example https://127.0.0.1:10259 after kubectl port-forward to the replica that leads"))

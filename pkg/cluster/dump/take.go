@@ -59,15 +59,19 @@ func TakeFile(ctx context.Context, reader *inputs.Reader, path string, hashed *g
 		return Taken{}, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeInto(ctx, reader, header, path, hashed)
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return Taken{}, fmt.Errorf("writing the dump: %w", err)
+		}
+		return writeFile(ctx, reader, header, file, hashed)
 	}
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".partial-*")
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
 	}
 	defer os.Remove(partial.Name()) //nolint:errcheck // gone already when the dump is complete
-	taken, err := write(ctx, reader, header, partial, hashed)
-	if err = errors.Join(err, partial.Close()); err != nil {
+	taken, err := writeFile(ctx, reader, header, partial, hashed)
+	if err != nil {
 		return taken, err
 	}
 	info, err := os.Stat(partial.Name())
@@ -81,14 +85,11 @@ func TakeFile(ctx context.Context, reader *inputs.Reader, path string, hashed *g
 	return taken, nil
 }
 
-func writeInto(ctx context.Context, reader *inputs.Reader, header Header, path string, hashed *gpuview.Keys) (Taken,
+// writeFile writes a dump of a cluster into a file, and closes it.
+func writeFile(ctx context.Context, reader *inputs.Reader, header Header, file *os.File, hashed *gpuview.Keys) (Taken,
 	error) {
-	into, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return Taken{}, fmt.Errorf("writing the dump: %w", err)
-	}
-	taken, err := write(ctx, reader, header, into, hashed)
-	return taken, errors.Join(err, into.Close())
+	taken, err := write(ctx, reader, header, file, hashed)
+	return taken, errors.Join(err, file.Close())
 }
 
 // Take writes a dump of a cluster.

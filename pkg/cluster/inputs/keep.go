@@ -25,8 +25,8 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// Keep returns what a dump keeps of an object as the API server has it: the fields that a scheduler reads, copied one by
-// one, so that a field that was not considered is left out. Environment variables, commands, names of Secrets and
+// Keep returns what a dump keeps of an object as the API server has it: the fields that a scheduler reads, copied one
+// by one, so that a field that was not considered is left out. Environment variables, commands, names of Secrets and
 // annotations that do not decide about placement are among what is left out. What it returns is typed for kinds of
 // Kubernetes itself, and unstructured for others. An object of another kind is an error.
 func Keep(obj runtime.Object) (runtime.Object, error) {

@@ -1,7 +1,7 @@
 // Package inputs is what is read of a cluster, by the tool and by a scheduler: which kinds, and of each object which
-// fields. Dumps hold what a scheduler reads and nothing else, simulations serve it, and the overview keeps no more of nodes
-// and pods in memory. It copies fields one by one, so that what was not considered, such as environment variables and
-// names of Secrets, is left out. A Reader reads a live cluster, once or until it is told to end.
+// fields. Dumps hold what a scheduler reads and nothing else, simulations serve it, and an overview keeps no more of
+// nodes and pods in memory. It copies fields one by one, so that what was not considered, such as environment variables
+// and names of Secrets, is left out. A Reader reads a live cluster, once or until it is told to end.
 package inputs
 
 import (

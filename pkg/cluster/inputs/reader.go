@@ -229,7 +229,8 @@ func (f *followed) objects() []runtime.Object {
 	return list
 }
 
-// trim leaves out of a followed object what is neither shown nor dumped: with 50,000 pods it would be most of the memory.
+// trim leaves out of a followed object what is neither shown nor dumped: with 50,000 pods it would be most of the
+// memory.
 func (k Kind) trim(obj any) (any, error) {
 	m, ok := obj.(metav1.Object)
 	if !ok {

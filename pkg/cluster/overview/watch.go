@@ -44,8 +44,8 @@ func (b *Book) Read(ctx context.Context, reader *inputs.Reader, namespaces ...st
 	return nil
 }
 
-// leaveOut notes that a kind could not be listed. Of one that is required that is an error; one that the server does not
-// serve has no objects.
+// leaveOut notes that a kind could not be listed. That is an error for one that is required; one that the server does
+// not serve has no objects.
 func (b *Book) leaveOut(kind inputs.Kind, required bool, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err) && !required:
@@ -64,8 +64,8 @@ type Watcher struct {
 	changed chan struct{}
 }
 
-// Watch reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster whose
-// nodes or pods may not be read is an error; what else may not be is left out.
+// Watch reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
+// whose nodes or pods may not be read is an error; what else may not be is left out.
 func (b *Book) Watch(ctx context.Context, reader *inputs.Reader) (*Watcher, error) {
 	w := &Watcher{Book: b, reader: reader, changed: make(chan struct{}, 1)}
 	kinds, err := reader.Shown(ctx)

@@ -48,7 +48,8 @@ func (readCloser) Close() error { return nil }
 func server(t *testing.T) *memapi.Server {
 	t.Helper()
 	api := memapi.New()
-	api.Register(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"), "PodGroup", true)
+	groups := schedulingv1alpha1.SchemeGroupVersion
+	api.Register(groups.WithResource("podgroups"), "PodGroup", true)
 	for _, o := range []any{node("a", "nvidia.com/gpu=2"), pod("p", "a", "cpu=1 nvidia.com/gpu=1", func(p *v1.Pod) {
 		p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "TOKEN", Value: "secret"}}
 	}), pod("q", "", "cpu=1 nvidia.com/gpu=4", refused("no node fits"))} {
