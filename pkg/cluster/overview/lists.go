@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/cost/price"
@@ -178,13 +179,11 @@ func KueueRows(queues []Queue, jobs []Job) List {
 func (b *Book) PodsOn(node string, now time.Time) List {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var pods []*podEntry
+	var on map[types.UID]*podEntry
 	if n := b.nodes[node]; n != nil {
-		for uid := range n.pods {
-			pods = append(pods, b.pods[uid])
-		}
+		on = n.pods
 	}
-	slices.SortFunc(pods, func(x, y *podEntry) int {
+	pods := slices.SortedFunc(maps.Values(on), func(x, y *podEntry) int {
 		return cmp.Or(-cmp.Compare(x.milli, y.milli), cmp.Compare(x.pod.Namespace, y.pod.Namespace),
 			compareNames(x.pod.Name, y.pod.Name))
 	})

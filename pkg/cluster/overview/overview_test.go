@@ -336,7 +336,7 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
 			t.Fatalf("against a fresh book (-fresh +old):\n%s", diff)
 		}
-		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.waiting) != len(fresh.waiting) {
+		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.pods) != len(fresh.pods) {
 			t.Fatalf("the book keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
 				len(fresh.nodes))
 		}
