@@ -45,6 +45,7 @@ Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used,
   berth advise --dump cluster.dump --scheduler-config new.yaml -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer collectSeldom()()
 			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

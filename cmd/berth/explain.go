@@ -68,6 +68,7 @@ error.`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: flags.cluster.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer collectSeldom()()
 			target, err := subject.ParseTarget(args)
 			if err != nil {
 				return badInput(err)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,17 +134,10 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	return cmd
 }
 
-// memoryLimit is what replays keep to, as long as they can.
-const memoryLimit = 1200 << 20
-
 // runReplay runs one replay and shows how far it is on messages, under the label.
 func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
 	messages io.Writer, label string) (*replayed.Result, error) {
-	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	if os.Getenv("GOMEMLIMIT") == "" {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	}
+	defer collectSeldom()()
 	options.Progress = &replayed.Progress{}
 	stop := progress.Follow(messages, label, options.Progress.Read)
 	result, err := replay.Run(ctx, c, in, options)
