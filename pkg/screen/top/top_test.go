@@ -337,7 +337,8 @@ func TestEnterExplains(t *testing.T) {
 		"a gang that waits":    {keys: []string{"4", "enter"}, want: "pod team/train-0 wins in 100 columns"},
 		"a gang":               {keys: []string{"5", "enter"}, want: "podgroup team/train wins in 100 columns"},
 		"the pod of a warning": {keys: []string{"6", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"what cannot be said":  {keys: []string{"4", "enter"}, change: []func(*overview.Source){failing}, want: "the pod is gone"},
+		"what cannot be said": {keys: []string{"4", "enter"},
+			change: []func(*overview.Source){failing}, want: "the pod is gone"},
 		"an answer for nothing": {keys: []string{"4", "enter", "esc"},
 			want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 	}
