@@ -3,6 +3,7 @@ package overview
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,6 +154,36 @@ func TestWhatIsFollowedIsNotListedAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantLeftOut, gotLeftOut); diff != "" {
 		t.Errorf("left out (-listed +followed):\n%s", diff)
+	}
+}
+
+func TestNamespacesAreReadWithNodesListedOnce(t *testing.T) {
+	t.Parallel()
+	api := server(t)
+	for _, namespace := range []string{"other", "third"} {
+		p := pod("of-"+namespace, "a", "cpu=1", func(p *v1.Pod) { p.Namespace = namespace })
+		p.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
+		must(t, api.Create(p))
+	}
+	config := api.RESTConfig()
+	var lists atomic.Int32
+	config.Transport = filtered{config.Transport, func(req *http.Request) int {
+		if strings.HasSuffix(req.URL.Path, "/nodes") {
+			lists.Add(1)
+		}
+		return 0
+	}}
+	reader, err := inputs.NewReader(config)
+	must(t, err)
+	b := newBook()
+	must(t, b.Read(t.Context(), reader, "team", "other"))
+	var got []string
+	for _, j := range b.JobList(now).Jobs {
+		got = append(got, j.Namespace+"/"+j.Name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"other/of-other", "team/p", "team/q"}, got); diff != "" || lists.Load() != 1 {
+		t.Errorf("nodes were listed %d times; workloads (-want +got):\n%s", lists.Load(), diff)
 	}
 }
 
