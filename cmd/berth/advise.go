@@ -43,9 +43,9 @@ Exit status: 0 when there is advice, 2 when a file, name or flag cannot be used,
 
   # From a dump, with another configuration, for programs
   berth advise --dump cluster.dump --scheduler-config new.yaml -o json`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer collectSeldom()()
 			return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -83,19 +83,16 @@ func (f *adviseFlags) run(ctx context.Context, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	objects, now, leftOut, err := f.objects(ctx, messages)
+	cluster, err := f.read(ctx, messages)
 	if err != nil {
 		return err
 	}
 	line := progress.NewLine(messages)
-	advice, err := advise.Cluster(advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut,
-		Now: now, Target: target, Most: f.most, Progress: line})
+	advice, err := advise.Cluster(advise.Question{Configuration: configuration, Objects: cluster.Objects,
+		LeftOut: cluster.LeftOut, Now: cluster.Taken, Target: target, Most: f.most, Progress: line})
 	line.Clear()
 	if err != nil {
 		return badInput(err)
 	}
-	if f.format != output.Table {
-		return output.Write(out, f.format, advice)
-	}
-	return advice.WriteTable(out)
+	return f.format.Print(out, advice, advice.WriteTable)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/cluster/access"
-	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/screen/progress"
 )
@@ -52,25 +52,25 @@ func (f clusterFlags) completeJoined(cmd *cobra.Command, typed string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// collector makes a collector of the cluster whose progress is shown on w: one line a kind, and on a terminal a line
-// that counts while a long list is read.
-func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
+// reader makes a reader of the cluster whose progress is shown on w: on a terminal a line that counts while a long list
+// is read and, to be kept, one line a kind.
+func (f clusterFlags) reader(w io.Writer, keep bool) (*inputs.Reader, error) {
 	config, err := f.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	collector, err := dump.NewCollector(config)
+	reader, err := inputs.NewReader(config)
 	if err != nil {
 		return nil, err
 	}
 	line, begin := progress.NewLine(w), time.Now()
-	collector.Progress = func(resource string, objects int, done bool) {
+	reader.Progress = func(resource string, objects int, done bool) {
 		text := fmt.Sprintf("%5.1fs  %d %s", time.Since(begin).Seconds(), objects, resource)
-		if done {
+		if done && keep {
 			line.Keep(text)
 		} else {
 			line.Show(text)
 		}
 	}
-	return collector, nil
+	return reader, nil
 }

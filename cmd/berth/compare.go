@@ -61,12 +61,6 @@ that cannot be used, 1 for any other error.`,
 	f.StringArrayVar(&flags.failIf, "fail-if", nil,
 		"exit with status 3 if this change from A to B holds, such as cost>+2% or pending>0; may be repeated")
 	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
-	_ = cmd.MarkFlagFilename("a")
-	_ = cmd.MarkFlagFilename("b")
-	_ = cmd.MarkFlagFilename("html", "html")
-	if err := cmd.RegisterFlagCompletionFunc("fail-if", completeConditions); err != nil {
-		panic(err)
-	}
 	flags.format.AddTo(cmd)
 	return cmd
 }
@@ -109,12 +103,9 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 			return fmt.Errorf("writing the page: %w", err)
 		}
 	}
-	if flags.format == output.Table {
-		err = report.WriteTable(out, comparison)
-	} else {
-		err = output.Write(out, flags.format, comparison)
-	}
-	if err != nil {
+	if err := flags.format.Print(out, comparison, func(out io.Writer) error {
+		return report.WriteTable(out, comparison)
+	}); err != nil {
 		return err
 	}
 	return checkConditions(conditions, comparison)

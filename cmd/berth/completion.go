@@ -11,13 +11,13 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"berth.dev/berth/pkg/cluster/access"
+	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/process/rights"
-	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
 // completions of flags by their names, for commands that have no better one.
 func flagCompletions() map[string]cobra.CompletionFunc {
-	return map[string]cobra.CompletionFunc{
+	by := map[string]cobra.CompletionFunc{
 		"profile":                 completeProfiles,
 		"feature-gates":           completeGates,
 		"scheduler-feature-gates": completeGates,
@@ -31,9 +31,20 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
 		"user": access.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
-		"kubeconfig":     completeFiles,
-		"kube-apiserver": completeFiles,
+		"fail-if": completeConditions,
+		"mode": cobra.FixedCompletions([]string{string(replayed.ArrivalOrder), string(replayed.VirtualTime)},
+			cobra.ShellCompDirectiveNoFileComp),
+		"dir":  cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		"html": cobra.FixedCompletions([]string{"html"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
+	for _, name := range []string{"a", "b", "config", "dump", "file", "jobs", "kube-apiserver", "kubeconfig", "nodes",
+		"prices"} {
+		by[name] = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	}
+	for _, name := range []string{"filename", "scheduler-config"} {
+		by[name] = completeManifests
+	}
+	return by
 }
 
 // completeProfiles offers the profiles of the configuration that the command is given, or of the shipped one.
@@ -45,22 +56,11 @@ func completeProfiles(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 		}
 	}
 	silenceLogs()
-	configuration, err := loadNamed(given)
+	configuration, err := loadConfiguration(given)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var names []string
-	for i := range configuration.Component.Profiles {
-		names = append(names, configuration.Component.Profiles[i].SchedulerName)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func loadNamed(nameOrPath string) (*schedulerconfig.Configuration, error) {
-	if nameOrPath == "" {
-		return schedulerconfig.Shipped()
-	}
-	return schedulerconfig.Load(nameOrPath)
+	return profileNames(configuration), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeGates offers the feature gates with the value that they do not have.
@@ -90,10 +90,6 @@ func completeList(words []string) cobra.CompletionFunc {
 		slices.Sort(lists)
 		return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-}
-
-func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // completeManifests offers the files of a format that manifests have.

@@ -21,7 +21,7 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 	if err != nil {
 		return nil, err
 	}
-	found, err := access.ConfigurationOf(ctx, config, f.sandboxFolders())
+	found, err := access.ConfigurationOf(ctx, config, f.SandboxFolders())
 	if errors.Is(err, access.ErrNone) && !access.Unreachable(err) {
 		return shippedInstead(warnings, err)
 	}
@@ -37,11 +37,6 @@ func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configurati
 	fmt.Fprintf(warnings, "warning: %s; using the shipped profiles (--scheduler-config names others)\n",
 		command.OneLine(why))
 	return schedulerconfig.Shipped()
-}
-
-// sandboxFolders are where a sandbox of the kubeconfig in use may be kept.
-func (f clusterFlags) sandboxFolders() []string {
-	return access.SandboxFolders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler
@@ -68,6 +63,14 @@ func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error
 		err = fault
 	}
 	return configuration, badInput(err)
+}
+
+// profileNames are the names that pods give in spec.schedulerName.
+func profileNames(configuration *schedulerconfig.Configuration) (names []string) {
+	for i := range configuration.Component.Profiles {
+		names = append(names, configuration.Component.Profiles[i].SchedulerName)
+	}
+	return names
 }
 
 // firstFault is the first error that validate finds in a configuration.

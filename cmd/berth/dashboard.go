@@ -2,23 +2,17 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/screen/dashboard"
 )
 
-// explainColumns is how wide explanations are in a browser.
-const explainColumns = 120
-
 func newDashboardCommand() *cobra.Command {
-	flags := &watchFlags{cluster: newClusterFlags()}
+	flags := newSource()
 	var port uint16
 	cmd := &cobra.Command{
 		Use:   "dashboard",
@@ -35,8 +29,7 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 
   # On a port that an ssh tunnel leads to
   berth dashboard --port 8899`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp",
 				net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
@@ -48,22 +41,16 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 			if err != nil {
 				return err
 			}
-			server := dashboard.New(dashboard.Source{
-				Name:    cmp.Or(flags.cluster.ContextName(), "cluster"),
-				Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
-				PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
-				Explain: func(ctx context.Context, kind, namespace, name string) (string, error) {
-					return flags.explain(ctx, kind, namespace, name, explainColumns)
-				},
-			})
-			err = server.Serve(cmd.Context(), listener, func(address string) {
+			source := watcher.Source()
+			source.Name, source.Explain = cmp.Or(flags.cluster.ContextName(), "cluster"), flags.explain
+			err = dashboard.New(source).Serve(cmd.Context(), listener, func(address string) {
 				fmt.Fprintln(cmd.OutOrStdout(), address)
 				fmt.Fprintln(cmd.ErrOrStderr(), "open the address above in a browser of this machine; Ctrl-C ends")
 			})
 			return cmp.Or(err, cmd.Context().Err())
 		},
 	}
-	flags.addTo(cmd)
+	flags.addWatchTo(cmd)
 	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1 (default: any that is free)")
 	return cmd
 }

@@ -31,8 +31,7 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 		Example: `  berth demo
   # Leave the cluster up, to look around with kubectl
   berth demo --keep`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDemo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, format)
 		},

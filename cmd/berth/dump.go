@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -36,8 +35,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 
   # What is in it, by kind
   zcat cluster.dump | jq -r .kind | sort | uniq -c`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var keys *gpuview.Keys
 			if hashNames {
@@ -59,8 +57,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 	cmd.Flags().StringVar(&schedulerConfig, "scheduler-config", "",
 		"with --hash-names, KubeSchedulerConfiguration file with the names of GPUs (default: the one that the cluster's "+
 			"scheduler runs with, else the shipped profiles)")
-	if err := errors.Join(cmd.MarkFlagRequired("file"), cmd.MarkFlagFilename("file"),
-		cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
+	if err := cmd.MarkFlagRequired("file"); err != nil {
 		panic(err)
 	}
 	return cmd
@@ -68,18 +65,18 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 
 func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *gpuview.Keys, out,
 	progress io.Writer) error {
-	collector, err := cluster.collector(progress)
+	reader, err := cluster.reader(progress, true)
 	if err != nil {
 		return err
 	}
 	if file == "-" {
-		_, err := dump.Take(ctx, collector, out, hashed)
+		_, err := dump.Take(ctx, reader, out, hashed)
 		return err
 	}
 	if err := writable("file", file); err != nil {
 		return err
 	}
-	taken, err := dump.TakeFile(ctx, collector, file, hashed)
+	taken, err := dump.TakeFile(ctx, reader, file, hashed)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ error.`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: flags.cluster.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer collectSeldom()()
 			target, err := subject.ParseTarget(args)
 			if err != nil {
 				return badInput(err)
@@ -90,9 +91,6 @@ error.`,
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
 	flags.format.AddTo(cmd)
-	if err := cmd.MarkFlagFilename("filename", "yaml", "yml", "json"); err != nil {
-		panic(err)
-	}
 	return cmd
 }
 
@@ -134,11 +132,11 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 			return badInput(err)
 		}
 	}
-	objects, now, _, err := f.objects(ctx, progress)
+	cluster, err := f.read(ctx, progress)
 	if err != nil {
 		return err
 	}
-	objects, pods, err := target.Pods(objects, manifest, f.namespace())
+	objects, pods, err := target.Pods(cluster.Objects, manifest, f.namespace())
 	if err != nil {
 		return badInput(err)
 	}
@@ -153,7 +151,7 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 		about = subject.AboutFile(len(pods), foreign, pods[0].Name)
 	}
 	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0],
-		Profile: f.profile, Now: now})
+		Profile: f.profile, Now: cluster.Taken})
 	if err != nil {
 		return badInput(err)
 	}
@@ -162,17 +160,16 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 
 // print prints the explanation. The table says first which of several pods it is about.
 func (f *explainFlags) print(out io.Writer, about string, explanation *explain.Explanation) error {
-	if f.format != output.Table {
-		return output.Write(out, f.format, explanation)
-	}
-	if about != "" {
-		fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
-	}
-	top := f.top
-	if f.allNodes {
-		top = 0
-	}
-	return explanation.WriteTable(out, top)
+	return f.format.Print(out, explanation, func(out io.Writer) error {
+		if about != "" {
+			fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
+		}
+		top := f.top
+		if f.allNodes {
+			top = 0
+		}
+		return explanation.WriteTable(out, top)
+	})
 }
 
 func readManifest(path, namespace string) (*subject.Manifest, error) {
@@ -197,11 +194,11 @@ func (f *explainFlags) explainPast(ctx context.Context, target subject.Target, o
 	pods := []decisions.Subject{{NamespacedName: types.NamespacedName{Namespace: f.namespace(), Name: target.Name}}}
 	var found []*v1.Pod
 	if target.Kind != subject.KindPod {
-		objects, _, _, err := f.objects(ctx, progress)
+		cluster, err := f.read(ctx, progress)
 		if err != nil {
 			return err
 		}
-		if found, err = target.Find(objects, f.namespace()); err != nil {
+		if found, err = target.Find(cluster.Objects, f.namespace()); err != nil {
 			return badInput(err)
 		}
 		pods = nil
@@ -229,7 +226,7 @@ func (f *explainFlags) schedulerAt() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	if f.scheduler == "" {
-		layout, up := access.SandboxAt(config.Host, f.cluster.sandboxFolders())
+		layout, up := access.SandboxAt(config.Host, f.cluster.SandboxFolders())
 		if !up {
 			return nil, badInput(errors.New("--at-decision asks the scheduler itself: give its address with --scheduler, " +
 				"for example https://127.0.0.1:10259 after kubectl port-forward to the replica that leads"))

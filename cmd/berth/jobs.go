@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/screen/output"
@@ -45,8 +46,7 @@ Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 fo
 
   # What waits longest, for a script
   berth jobs -A -o json | jq -r '[.jobs[] | select(.state == "Pending")] | max_by(.ageSeconds) | .name'`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.run(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -85,14 +85,13 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels(""))
-	for _, namespace := range namespaces {
-		if err := book.Read(ctx, config, namespace); err != nil {
-			return err
-		}
+	reader, err := inputs.NewReader(config)
+	if err != nil {
+		return err
+	}
+	if err := book.Read(ctx, reader, namespaces...); err != nil {
+		return err
 	}
 	list := book.JobList(time.Now())
-	if f.format != output.Table {
-		return output.Write(out, f.format, list)
-	}
-	return top.Jobs(out, list)
+	return f.format.Print(out, list, func(out io.Writer) error { return top.Jobs(out, list) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"k8s.io/klog/v2"
 )
@@ -20,6 +21,22 @@ func writable(flag, path string) error {
 		return badInput(fmt.Errorf("--%s: %w", flag, err))
 	}
 	return nil
+}
+
+// memoryLimit is what a scheduler on a copy of a cluster keeps to, as long as it can.
+const memoryLimit = 1200 << 20
+
+// collectSeldom is for such a scheduler, which makes much garbage and keeps little: until the function that it returns
+// is called, garbage is collected seldom, but before memory grows out of bounds.
+func collectSeldom() (end func()) {
+	percent, limit := debug.SetGCPercent(1000), debug.SetMemoryLimit(-1)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // silenceLogs keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,9 +31,6 @@ type replayInput struct {
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
 (--rebind), or a trace of jobs. docs/tool.md describes the files, docs/internals/simulation.md modes and figures.`
 
-// inputFiles are the flags that name files.
-var inputFiles = []string{"dump", "nodes", "jobs", "prices"}
-
 func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&in.files.Dump, "dump", "", "cluster to replay on: a file written by berth dump")
@@ -55,9 +50,6 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.StringVar(&in.options.FeatureGates, "feature-gates", "",
 		"feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
-	for _, name := range inputFiles {
-		_ = cmd.MarkFlagFilename(name)
-	}
 }
 
 // addModeFlags adds those of the commands for which time need not pass.
@@ -66,9 +58,6 @@ func (in *replayInput) addModeFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&in.mode, "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
 	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad,
 		"GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
-	modes := cobra.FixedCompletions([]string{string(replayed.ArrivalOrder), string(replayed.VirtualTime)},
-		cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("mode", modes)
 }
 
 func (in *replayInput) load() (replay.Input, error) {
@@ -130,10 +119,9 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			if format == output.Table {
-				return report.WriteResult(cmd.OutOrStdout(), result)
-			}
-			return output.Write(cmd.OutOrStdout(), format, result)
+			return format.Print(cmd.OutOrStdout(), result, func(out io.Writer) error {
+				return report.WriteResult(out, result)
+			})
 		},
 	}
 	in.addFlags(cmd)
@@ -142,22 +130,14 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		"scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0,
 		"order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
-	_ = cmd.MarkFlagFilename("config")
 	format.AddTo(cmd)
 	return cmd
 }
 
-// memoryLimit is what replays keep to, as long as they can.
-const memoryLimit = 1200 << 20
-
 // runReplay runs one replay and shows how far it is on messages, under the label.
 func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
 	messages io.Writer, label string) (*replayed.Result, error) {
-	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
-	defer debug.SetGCPercent(debug.SetGCPercent(1000))
-	if os.Getenv("GOMEMLIMIT") == "" {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	}
+	defer collectSeldom()()
 	options.Progress = &replayed.Progress{}
 	stop := progress.Follow(messages, label, options.Progress.Read)
 	result, err := replay.Run(ctx, c, in, options)

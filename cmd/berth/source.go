@@ -1,21 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/cluster/dump"
+	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/screen/progress"
+	"berth.dev/berth/pkg/screen/tables"
 )
 
 // source says which cluster a question is about, live or from a dump, and by which configuration it is answered.
@@ -23,6 +28,8 @@ type source struct {
 	cluster         clusterFlags
 	dump            string
 	schedulerConfig string
+	// reader follows the cluster; nil while it does not.
+	reader *inputs.Reader
 }
 
 func newSource() source { return source{cluster: newClusterFlags()} }
@@ -33,10 +40,6 @@ func (f *source) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
 		"KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's "+
 			"scheduler runs with, else the shipped profiles)")
-	if err := errors.Join(cmd.MarkFlagFilename("dump"),
-		cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
-		panic(err)
-	}
 }
 
 // configuration is the one that is named, else the one that the cluster's scheduler runs with.
@@ -63,37 +66,73 @@ func (f *source) namespace() string {
 	return f.cluster.Namespace()
 }
 
-// objects reads the cluster and says as of when, and what could not be read.
-func (f *source) objects(ctx context.Context, progress io.Writer) (objects []runtime.Object, at time.Time,
-	leftOut []string, err error) {
+// read reads the cluster as it is now, or as it was when the dump was taken.
+func (f *source) read(ctx context.Context, messages io.Writer) (*dump.Dump, error) {
 	if f.dump != "" {
 		file, err := os.Open(f.dump)
 		if err != nil {
-			return nil, time.Time{}, nil, badInput(fmt.Errorf("reading the dump: %w", err))
+			return nil, badInput(fmt.Errorf("reading the dump: %w", err))
 		}
 		defer file.Close()
-		dump, err := dump.Read(file, f.dump)
-		if err != nil {
-			return nil, time.Time{}, nil, badInput(err)
+		dumped, err := dump.Read(file, f.dump)
+		return dumped, badInput(err)
+	}
+	reader := f.reader
+	if reader == nil {
+		var err error
+		if reader, err = f.cluster.reader(io.Discard, false); err != nil {
+			return nil, err
 		}
-		return dump.Objects, dump.Taken, dump.LeftOut, nil
 	}
-	collector, err := f.cluster.collector(io.Discard)
-	if err != nil {
-		return nil, time.Time{}, nil, err
-	}
-	now := time.Now()
-	if _, err := collector.Header(ctx, now); err != nil {
-		return nil, time.Time{}, nil, err
-	}
-	leftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
-		objects = append(objects, obj)
-		return nil
-	})
-	for _, kind := range leftOut {
+	cluster, err := dump.Of(ctx, reader)
+	for _, kind := range cluster.LeftOut {
 		if strings.Contains(kind, "forbidden") {
-			fmt.Fprintf(progress, "left out: %s\n", kind)
+			fmt.Fprintf(messages, "left out: %s\n", kind)
 		}
 	}
-	return objects, now, leftOut, err
+	return cluster, err
+}
+
+// addWatchTo adds the flags of a command that shows a whole cluster.
+func (f *source) addWatchTo(cmd *cobra.Command) {
+	f.cluster.AddTo(cmd, false)
+	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
+		"KubeSchedulerConfiguration file with the prices, the names of GPUs and the levels of the network (default: the "+
+			"one that the cluster's scheduler runs with, else the shipped profiles)")
+}
+
+// watch reads the cluster, and follows it until ctx ends. It also returns the configuration by which it reads.
+func (f *source) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration,
+	error) {
+	silenceLogs()
+	configuration, err := f.configuration(ctx, messages)
+	if err != nil {
+		return nil, nil, err
+	}
+	prices, rates, err := configuration.Prices("")
+	if err != nil {
+		return nil, nil, badInput(configuration.Invalid(err))
+	}
+	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates},
+		configuration.NetworkLevels(""))
+	if f.reader, err = f.cluster.reader(messages, false); err != nil {
+		return nil, nil, err
+	}
+	watcher, err := book.Watch(ctx, f.reader)
+	f.reader.Progress = nil // what is shown from now on has the whole screen
+	progress.NewLine(messages).Clear()
+	return watcher, configuration, err
+}
+
+// explain is what "berth explain" prints of the cluster that is followed, in a table of a width.
+func (f *source) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
+	flags := &explainFlags{source: *f, top: 10, format: output.Table}
+	flags.cluster = f.cluster.in(namespace)
+	var out, warnings bytes.Buffer
+	err := flags.run(ctx, subject.Target{Kind: kind, Name: name},
+		tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)
+	if err != nil && ctx.Err() == nil {
+		return "", errors.New(warnings.String() + err.Error())
+	}
+	return warnings.String() + out.String(), err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newStatusCommand() *cobra.Command {
-	flags := &watchFlags{cluster: newClusterFlags()}
+	flags := newSource()
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -32,18 +32,17 @@ cannot be used, 1 for any other error.`,
 
   # Wait until a scheduler leads
   until berth status >/dev/null; do sleep 5; done`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.status(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), format)
 		},
 	}
-	flags.addTo(cmd)
+	flags.addWatchTo(cmd)
 	format.AddTo(cmd)
 	return cmd
 }
 
-func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format output.Format) error {
+func (f *source) status(ctx context.Context, out, messages io.Writer, format output.Format) error {
 	watcher, configuration, err := f.watch(ctx, messages)
 	if err != nil {
 		return err
@@ -59,11 +58,7 @@ func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format
 	}
 	cluster := watcher.Cluster(now)
 	status := cluster.Status(overview.HealthOf(ctx, client, election.ResourceNamespace, name, now))
-	if format != output.Table {
-		err = output.Write(out, format, status)
-	} else {
-		err = top.Status(out, cluster, status)
-	}
+	err = format.Print(out, status, func(out io.Writer) error { return top.Status(out, cluster, status) })
 	if err == nil && !status.Scheduler.Healthy {
 		err = command.WithStatus(fmt.Errorf("the scheduler is %s", status.Scheduler.Message), 3)
 	}

@@ -45,8 +45,7 @@ any other error. What is not up leaves nothing behind: no process, no file.`,
 
   # An empty cluster, to try an installation
   berth up --dir /tmp/bare --bare`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.StopWithParent = foreground
 			if cmd.Flags().Changed("scale") && opts.Scale < 1 {
@@ -84,11 +83,8 @@ any other error. What is not up leaves nothing behind: no process, no file.`,
 			"and the controllers emulate its version")
 	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
 	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
-	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"},
-		"scheduler-config": {"yaml", "yml", "json"}} {
-		if err := cmd.MarkFlagFilename(name, extensions...); err != nil {
-			panic(err)
-		}
+	if err := cmd.MarkFlagFilename("nodes", "yaml", "yml", "json"); err != nil {
+		panic(err)
 	}
 	for _, rare := range []string{"foreground", "fsync", "kube-apiserver", "no-kubelet", "port", "runtime-config",
 		"scheduler-feature-gates", "split"} {
@@ -101,9 +97,6 @@ any other error. What is not up leaves nothing behind: no process, no file.`,
 
 func addDirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "dir", sandbox.DefaultDir, "folder of the sandbox")
-	if err := cmd.MarkFlagDirname("dir"); err != nil {
-		panic(err)
-	}
 }
 
 func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, foreground bool) error {
@@ -156,10 +149,7 @@ func profilesOf(opts sandbox.Options) (names []string, err error) {
 			return nil, err
 		}
 	}
-	for i := range configuration.Component.Profiles {
-		names = append(names, configuration.Component.Profiles[i].SchedulerName)
-	}
-	return names, nil
+	return profileNames(configuration), nil
 }
 
 func newDownCommand() *cobra.Command {
@@ -171,9 +161,8 @@ func newDownCommand() *cobra.Command {
 
 Exit status: 0 when nothing of it is left, 2 when there is no local control plane in the folder, 1 for any other
 error.`,
-		Example:           "  berth down --dir .berth",
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  berth down --dir .berth",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sb, err := sandbox.Open(dir)
 			if err != nil {

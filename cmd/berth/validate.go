@@ -98,15 +98,10 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 		}
 	}
 	report.Finish()
-	var err error
-	if flags.format == output.Table {
-		err = report.WriteTable(out)
-	} else {
-		err = output.Write(out, flags.format, report)
+	if err := flags.format.Print(out, report, report.WriteTable); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case report.Has(validate.Error):
 		return badInput(errors.New("there are errors"))
 	case report.Rights != nil && report.Rights.Lacks():

@@ -24,11 +24,8 @@ No cluster is asked.`,
   berth version -o json | jq -r .berth`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != output.Table {
-				v := thisVersion()
-				return output.Write(cmd.OutOrStdout(), format, &v)
-			}
-			return thisVersion().WriteTable(cmd.OutOrStdout())
+			v := thisVersion()
+			return format.Print(cmd.OutOrStdout(), &v, v.WriteTable)
 		},
 	}
 	format.AddTo(cmd)

@@ -1,23 +1,20 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // CreateFiles creates the objects of the YAML files at paths in files. See CreateObjects.
@@ -81,23 +78,14 @@ func ReadObjects(files fs.FS, path string) ([]*unstructured.Unstructured, error)
 		return nil, fmt.Errorf("reading objects: %w", err)
 	}
 	var objects []*unstructured.Unstructured
-	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		doc, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
-		}
+	for _, doc := range yamldoc.Split(data) {
 		var object unstructured.Unstructured
-		if err := sigsyaml.Unmarshal(doc, &object.Object); err != nil {
+		if err := sigsyaml.Unmarshal(doc.Text, &object.Object); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
-		// A document of comments only.
-		if object.Object == nil {
-			continue
+		if object.Object != nil { // else it has comments only
+			objects = append(objects, &object)
 		}
-		objects = append(objects, &object)
 	}
+	return objects, nil
 }

@@ -95,7 +95,7 @@ func TestEmptyValuesHaveAllTheirLists(t *testing.T) {
 	for kind, value := range kinds {
 		of := reflect.TypeOf(value).Elem()
 		var out bytes.Buffer
-		if err := output.WriteJSON(&out, reflect.New(of).Interface()); err != nil {
+		if err := output.Write(&out, output.JSON, reflect.New(of).Interface()); err != nil {
 			t.Fatal(err)
 		}
 		var fields map[string]any
@@ -120,10 +120,10 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	value := &explain.Explanation{Profile: "p",
 		Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
 	var asJSON, asYAML bytes.Buffer
-	if err := output.WriteJSON(&asJSON, value); err != nil {
+	if err := output.Write(&asJSON, output.JSON, value); err != nil {
 		t.Fatal(err)
 	}
-	if err := output.WriteYAML(&asYAML, value); err != nil {
+	if err := output.Write(&asYAML, output.YAML, value); err != nil {
 		t.Fatal(err)
 	}
 	converted, err := yaml.YAMLToJSON(asYAML.Bytes())
@@ -148,7 +148,7 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{nil, 5, struct{}{}, &struct{}{}, validate.Report{}, (*validate.Report)(nil)} {
-		if err := output.WriteJSON(&bytes.Buffer{}, value); err == nil {
+		if err := output.Write(&bytes.Buffer{}, output.JSON, value); err == nil {
 			t.Errorf("%#v is printed", value)
 		}
 	}

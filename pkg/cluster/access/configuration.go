@@ -71,8 +71,13 @@ func SandboxAt(server string, folders []string) (sandbox.Layout, bool) {
 	return "", false
 }
 
-// SandboxFolders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
-func SandboxFolders(kubeconfigs []string) []string {
+// SandboxFolders are where a sandbox of the kubeconfig in use may be kept.
+func (f Flags) SandboxFolders() []string {
+	return sandboxFolders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
+}
+
+// sandboxFolders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
+func sandboxFolders(kubeconfigs []string) []string {
 	var folders []string
 	for _, path := range kubeconfigs {
 		if path != "" {

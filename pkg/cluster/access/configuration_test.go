@@ -121,7 +121,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			found, err := configurationOfSandbox(tt.server, SandboxFolders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
+			found, err := configurationOfSandbox(tt.server, sandboxFolders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,9 +101,6 @@ func (f Flags) Client() (kubernetes.Interface, error) {
 
 // Namespace is that of --namespace, else of the kubeconfig's context.
 func (f Flags) Namespace() string {
-	if f.overrides.Context.Namespace != "" {
-		return f.overrides.Context.Namespace
-	}
 	namespace, _, err := f.Kubeconfig().Namespace()
 	if err != nil || namespace == "" {
 		return metav1.NamespaceDefault

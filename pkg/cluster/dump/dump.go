@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"berth.dev/berth/pkg/cluster/inputs"
 )
@@ -69,13 +68,11 @@ func NewWriter(w io.Writer, header Header) (*Writer, error) {
 
 // Add writes one object of a kind that a dump holds.
 func (d *Writer) Add(obj runtime.Object) error {
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Empty() {
-		kinds, _, err := scheme.Scheme.ObjectKinds(obj)
-		if err != nil {
-			return fmt.Errorf("writing the dump: %w", err)
-		}
-		gvk = kinds[0]
+	gvk, err := inputs.KindOf(obj)
+	if err != nil {
+		return fmt.Errorf("writing the dump: %w", err)
+	}
+	if obj.GetObjectKind().GroupVersionKind().Empty() {
 		obj = obj.DeepCopyObject()
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 	}

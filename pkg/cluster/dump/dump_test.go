@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"berth.dev/berth/pkg/lab/trace"
 )
 
 const (
@@ -127,8 +125,7 @@ func TestADumpThatGrowsBeyondTheBoundIsRefused(t *testing.T) {
 	t.Parallel()
 	file := zipped(dumpHead + strings.Repeat(" \n", 1) + dumpNode)
 	_, err := readUpTo(bytes.NewReader(file), "f", 80)
-	var at *trace.Error
-	if !errors.As(err, &at) {
+	if err == nil || !strings.HasPrefix(err.Error(), "f:") {
 		t.Fatalf("got error %v, want one with a line", err)
 	}
 	if _, err := readUpTo(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil ||

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"berth.dev/berth/pkg/cluster/inputs"
-	"berth.dev/berth/pkg/lab/trace"
 )
 
 // Bounds of what is read from a dump: a few kilobytes of compressed zeros must not fill the memory.
@@ -42,8 +41,7 @@ func Read(r io.Reader, name string) (*Dump, error) {
 func readUpTo(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
-		return nil, &trace.Error{File: name,
-			Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
+		return nil, fmt.Errorf("%s: this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one", name)
 	}
 	defer func() { _ = compressed.Close() }() // what it read has been checked by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}
@@ -76,7 +74,7 @@ type parser struct {
 	maxBytes int64
 }
 
-func (p *parser) fail(err error) error { return &trace.Error{File: p.name, Line: p.line, Err: err} }
+func (p *parser) fail(err error) error { return fmt.Errorf("%s:%d: %w", p.name, p.line, err) }
 
 func (p *parser) take(line []byte) error {
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
@@ -25,25 +26,52 @@ type Taken struct {
 	Bytes int64
 }
 
+// Of takes a snapshot of a cluster into memory.
+func Of(ctx context.Context, reader *inputs.Reader) (*Dump, error) {
+	now := time.Now()
+	header, err := headerOf(ctx, reader, now)
+	d := &Dump{Header: header}
+	if err != nil {
+		return d, err
+	}
+	d.Taken = now
+	d.LeftOut, err = reader.Collect(ctx, func(obj runtime.Object) error {
+		d.Objects = append(d.Objects, obj)
+		return nil
+	})
+	return d, err
+}
+
+// headerOf begins a dump of the cluster. It is the first request, and so the one that says that the cluster cannot be
+// reached.
+func headerOf(ctx context.Context, reader *inputs.Reader, now time.Time) (Header, error) {
+	version, err := reader.Version(ctx)
+	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: version}, err
+}
+
 // TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or
 // if it never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe
 // or a device is written into as it is: a file must not take its place.
-func TakeFile(ctx context.Context, collector *Collector, path string, hashed *gpuview.Keys) (Taken, error) {
+func TakeFile(ctx context.Context, reader *inputs.Reader, path string, hashed *gpuview.Keys) (Taken, error) {
 	// Before there is a file of it: it may take long to learn that the cluster does not answer.
-	header, err := collector.Header(ctx, time.Now())
+	header, err := headerOf(ctx, reader, time.Now())
 	if err != nil {
 		return Taken{}, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeInto(ctx, collector, header, path, hashed)
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return Taken{}, fmt.Errorf("writing the dump: %w", err)
+		}
+		return writeFile(ctx, reader, header, file, hashed)
 	}
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".partial-*")
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
 	}
 	defer os.Remove(partial.Name()) //nolint:errcheck // gone already when the dump is complete
-	taken, err := write(ctx, collector, header, partial, hashed)
-	if err = errors.Join(err, partial.Close()); err != nil {
+	taken, err := writeFile(ctx, reader, header, partial, hashed)
+	if err != nil {
 		return taken, err
 	}
 	info, err := os.Stat(partial.Name())
@@ -57,26 +85,23 @@ func TakeFile(ctx context.Context, collector *Collector, path string, hashed *gp
 	return taken, nil
 }
 
-func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *gpuview.Keys) (Taken,
+// writeFile writes a dump of a cluster into a file, and closes it.
+func writeFile(ctx context.Context, reader *inputs.Reader, header Header, file *os.File, hashed *gpuview.Keys) (Taken,
 	error) {
-	into, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return Taken{}, fmt.Errorf("writing the dump: %w", err)
-	}
-	taken, err := write(ctx, collector, header, into, hashed)
-	return taken, errors.Join(err, into.Close())
+	taken, err := write(ctx, reader, header, file, hashed)
+	return taken, errors.Join(err, file.Close())
 }
 
 // Take writes a dump of a cluster.
-func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *gpuview.Keys) (Taken, error) {
-	header, err := collector.Header(ctx, time.Now())
+func Take(ctx context.Context, reader *inputs.Reader, out io.Writer, hashed *gpuview.Keys) (Taken, error) {
+	header, err := headerOf(ctx, reader, time.Now())
 	if err != nil {
 		return Taken{}, err
 	}
-	return write(ctx, collector, header, out, hashed)
+	return write(ctx, reader, header, out, hashed)
 }
 
-func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken,
+func write(ctx context.Context, reader *inputs.Reader, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken,
 	err error) {
 	var hasher *NameHasher
 	if hashed != nil {
@@ -90,7 +115,7 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 	if err != nil {
 		return taken, err
 	}
-	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
+	taken.LeftOut, err = reader.Collect(ctx, func(obj runtime.Object) error {
 		taken.Objects++
 		if hasher != nil {
 			var err error

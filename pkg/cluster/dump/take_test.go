@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/cluster/inputs"
 )
 
 // apiServer answers with what is given for a path, and as one that does not serve it for others.
-func apiServer(t *testing.T, changed map[string]http.HandlerFunc) *Collector {
+func apiServer(t *testing.T, changed map[string]http.HandlerFunc) *inputs.Reader {
 	t.Helper()
 	answers := map[string]string{
 		"/version": `{"gitVersion":"v1.37.1"}`,
@@ -41,11 +43,11 @@ func apiServer(t *testing.T, changed map[string]http.HandlerFunc) *Collector {
 		_, _ = w.Write([]byte(answer))
 	}))
 	t.Cleanup(server.Close)
-	collector, err := NewCollector(&rest.Config{Host: server.URL})
+	reader, err := inputs.NewReader(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return collector
+	return reader
 }
 
 func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {

@@ -64,10 +64,9 @@ type notes struct {
 
 // objects are the nodes, pods and gangs of the cluster, and what points from one to the other.
 type objects struct {
-	nodes   map[string]*nodeEntry
-	pods    map[types.UID]*podEntry
-	waiting map[types.UID]*podEntry
-	gangs   map[gang.ID]*gangEntry
+	nodes map[string]*nodeEntry
+	pods  map[types.UID]*podEntry
+	gangs map[gang.ID]*gangEntry
 	// kinds are those of all pods that have not ended.
 	kinds stranded.Kinds
 }
@@ -75,7 +74,7 @@ type objects struct {
 // nodeEntry is a node and the pods on it.
 type nodeEntry struct {
 	node *v1.Node // nil while only pods of it are known
-	pods map[types.UID]*v1.Pod
+	pods map[types.UID]*podEntry
 	view *nodeView // nil when something has changed
 }
 
@@ -84,10 +83,9 @@ type podEntry struct {
 	pod     *v1.Pod
 	gang    gang.ID
 	minimum int
-	// milli is what it asks for of GPUs, and what its claims have of them; gpus is how many it asks for.
+	// milli is what it asks for of GPUs, and what its claims have of them.
 	milli int64
 	asked int64
-	gpus  int
 	kind  string
 }
 
@@ -101,7 +99,7 @@ func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *
 	return &Book{
 		feed: feed{keys: keys, trees: read.TreesOf(nil), jobs: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}},
+				gangs: map[gang.ID]*gangEntry{}},
 			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
 		pricing: pricing, levels: levels}
 }
@@ -169,7 +167,7 @@ func (f *feed) Delete(obj any) {
 
 func (o *objects) nodeNamed(name string) *nodeEntry {
 	if o.nodes[name] == nil {
-		o.nodes[name] = &nodeEntry{pods: map[types.UID]*v1.Pod{}}
+		o.nodes[name] = &nodeEntry{pods: map[types.UID]*podEntry{}}
 	}
 	return o.nodes[name]
 }
@@ -195,11 +193,9 @@ func (f *feed) setPod(pod *v1.Pod) {
 	} else {
 		f.readRequest(p)
 		p.milli = p.asked + f.heldMilli[pod.UID]
-		if pod.Spec.NodeName == "" {
-			f.waiting[pod.UID] = p
-		} else {
+		if pod.Spec.NodeName != "" {
 			n := f.nodeNamed(pod.Spec.NodeName)
-			n.pods[pod.UID], n.view = pod, nil
+			n.pods[pod.UID], n.view = p, nil
 		}
 	}
 	f.pods[pod.UID] = p
@@ -217,7 +213,7 @@ func (f *feed) readRequest(p *podEntry) {
 	if err != nil {
 		return // the scheduler says what is wrong with it
 	}
-	p.asked, p.gpus = int64(asked.TotalMilli(0)), asked.Count
+	p.asked = int64(asked.TotalMilli(0))
 	cpu, memory, _ := podview.PodNeeds(p.pod)
 	p.kind = f.kinds.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
 		Models: asked.Models})
@@ -229,7 +225,6 @@ func (o *objects) removePod(uid types.UID) {
 		return
 	}
 	delete(o.pods, uid)
-	delete(o.waiting, uid)
 	if n := o.nodes[p.pod.Spec.NodeName]; n != nil {
 		delete(n.pods, uid)
 		n.view = nil

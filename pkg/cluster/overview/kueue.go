@@ -110,28 +110,29 @@ func newKueue() kueue {
 	}
 }
 
-// setOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now. What cannot be read is taken
-// for gone.
+// setOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now.
 func (f *feed) setOther(object *unstructured.Unstructured) {
 	f.refile(object.GetNamespace(), f.trees.Set(object))
-	f.queues.forget(object)
-	var err error
 	switch object.GetKind() {
 	case "Workload":
-		w := &kueueWorkload{}
-		if err = convert(object, w); err == nil && !w.is("Finished") {
-			f.queues.workloads[w.UID] = w
+		note(f.queues.workloads, object.GetUID(), object)
+		if w := f.queues.workloads[object.GetUID()]; w != nil && w.is("Finished") {
+			delete(f.queues.workloads, w.UID)
 		}
 	case "LocalQueue":
-		q := &kueueLocalQueue{}
-		if err = convert(object, q); err == nil {
-			f.queues.localQueues[q.UID] = q
-		}
+		note(f.queues.localQueues, object.GetUID(), object)
 	case "ClusterQueue":
-		q := &kueueClusterQueue{}
-		if err = convert(object, q); err == nil {
-			f.queues.clusterQueues[q.Name] = q
-		}
+		note(f.queues.clusterQueues, object.GetName(), object)
+	}
+}
+
+// note notes an object. What cannot be read is taken for gone.
+func note[K comparable, T any](into map[K]*T, key K, object *unstructured.Unstructured) {
+	value := new(T)
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value) == nil {
+		into[key] = value
+	} else {
+		delete(into, key)
 	}
 }
 
@@ -156,10 +157,6 @@ func (k *kueue) forget(object *unstructured.Unstructured) {
 	case "ClusterQueue":
 		delete(k.clusterQueues, object.GetName())
 	}
-}
-
-func convert(object *unstructured.Unstructured, into any) error {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
 }
 
 func (w *kueueWorkload) is(kind string) bool {

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
 	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/screen/tables"
 )
 
@@ -168,6 +172,30 @@ func KueueRows(queues []Queue, jobs []Job) List {
 		r.Cells = []any{q.Namespace + "/" + q.Name, q.ClusterQueue, q.Pending, q.Admitted, q.UsedGPUs, quota, borrowed,
 			waiting}
 		return r
+	})
+}
+
+// PodsOn are the pods on a node as a list, those with the most GPUs first.
+func (b *Book) PodsOn(node string, now time.Time) List {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var on map[types.UID]*podEntry
+	if n := b.nodes[node]; n != nil {
+		on = n.pods
+	}
+	pods := slices.SortedFunc(maps.Values(on), func(x, y *podEntry) int {
+		return cmp.Or(-cmp.Compare(x.milli, y.milli), cmp.Compare(x.pod.Namespace, y.pod.Namespace),
+			compareNames(x.pod.Name, y.pod.Name))
+	})
+	return listOf([]tables.Column{{Name: "Pod"}, {Name: "GPUs", Number: true}, {Name: "Devices"}, {Name: "Gang"},
+		{Name: "Priority", Number: true}, {Name: "Age", Number: true}}, pods, func(of **podEntry) Row {
+		p, pod, devices := *of, (*of).pod, ""
+		if assigned := gpuview.AssignedDevices(pod); len(assigned) > 0 {
+			devices = fmt.Sprint(assigned)
+		}
+		return Row{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name, Cells: []any{pod.Namespace + "/" + pod.Name,
+			gpus(p.milli), devices, p.gang.Name, corev1helpers.PodPriority(pod),
+			seconds(now.Sub(pod.CreationTimestamp.Time).Seconds())}}
 	})
 }
 

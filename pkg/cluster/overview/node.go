@@ -77,21 +77,24 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDol
 // viewOf works out what depends on the node and its pods alone.
 func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	// The order decides which devices pods without an index are shown on.
-	pods := slices.SortedFunc(maps.Values(n.pods), func(x, y *v1.Pod) int {
-		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.UID, y.UID))
+	pods := slices.SortedFunc(maps.Values(n.pods), func(x, y *podEntry) int {
+		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
 	})
-	info := framework.NewNodeInfo(pods...)
+	info := framework.NewNodeInfo()
+	for _, p := range pods {
+		info.AddPod(p.pod)
+	}
 	info.SetNode(n.node)
 	view := &nodeView{shown: Node{Name: n.node.Name, Domain: b.levels.Narrowest(n.node),
 		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
 	shown := &view.shown
 	uses := map[string]int64{}
-	for _, pod := range pods {
-		if podview.BelongsToNode(pod) {
+	for _, p := range pods {
+		if podview.BelongsToNode(p.pod) {
 			continue
 		}
 		shown.Pods++
-		if p := b.pods[pod.UID]; p != nil && p.milli > 0 {
+		if p.milli > 0 {
 			key := b.keyOf(p)
 			uses[key.namespace+"/"+key.name] += p.milli
 		}
@@ -133,11 +136,11 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
 		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
 		view.costs = map[string]price.MicroDollars{}
-		for _, pod := range pods {
-			if p := b.pods[pod.UID]; p != nil && !podview.BelongsToNode(pod) {
-				cpu, memory, _ := podview.PodNeeds(pod)
+		for _, p := range pods {
+			if !podview.BelongsToNode(p.pod) {
+				cpu, memory, _ := podview.PodNeeds(p.pod)
 				cost := split.Share(price.Capacity{MilliCPU: cpu, MemoryMiB: memory / bytesPerMiB, MilliGPU: p.milli})
-				view.costs[pod.Namespace] = view.costs[pod.Namespace].Plus(cost)
+				view.costs[p.pod.Namespace] = view.costs[p.pod.Namespace].Plus(cost)
 			}
 		}
 	}

@@ -336,7 +336,7 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
 			t.Fatalf("against a fresh book (-fresh +old):\n%s", diff)
 		}
-		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.waiting) != len(fresh.waiting) {
+		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.pods) != len(fresh.pods) {
 			t.Fatalf("the book keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
 				len(fresh.nodes))
 		}
@@ -347,12 +347,13 @@ func TestThePodsOnANode(t *testing.T) {
 	t.Parallel()
 	b := newBook(node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1"),
 		pod("q", "a", "cpu=1 nvidia.com/gpu=2", inGang("g")), pod("r", "b", "cpu=1"))
-	want := []PodOn{{Namespace: "team", Name: "q", Gang: "g", MilliGPU: 2000, AgeHours: 1},
-		{Namespace: "team", Name: "p", AgeHours: 1}}
-	if diff := cmp.Diff(want, b.PodsOn("a", now)); diff != "" {
+	want := []Row{{Kind: "pod", Namespace: "team", Name: "q", Cells: []any{"team/q", gpus(2000), "", "g", int32(0),
+		seconds(3600)}}, {Kind: "pod", Namespace: "team", Name: "p", Cells: []any{"team/p", gpus(0), "", "", int32(0),
+		seconds(3600)}}}
+	if diff := cmp.Diff(want, b.PodsOn("a", now).Rows); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
-	if got := b.PodsOn("nowhere", now); len(got) != 0 {
+	if got := b.PodsOn("nowhere", now).Rows; len(got) != 0 {
 		t.Errorf("a node that does not exist has %v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/podview"
 )
 
 // addGangs adds the gangs that have not ended.
@@ -124,8 +125,11 @@ func (b *Book) addQueue(c *Cluster, now time.Time) {
 	}
 	units := map[gang.ID]*unit{} // of gangs
 	var all []*unit
-	for _, p := range b.waiting {
+	for _, p := range b.pods {
 		pod := p.pod
+		if pod.Spec.NodeName != "" || podview.Finished(pod) {
+			continue
+		}
 		c.Totals.PendingPods++
 		gated := len(pod.Spec.SchedulingGates) > 0
 		if gated {

@@ -8,8 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"berth.dev/berth/pkg/screen/command"
 )
 
 // Status is a cluster on one screen.
@@ -66,7 +64,7 @@ func HealthOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 		h.Message = fmt.Sprintf("not running: there is no Lease %s", h.Lease)
 		return h
 	case err != nil:
-		h.Message = "not known: " + command.OneLine(err)
+		h.Message = "not known: " + plainText(err.Error())
 		return h
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
 		h.Message = fmt.Sprintf("not running: no process holds Lease %s", h.Lease)

@@ -6,13 +6,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/cluster/inputs"
-	"berth.dev/berth/pkg/screen/command"
 )
 
 const (
@@ -22,74 +20,87 @@ const (
 	unreachable = "API server"
 )
 
-// Watcher keeps a book up to date by watching a cluster. It only reads.
-type Watcher struct {
-	*Book
-	// Progress, when set, is told of each kind that has been read, with the number of objects.
-	Progress func(kind string, objects int)
-
-	config  *rest.Config
-	client  kubernetes.Interface
-	changed chan struct{}
-}
-
-// NewWatcher makes a watcher of the cluster that config reaches.
-func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
-	original := config
-	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf",
-		"application/vnd.kubernetes.protobuf,application/json"
-	if config.QPS == 0 {
-		config.QPS, config.Burst = 50, 100 // the pages of the first lists follow each other
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the API client: %w", err)
-	}
-	return &Watcher{Book: book, config: original, client: client, changed: make(chan struct{}, 1)}, nil
-}
-
-// Changed receives a value after the cluster has changed.
-func (w *Watcher) Changed() <-chan struct{} { return w.changed }
-
-// Start reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
-// whose nodes or pods may not be read is an error; what else may not be is left out.
-func (w *Watcher) Start(ctx context.Context) error {
-	type reader struct {
-		name     string
-		store    cache.Store
-		informer cache.Controller
-	}
-	var readers []reader
-	kinds, err := readKinds(w.config, w.client, metav1.NamespaceAll)
+// Read reads once what tells of the workloads of namespaces; "" stands for all of them. Pods have to be readable; what
+// else is not is left out.
+func (b *Book) Read(ctx context.Context, reader *inputs.Reader, namespaces ...string) error {
+	kinds, err := reader.Shown(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range kinds {
-		k := &kinds[i]
-		_, err := k.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
-		if skip, err := w.skipped(k.name, k.name == "nodes" || k.name == "pods", err); skip || err != nil {
-			if err != nil {
+	for _, k := range kinds {
+		for i, namespace := range namespaces {
+			if k.Kind == "Event" || i > 0 && !k.Namespaced {
+				break
+			}
+			err := reader.List(ctx, k, namespace, func(obj runtime.Object) error {
+				b.Set(obj)
+				return nil
+			})
+			if err := b.leaveOut(k, k.Kind == "Pod", err); err != nil {
 				return err
 			}
-			continue
 		}
-		store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: k.source, ObjectType: k.object, Handler: w.handler(), Transform: k.transform,
-		})
-		go informer.RunWithContext(ctx)
-		readers = append(readers, reader{k.name, store, informer})
 	}
-	for _, r := range readers {
-		if !cache.WaitForCacheSync(ctx.Done(), r.informer.HasSynced) {
-			return fmt.Errorf("reading %s: %w", r.name, context.Cause(ctx))
+	return nil
+}
+
+// leaveOut notes that a kind could not be listed. That is an error for one that is required; one that the server does
+// not serve has no objects.
+func (b *Book) leaveOut(kind inputs.Kind, required bool, err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err) && !required:
+		return nil
+	case apierrors.IsForbidden(err) && !required:
+		b.LeaveOut(kind.Resource, plainText(err.Error()))
+		return nil
+	}
+	return fmt.Errorf("listing %s: %w", kind.Resource, err)
+}
+
+// Watcher keeps a book up to date by watching a cluster. It only reads.
+type Watcher struct {
+	*Book
+	reader  *inputs.Reader
+	changed chan struct{}
+}
+
+// Watch reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
+// whose nodes or pods may not be read is an error; what else may not be is left out.
+func (b *Book) Watch(ctx context.Context, reader *inputs.Reader) (*Watcher, error) {
+	w := &Watcher{Book: b, reader: reader, changed: make(chan struct{}, 1)}
+	kinds, err := reader.Shown(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if err := w.leaveOut(k, k.Required, reader.Follow(ctx, k, w.handler())); err != nil {
+			return nil, err
 		}
-		if w.Progress != nil {
-			w.Progress(r.name, len(r.store.ListKeys()))
-		}
+	}
+	if err := reader.Synced(ctx); err != nil {
+		return nil, err
 	}
 	go w.probe(ctx)
-	return nil
+	return w, nil
+}
+
+// Source is where the views get what they show.
+type Source struct {
+	// Name of the cluster.
+	Name string
+	// Cluster is the cluster as it is now, and Changed receives a value after it has changed.
+	Cluster func() *Cluster
+	Changed <-chan struct{}
+	// PodsOn are the pods on a node.
+	PodsOn func(node string) List
+	// Explain says why a pod, a PodGroup or a workload is where it is or is not, in a table of a given width.
+	Explain func(ctx context.Context, kind, namespace, name string, width int) (string, error)
+}
+
+// Source is the cluster that is watched, as of the moment of each question.
+func (w *Watcher) Source() Source {
+	return Source{Cluster: func() *Cluster { return w.Cluster(time.Now()) }, Changed: w.changed,
+		PodsOn: func(node string) List { return w.PodsOn(node, time.Now()) }}
 }
 
 func (w *Watcher) handler() cache.ResourceEventHandler {
@@ -126,7 +137,7 @@ func (w *Watcher) probe(ctx context.Context) {
 		case <-ticker.C:
 		}
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		_, err := w.client.CoreV1().Nodes().List(asking, metav1.ListOptions{Limit: 1})
+		err := w.reader.Answers(asking)
 		cancel()
 		switch {
 		case err == nil && lost != "":
@@ -135,52 +146,11 @@ func (w *Watcher) probe(ctx context.Context) {
 			w.poke()
 		case err != nil && lost == "" && ctx.Err() == nil:
 			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is from then: " +
-				command.OneLine(err)
+				plainText(err.Error())
 			w.LeaveOut(unreachable, lost)
 			w.poke()
 		}
 	}
-}
-
-// What is not shown is not kept: with 50,000 pods it would be most of the memory.
-
-func trimPod(obj any) (any, error) {
-	pod, ok := obj.(*v1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	kept := inputs.KeepPod(pod)
-	kept.ResourceVersion = pod.ResourceVersion
-	return kept, nil
-}
-
-func trimNode(obj any) (any, error) {
-	node, ok := obj.(*v1.Node)
-	if !ok {
-		return obj, nil
-	}
-	kept := inputs.KeepNode(node)
-	kept.Status.Images, kept.ResourceVersion = nil, node.ResourceVersion
-	return kept, nil
-}
-
-func trimEvent(obj any) (any, error) {
-	e, ok := obj.(*v1.Event)
-	if !ok {
-		return obj, nil
-	}
-	return &v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.UID,
-		ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp},
-		InvolvedObject: v1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace,
-			Name: e.InvolvedObject.Name}, Reason: e.Reason, Message: e.Message, Count: e.Count,
-		LastTimestamp: e.LastTimestamp, EventTime: e.EventTime, Series: e.Series}, nil
-}
-
-func trim(obj any) (any, error) {
-	if m, ok := obj.(metav1.Object); ok {
-		m.SetManagedFields(nil)
-	}
-	return obj, nil
 }
 
 // warningOf reads an event. A series has a time and a count of its own.

@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"berth.dev/berth/pkg/cost/price"
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -167,44 +164,4 @@ func LevelOf(nodes []Node) string {
 func (g *Group) Words() string {
 	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"),
 		plural.Of(len(g.Nodes), "node"))
-}
-
-// PodOn is a pod on a node.
-type PodOn struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Gang that it belongs to, empty for none.
-	Gang     string  `json:"gang,omitempty"`
-	MilliGPU int64   `json:"milliGPU"`
-	Devices  []int   `json:"devices"`
-	Priority int32   `json:"priority"`
-	AgeHours float64 `json:"ageHours"`
-}
-
-// PodsOn returns the pods on a node, those with the most GPUs first.
-func (b *Book) PodsOn(node string, now time.Time) []PodOn {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := []PodOn{}
-	n := b.nodes[node]
-	if n == nil {
-		return list
-	}
-	for uid, pod := range n.pods {
-		p := b.pods[uid]
-		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: gpuview.AssignedDevices(pod),
-			AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
-		if p.gang != (gang.ID{}) {
-			on.Gang = p.gang.Name
-		}
-		if pod.Spec.Priority != nil {
-			on.Priority = *pod.Spec.Priority
-		}
-		list = append(list, on)
-	}
-	slices.SortFunc(list, func(x, y PodOn) int {
-		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace),
-			compareNames(x.Name, y.Name))
-	})
-	return list
 }

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
@@ -25,23 +24,21 @@ const installTimeout = 60 * time.Second
 
 // install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount, its
 // rights and their limits. The Deployment is not for here: the sandbox runs the scheduler itself.
-func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error {
+func (cp *controlPlane) install(ctx context.Context) error {
 	if cp.opts.Bare {
 		return nil
 	}
-	if err := cp.step("installing the PodGroup CRD and the scheduler's rights"); err != nil {
-		return err
-	}
+	cp.say("installing the PodGroup CRD and the scheduler's rights")
 	crds, err := fs.Glob(manifests.Files, "crd/*_*.yaml")
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}
-	created, err := sandbox.CreateFiles(ctx, config, metav1.NamespaceSystem, manifests.Files,
+	created, err := sandbox.CreateFiles(ctx, cp.admin, metav1.NamespaceSystem, manifests.Files,
 		append(crds, "base/rbac.yaml", "base/users.yaml", "base/policy.yaml")...)
 	if err != nil {
 		return err
 	}
-	extensions, err := apiextensions.NewForConfig(config)
+	extensions, err := apiextensions.NewForConfig(cp.admin)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}

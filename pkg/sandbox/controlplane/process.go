@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -30,7 +29,6 @@ type process struct {
 	of *controlPlane
 	// lease is released before a scheduler is started again.
 	lease schedulerLease
-	admin kubernetes.Interface
 
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -70,7 +68,7 @@ func (p *process) run(ctx context.Context) {
 		p.last = fmt.Errorf("%s stopped (%w): %s", p.name, err, said)
 		p.mu.Unlock()
 		klog.FromContext(ctx).Info("Component stopped, starting it again", "component", p.name, "reason", err)
-		p.lease.release(ctx, p.admin)
+		p.lease.release(ctx, p.of.client)
 		select {
 		case <-ctx.Done():
 		case <-time.After(restartDelay):

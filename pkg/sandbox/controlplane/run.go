@@ -45,15 +45,17 @@ const emulationFlag = "--emulated-version="
 // controlPlane is the process that holds a sandbox together: it starts everything, starts again what dies and runs as
 // a process of its own, and stops everything when it ends.
 type controlPlane struct {
-	opts    sandbox.Options
-	encoded string
-	layout  sandbox.Layout
-	ports   ports
+	opts   sandbox.Options
+	layout sandbox.Layout
+	ports  ports
 	// held keeps the ports until every component has ended.
 	held []*sandbox.Port
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
-	report    *json.Encoder
+	// admin and client have all rights.
+	admin  *rest.Config
+	client kubernetes.Interface
+	report *json.Encoder
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
@@ -71,14 +73,9 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	// The API server and the controller manager each set logging up; in one process the second would fail.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 
-	encoded, err := json.Marshal(opts)
-	if err != nil {
-		return fmt.Errorf("encoding the sandbox's options: %w", err)
-	}
 	reports := os.NewFile(sandbox.ReportFD, "report")
 	cp := &controlPlane{
-		opts: opts, encoded: string(encoded), layout: sandbox.Layout(opts.Dir),
-		report: json.NewEncoder(reports), fatal: make(chan error, 4),
+		opts: opts, layout: sandbox.Layout(opts.Dir), report: json.NewEncoder(reports), fatal: make(chan error, 4),
 		state: sandbox.State{Options: opts, PIDs: map[string]int{componentControlPlane: os.Getpid()}},
 	}
 	defer func() {
@@ -87,16 +84,18 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 			klog.FromContext(ctx).Error(err, "Freeing the ports of the sandbox failed")
 		}
 	}()
-	if err := cp.start(ctx); err != nil {
-		if cp.report.Encode(sandbox.Report{Error: command.OneLine(err)}) != nil {
-			// The parent of this process is gone, and removes nothing.
-			cp.stopProcesses()
-			return errors.Join(err, cp.layout.Remove())
-		}
-		return err
+	err := cp.start(ctx)
+	last := sandbox.Report{Ready: true}
+	if err != nil {
+		last = sandbox.Report{Error: command.OneLine(err)}
 	}
-	if err := cp.report.Encode(sandbox.Report{Ready: true}); err != nil {
-		return fmt.Errorf("reporting that all is up: %w", err)
+	if cp.report.Encode(last) != nil {
+		// The parent of this process is gone, and removes nothing.
+		cp.stopProcesses()
+		return errors.Join(err, cp.layout.Remove())
+	}
+	if err != nil {
+		return err
 	}
 	if err := reports.Close(); err != nil {
 		return fmt.Errorf("closing the report: %w", err)
@@ -130,69 +129,55 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 	}
 }
 
+// start takes each step of the start in turn.
 func (cp *controlPlane) start(ctx context.Context) error {
-	var err error
-	if cp.emulation, err = sandbox.EmulationFor(ctx, cp.opts.APIServer); err != nil {
-		return err
-	}
-	if err := cp.step("making keys and certificates"); err != nil {
-		return err
-	}
-	if err := cp.layout.Keys().Make(); err != nil {
-		return err
-	}
-	if err := cp.reservePorts(); err != nil {
-		return err
-	}
-	if err := cp.startAPI(ctx); err != nil {
-		return err
-	}
-	admin, err := clientcmd.BuildConfigFromFlags("", cp.layout.Kubeconfig())
-	if err != nil {
-		return fmt.Errorf("loading the kubeconfig: %w", err)
-	}
-	admin.QPS = -1
-	client, err := kubernetes.NewForConfig(admin)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	if err := cp.step("waiting for the API server"); err != nil {
-		return err
-	}
-	log := componentControlPlane
-	if cp.opts.Split {
-		log = componentAPIServer
-	}
-	if err := cp.waitFor(ctx, "the API server", log, nil, func(ctx context.Context) (bool, error) {
-		return serves(ctx, client), nil
-	}); err != nil {
-		return err
-	}
-	if err := cp.install(ctx, admin); err != nil {
-		return err
-	}
-	if err := cp.startControllers(ctx, client); err != nil {
-		return err
-	}
-	if err := cp.startNodes(ctx, client); err != nil {
-		return err
-	}
-	if !cp.opts.NoScheduler {
-		if err := cp.startScheduler(ctx, admin, client); err != nil {
+	for _, step := range []func(context.Context) error{
+		cp.prepare, cp.startAPI, cp.connect, cp.install, cp.startControllers, cp.startNodes, cp.startScheduler,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return cp.writeState()
 }
 
+// prepare makes what the components share: the version that they behave like, keys and ports.
+func (cp *controlPlane) prepare(ctx context.Context) (err error) {
+	if cp.emulation, err = sandbox.EmulationFor(ctx, cp.opts.APIServer); err != nil {
+		return err
+	}
+	cp.say("making keys and certificates")
+	if err := cp.layout.Keys().Make(); err != nil {
+		return err
+	}
+	return cp.reservePorts()
+}
+
+// connect makes the clients of the API server, and returns when it serves.
+func (cp *controlPlane) connect(ctx context.Context) (err error) {
+	if cp.admin, err = clientcmd.BuildConfigFromFlags("", cp.layout.Kubeconfig()); err != nil {
+		return fmt.Errorf("loading the kubeconfig: %w", err)
+	}
+	cp.admin.QPS = -1
+	if cp.client, err = kubernetes.NewForConfig(cp.admin); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	cp.say("waiting for the API server")
+	log := componentControlPlane
+	if cp.opts.Split {
+		log = componentAPIServer
+	}
+	return cp.waitFor(ctx, "the API server", log, nil, func(ctx context.Context) (bool, error) {
+		return serves(ctx, cp.client), nil
+	})
+}
+
 // startControllers starts the controller manager and kwok, or with NoKubelet only the controllers that were named.
-func (cp *controlPlane) startControllers(ctx context.Context, client kubernetes.Interface) error {
+func (cp *controlPlane) startControllers(ctx context.Context) error {
 	if cp.opts.NoKubelet && len(cp.opts.Controllers) == 0 {
 		return nil
 	}
-	if err := cp.step("starting the controllers"); err != nil {
-		return err
-	}
+	cp.say("starting the controllers")
 	go func() { cp.fatal <- runControllerManager(ctx, cp.opts, cp.layout.Keys(), cp.emulation) }()
 	if cp.opts.NoKubelet {
 		return nil
@@ -202,7 +187,7 @@ func (cp *controlPlane) startControllers(ctx context.Context, client kubernetes.
 	}
 	// Without this ServiceAccount, which the controller manager makes, the API server refuses pods.
 	return cp.waitFor(ctx, "the controller manager", componentControlPlane, nil, func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		_, err := cp.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	})
 }
@@ -213,12 +198,14 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	if err := cp.layout.Keys().WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, sandbox.KeyAdmin); err != nil {
 		return err
 	}
-	if err := cp.step("starting etcd and the API server"); err != nil {
-		return err
-	}
+	cp.say("starting etcd and the API server")
 	if cp.opts.Split {
-		cp.startProcess(ctx, cp.child(componentEtcd))
-		server := cp.child(componentAPIServer)
+		encoded, err := json.Marshal(cp.opts)
+		if err != nil {
+			return fmt.Errorf("encoding the sandbox's options: %w", err)
+		}
+		cp.startProcess(ctx, cp.child(componentEtcd, string(encoded)))
+		server := cp.child(componentAPIServer, string(encoded))
 		if cp.opts.APIServer != "" {
 			server.path, server.args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.layout.Keys(), cp.ports)
 		}
@@ -240,7 +227,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 	return nil
 }
 
-func (cp *controlPlane) startNodes(ctx context.Context, client kubernetes.Interface) error {
+func (cp *controlPlane) startNodes(ctx context.Context) error {
 	if cp.opts.NodesFile == "" {
 		return nil
 	}
@@ -251,17 +238,15 @@ func (cp *controlPlane) startNodes(ctx context.Context, client kubernetes.Interf
 	if nodes, err = sandbox.ScaleNodes(nodes, cp.opts.Scale); err != nil {
 		return err
 	}
-	if err := cp.step("creating " + plural.Of(len(nodes), "node")); err != nil {
-		return err
-	}
-	return createNodes(ctx, client, nodes)
+	cp.say("creating " + plural.Of(len(nodes), "node"))
+	return createNodes(ctx, cp.client, nodes)
 }
 
-func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config,
-	client kubernetes.Interface) error {
-	if err := cp.step("starting the scheduler"); err != nil {
-		return err
+func (cp *controlPlane) startScheduler(ctx context.Context) error {
+	if cp.opts.NoScheduler {
+		return nil
 	}
+	cp.say("starting the scheduler")
 	keys, path := cp.layout.Keys(), cp.layout.SchedulerKubeconfig()
 	if err := keys.WriteKubeconfig(path, cp.state.Server, sandbox.KeyScheduler); err != nil {
 		return err
@@ -277,25 +262,25 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config,
 	if err := os.WriteFile(cp.layout.SchedulerConfig(), content, 0o600); err != nil {
 		return fmt.Errorf("writing the scheduler configuration: %w", err)
 	}
-	if err := lease.grant(ctx, client); err != nil {
+	if err := lease.grant(ctx, cp.client); err != nil {
 		return err
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
-	endpoint := rest.CopyConfig(admin)
+	endpoint := rest.CopyConfig(cp.admin)
 	endpoint.Host = cp.state.Scheduler
 	served, err := kubernetes.NewForConfig(endpoint)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	since := time.Now().Add(-time.Second)
-	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: client,
+	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease,
 		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.startProcess(ctx, scheduler)
 	leads := func(ctx context.Context) (bool, error) {
 		if !serves(ctx, served) {
 			return false, nil
 		}
-		return lease.heldSince(ctx, client, since)
+		return lease.heldSince(ctx, cp.client, since)
 	}
 	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, scheduler, leads)
 }
@@ -324,12 +309,8 @@ func (cp *controlPlane) stopProcesses() {
 	cp.processes = nil
 }
 
-func (cp *controlPlane) step(what string) error {
-	if err := cp.report.Encode(sandbox.Report{Step: what}); err != nil {
-		return fmt.Errorf("reporting progress: %w", err)
-	}
-	return nil
-}
+// say tells the process that started this one what begins now. If that is gone, the last report says so.
+func (cp *controlPlane) say(what string) { _ = cp.report.Encode(sandbox.Report{Step: what}) }
 
 func (cp *controlPlane) writeState() error {
 	cp.mu.Lock()
@@ -365,8 +346,8 @@ func serves(ctx context.Context, client kubernetes.Interface) bool {
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
-// child is a component of the control plane as a process of its own.
-func (cp *controlPlane) child(name string) *process {
-	return &process{name: name, path: cp.opts.Binary, of: cp, args: []string{sandbox.ControlPlaneCommand, cp.encoded,
+// child is a component of the control plane as a process of its own, which gets the options.
+func (cp *controlPlane) child(name, options string) *process {
+	return &process{name: name, path: cp.opts.Binary, of: cp, args: []string{sandbox.ControlPlaneCommand, options,
 		"--component=" + name, fmt.Sprintf("--etcd-port=%d", cp.ports.etcd), fmt.Sprintf("--api-port=%d", cp.ports.api)}}
 }

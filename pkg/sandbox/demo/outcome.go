@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
@@ -106,7 +108,11 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 	}
 	keys, levels := configuration.GPUKeys(""), configuration.NetworkLevels("")
 	book := overview.NewBook(keys, overview.Pricing{Of: prices, Rates: rates}, levels)
-	if err := book.Read(ctx, c.config, corev1.NamespaceDefault); err != nil {
+	reader, err := inputs.NewReader(c.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := book.Read(ctx, reader, corev1.NamespaceDefault); err != nil {
 		return nil, err
 	}
 	o := &Outcome{Nodes: map[string]*Node{}, cluster: book.Cluster(time.Now())}
@@ -163,26 +169,21 @@ func (o *Outcome) place(w workload, pod *corev1.Pod, keys gpuview.Keys) {
 
 // WriteTable prints the outcome for a terminal: what berth status and berth jobs say of the cluster, and the checks.
 func (o *Outcome) WriteTable(out io.Writer) error {
-	screen := tables.ScreenOf(out)
-	c := o.cluster
-	for _, line := range c.Lines() {
-		if _, err := fmt.Fprintln(out, screen.Wrap(line)); err != nil {
-			return fmt.Errorf("printing the totals: %w", err)
-		}
-	}
-	fmt.Fprintln(out)
+	screen, c := tables.ScreenOf(out), o.cluster
+	fmt.Fprintln(out, screen.Wrap(strings.Join(c.Lines(), "\n"))+"\n")
 	if err := top.Jobs(out, &overview.JobList{Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}); err != nil {
 		return err
 	}
-	fmt.Fprintln(out)
+	var b strings.Builder
 	for _, check := range o.Checks {
 		mark := screen.Paint(tables.Green, "ok  ")
 		if !check.OK {
 			mark = screen.Paint(tables.Red, "FAIL")
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", mark, check.Claim, check.Found); err != nil {
-			return fmt.Errorf("printing the checks: %w", err)
-		}
+		fmt.Fprintf(&b, "%s  %s: %s\n", mark, check.Claim, check.Found)
+	}
+	if _, err := io.WriteString(out, "\n"+b.String()); err != nil {
+		return fmt.Errorf("printing the checks: %w", err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -37,7 +36,6 @@ func NewVersion(info version.Info, kubernetes string) Version {
 
 // WriteTable writes a line for each part that is known.
 func (v Version) WriteTable(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	commit := v.Commit
 	if v.Changed {
 		commit += " with changes"
@@ -51,8 +49,10 @@ func (v Version) WriteTable(out io.Writer) error {
 		{"Platform", v.Platform},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
+			if _, err := fmt.Fprintf(out, "%-12s%s\n", line[0], line[1]); err != nil {
+				return fmt.Errorf("printing the version: %w", err)
+			}
 		}
 	}
-	return table.Flush()
+	return nil
 }

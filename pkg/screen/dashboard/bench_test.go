@@ -54,7 +54,7 @@ func fleet(run int) *overview.Cluster {
 //
 //	go test ./pkg/screen/dashboard -run xxx -bench Fleet
 func BenchmarkFleetIsOpened(b *testing.B) {
-	s := New(Source{Cluster: func() *overview.Cluster { return fleet(0) }})
+	s := New(overview.Source{Cluster: func() *overview.Cluster { return fleet(0) }})
 	var out bytes.Buffer
 	for b.Loop() {
 		out.Reset()
@@ -68,7 +68,7 @@ func BenchmarkFleetIsOpened(b *testing.B) {
 func BenchmarkFleetIsFollowed(b *testing.B) {
 	views := make([]*view, 2)
 	for i := range views {
-		s := New(Source{Cluster: func() *overview.Cluster { return fleet(i) }})
+		s := New(overview.Source{Cluster: func() *overview.Cluster { return fleet(i) }})
 		views[i] = s.view(url.Values{})
 	}
 	shown, sent, runs := map[string]string{}, 0, 0

@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -56,15 +57,18 @@ func cluster() *overview.Cluster {
 func rack(value string) podview.Domain { return podview.Domain{Level: "a/rack", Value: value} }
 
 // started serves a source, and returns the server and its address.
-func started(t *testing.T, change ...func(*Source)) (*Server, string) {
+func started(t *testing.T, change ...func(*overview.Source)) (*Server, string) {
 	t.Helper()
-	source := Source{
+	source := overview.Source{
 		Name: "test " + evil, Cluster: cluster,
-		PodsOn: func(string) []overview.PodOn {
-			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1},
-				AgeHours: 1}}
+		PodsOn: func(string) overview.List {
+			return overview.List{
+				Columns: []tables.Column{{Name: "Pod"}, {Name: "GPUs", Number: true}, {Name: "Devices"}, {Name: "Gang"}},
+				Rows: []overview.Row{{Kind: "pod", Namespace: "team", Name: "p",
+					Cells: []any{"team/p", "1.5", "[0 1]", evil}}},
+			}
 		},
-		Explain: func(_ context.Context, kind, namespace, name string) (string, error) {
+		Explain: func(_ context.Context, kind, namespace, name string, _ int) (string, error) {
 			return kind + " " + namespace + "/" + name + " wins\n" + evil, nil
 		},
 	}
@@ -236,7 +240,7 @@ func follow(ctx context.Context, t *testing.T, address string) (next func() map[
 func TestAPageFollowsTheCluster(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
-	server, address := started(t, func(s *Source) {
+	server, address := started(t, func(s *overview.Source) {
 		s.Cluster = func() *overview.Cluster {
 			c := cluster()
 			if gone.Load() {
@@ -288,8 +292,8 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 
 func TestAnExplanationThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
-	_, address := started(t, func(s *Source) {
-		s.Explain = func(context.Context, string, string, string) (string, error) {
+	_, address := started(t, func(s *overview.Source) {
+		s.Explain = func(context.Context, string, string, string, int) (string, error) {
 			return "", errors.New("there is no pod " + evil)
 		}
 	})
@@ -302,7 +306,7 @@ func TestAnExplanationThatFailsIsSaid(t *testing.T) {
 func TestTheLastAnswerIsAwaited(t *testing.T) {
 	t.Parallel()
 	begun, returned := make(chan struct{}), make(chan struct{})
-	source := Source{Cluster: cluster, Explain: func(ctx context.Context, _, _, _ string) (string,
+	source := overview.Source{Cluster: cluster, Explain: func(ctx context.Context, _, _, _ string, _ int) (string,
 		error) {
 		close(begun)
 		<-ctx.Done()

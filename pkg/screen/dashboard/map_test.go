@@ -50,7 +50,7 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 		c.Nodes = append(c.Nodes, c.Nodes[0])
 	}
 	c.Totals.GPUs = mostSquares + 1
-	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	s := New(overview.Source{Cluster: func() *overview.Cluster { return c }})
 	v := s.view(url.Values{})
 	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
 		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)
@@ -70,7 +70,7 @@ func TestTheHeadingOfTheMapIsTrueOfEachNode(t *testing.T) {
 	} {
 		c := cluster()
 		c.Nodes[0].Domain, c.Nodes[1].Domain = tc.domains[0], tc.domains[1]
-		server := New(Source{Cluster: func() *overview.Cluster { return c }})
+		server := New(overview.Source{Cluster: func() *overview.Cluster { return c }})
 		parts, err := redrawn(map[string]string{}, server.view(url.Values{}))
 		if err != nil || !strings.Contains(parts["legend"], tc.heading) || !strings.Contains(parts["map"], tc.label) {
 			t.Errorf("%s: no %q or no %q (%v) in %s%s", name, tc.heading, tc.label, err, parts["legend"], parts["map"])

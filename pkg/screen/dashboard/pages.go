@@ -37,7 +37,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 		if nodes[i].Name == name {
 			s.write(w, http.StatusOK, "node", nodeView{Cluster: s.source.Name, Name: name,
 				Node: tableOf("Node", "", "", overview.NodeRows(nodes[i:i+1]), ""),
-				Pods: tableOf("Pods", "", "No pods.", podRows(s.source.PodsOn(name)), "")})
+				Pods: tableOf("Pods", "", "No pods.", s.source.PodsOn(name), "")})
 			return
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 			"Try again in a moment.")
 		return
 	}
-	text, err := s.source.Explain(ctx, kind, namespace, name)
+	text, err := s.source.Explain(ctx, kind, namespace, name, explainColumns)
 	view := explainView{Cluster: s.source.Name, Kind: kind, Namespace: namespace, Name: name, Text: text}
 	if err != nil {
 		view.Failed = err.Error()

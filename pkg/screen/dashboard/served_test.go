@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/cluster/overview"
 )
 
 func TestOnlyLoopbackIsServed(t *testing.T) {
@@ -14,7 +16,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := New(Source{}).Serve(t.Context(), listener, func(string) { t.Error("it serves") }); err == nil ||
+	if err := New(overview.Source{}).Serve(t.Context(), listener, func(string) { t.Error("it serves") }); err == nil ||
 		!strings.Contains(err.Error(), "loopback") {
 		t.Errorf("the error is %v", err)
 	}
@@ -22,7 +24,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 
 func TestAnHourIsKept(t *testing.T) {
 	t.Parallel()
-	s := New(Source{Cluster: cluster})
+	s := New(overview.Source{Cluster: cluster})
 	if plots := s.plots(); len(plots) != 0 {
 		t.Errorf("without samples there are %d plots", len(plots))
 	}

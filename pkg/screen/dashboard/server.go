@@ -31,6 +31,8 @@ const (
 	mostStreams = 32
 	// writeWithin bounds each write to a page, explainWithin an explanation, headersWithin the headers of a request.
 	writeWithin, explainWithin, headersWithin = 10 * time.Second, 2 * time.Minute, 5 * time.Second
+	// explainColumns is how wide explanations are.
+	explainColumns = 120
 	// mostHeaderBytes bounds a request; pages send none with a body.
 	mostHeaderBytes = 16 << 10
 )
@@ -41,20 +43,9 @@ var style string
 //go:embed live.js
 var script string
 
-// Source is where the pages get what they show.
-type Source struct {
-	// Name of the cluster.
-	Name string
-	// Cluster is the cluster as it is now.
-	Cluster func() *overview.Cluster
-	PodsOn  func(node string) []overview.PodOn
-	// Explain says why a pod, a PodGroup or a workload is where it is or is not, as text.
-	Explain func(ctx context.Context, kind, namespace, name string) (string, error)
-}
-
 // Server answers with pages about one cluster.
 type Server struct {
-	source Source
+	source overview.Source
 	token  string
 	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for
 	// loopback.
@@ -70,7 +61,7 @@ type Server struct {
 }
 
 // New makes a server with a token of its own.
-func New(source Source) *Server {
+func New(source overview.Source) *Server {
 	s := &Server{source: source, token: rand.Text(), mux: http.NewServeMux(), streams: make(chan struct{}, mostStreams),
 		explaining: make(chan struct{}, 1)}
 	s.mux.HandleFunc("GET /{$}", s.page)

@@ -19,7 +19,8 @@ import (
 //go:embed page.html
 var pageSource string
 
-var templates = template.Must(template.New("").Parse(pageSource))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"class": classOf, "link": linkOf, "text": textOf,
+	"drawing": drawingOf}).Parse(pageSource))
 
 // parts are what is kept up to date of a page: the names of their templates, and their ids in it.
 var parts = []string{"totals", "jobs", "gangs", "queue", "legend", "map", "plots", "namespaces", "nodes", "warnings"}
@@ -52,23 +53,9 @@ type table struct {
 	Title string
 	// Class is "text-last" if the last column has sentences, None what is said of an empty list.
 	Class, None string
-	Columns     []tables.Column
-	List        []row
-	More        int
-}
-
-type row struct {
-	Cells []cell
-	// Link is where the entry leads, empty for nowhere.
-	Link template.URL
-}
-
-// cell is a text, or a drawing of GPUs. The first cell of a row that is no number names it.
-type cell struct {
-	Text  string
-	Class string
-	Names bool
-	GPUs  template.HTML
+	overview.List
+	// Naming is the column that names the rows: the first without numbers.
+	Naming, More int
 }
 
 func (s *Server) view(query url.Values) *view {
@@ -111,36 +98,38 @@ func matches(filter string, texts ...string) bool {
 
 // tableOf has the entries in which the filter is found.
 func tableOf(title, class, none string, list overview.List, filter string) table {
-	t := table{Title: title, Class: class, None: none, Columns: list.Columns, List: []row{}}
-	for i := range list.Rows {
-		made, words := rowOf(list.Columns, &list.Rows[i]), []string{}
-		for _, c := range made.Cells {
-			words = append(words, c.Text)
+	t := table{Title: title, Class: class, None: none, List: overview.List{Columns: list.Columns},
+		Naming: slices.IndexFunc(list.Columns, func(c tables.Column) bool { return !c.Number })}
+	for _, row := range list.Rows {
+		words := make([]string, len(row.Cells))
+		for i := range row.Cells {
+			words[i] = textOf(row.Cells[i])
 		}
 		switch {
 		case filter != "" && !matches(filter, words...):
-		case len(t.List) == mostRows:
+		case len(t.Rows) == mostRows:
 			t.More++
 		default:
-			t.List = append(t.List, made)
+			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t
 }
 
-func rowOf(columns []tables.Column, of *overview.Row) row {
-	r, named := row{Link: linkOf(of)}, false
-	for i, value := range of.Cells {
-		c := cell{Class: classOf(columns[i]), Names: !named && !columns[i].Number}
-		named = named || c.Names
-		if node, ok := value.(*overview.Node); ok {
-			c.GPUs = palette{}.squares(node)
-		} else {
-			c.Text = fmt.Sprint(value)
-		}
-		r.Cells = append(r.Cells, c)
+// textOf is a cell as text, empty for a drawing of GPUs.
+func textOf(cell any) string {
+	if _, node := cell.(*overview.Node); node {
+		return ""
 	}
-	return r
+	return fmt.Sprint(cell)
+}
+
+// drawingOf is a cell that is a drawing of GPUs, empty for a text.
+func drawingOf(cell any) template.HTML {
+	if node, ok := cell.(*overview.Node); ok {
+		return palette{}.squares(node)
+	}
+	return ""
 }
 
 // classOf says whether a column has numbers, and whether it gives way where there is little room.
@@ -155,7 +144,8 @@ func classOf(c tables.Column) string {
 	return strings.Join(classes, " ")
 }
 
-func linkOf(r *overview.Row) template.URL {
+// linkOf is where a row leads, empty for nowhere.
+func linkOf(r overview.Row) template.URL {
 	switch r.Kind {
 	case "", overview.QueueKind:
 		return ""
@@ -210,20 +200,3 @@ func explainLink(kind, namespace, name string) template.URL {
 }
 
 func nodeLink(name string) template.URL { return pageLink("node", "name", name) }
-
-var podColumns = []tables.Column{{Name: "Pod"}, {Name: "GPUs", Number: true}, {Name: "Devices"}, {Name: "Gang"},
-	{Name: "Priority", Number: true}, {Name: "Age", Number: true}}
-
-func podRows(list []overview.PodOn) overview.List {
-	made := overview.List{Columns: podColumns}
-	for _, p := range list {
-		devices := ""
-		if len(p.Devices) > 0 {
-			devices = fmt.Sprint(p.Devices)
-		}
-		made.Rows = append(made.Rows, overview.Row{Kind: "pod", Namespace: p.Namespace, Name: p.Name,
-			Cells: []any{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, p.Priority,
-				tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}})
-	}
-	return made
-}

@@ -50,10 +50,10 @@ func (f *Format) AddTo(cmd *cobra.Command) {
 	}
 }
 
-// Write prints a value as JSON or, with the same field names, as YAML. Tables are the callers' own.
-func Write(out io.Writer, format Format, value any) error {
-	if format == YAML {
-		return WriteYAML(out, value)
+// Print prints what a command found out: as a table by the function, or the value as JSON or YAML.
+func (f Format) Print(out io.Writer, value any, table func(io.Writer) error) error {
+	if f == Table {
+		return table(out)
 	}
-	return WriteJSON(out, value)
+	return Write(out, f, value)
 }

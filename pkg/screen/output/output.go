@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -39,34 +40,22 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[overview.Status]():     "ClusterStatus",
 }
 
-// WriteJSON prints a pointer to a value of one of the kinds.
-func WriteJSON(w io.Writer, value any) error {
+// Write prints a pointer to a value of one of the kinds as JSON or, with the same field names, as YAML.
+func Write(out io.Writer, format Format, value any) error {
 	data, err := encode(value)
-	if err != nil {
-		return err
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, data, "", "  "); err != nil {
-		return fmt.Errorf("printing JSON: %w", err)
-	}
-	indented.WriteByte('\n')
-	if _, err := w.Write(indented.Bytes()); err != nil {
-		return fmt.Errorf("printing JSON: %w", err)
-	}
-	return nil
-}
-
-// WriteYAML prints the same as YAML.
-func WriteYAML(w io.Writer, value any) error {
-	data, err := encode(value)
-	if err == nil {
+	if err == nil && format == YAML {
 		data, err = yaml.JSONToYAML(data)
+	} else if err == nil {
+		var indented bytes.Buffer
+		err = json.Indent(&indented, data, "", "  ")
+		indented.WriteByte('\n')
+		data = indented.Bytes()
+	}
+	if err == nil {
+		_, err = out.Write(data)
 	}
 	if err != nil {
-		return fmt.Errorf("printing YAML: %w", err)
-	}
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("printing YAML: %w", err)
+		return fmt.Errorf("printing %s: %w", strings.ToUpper(string(format)), err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func large() *overview.Cluster {
 }
 
 func on(c *overview.Cluster, width, height int) *Model {
-	m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return c } })
+	m := live(func(s *overview.Source) { s.Cluster = func() *overview.Cluster { return c } })
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return m
 }
@@ -132,7 +132,7 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		// Columns that are not shown are not sorted by.
 		{80, []string{"4", "s", "s", "s", "s", "s"}, "#  Name  Pods  GPUs  Waiting↓  Reason  (+2 columns)"},
 	} {
-		m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return long } })
+		m := live(func(s *overview.Source) { s.Cluster = func() *overview.Cluster { return long } })
 		m.Update(tea.WindowSizeMsg{Width: tt.width, Height: 24})
 		press(m, tt.keys...)
 		screen := m.draw()

@@ -16,17 +16,6 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// Source is where a live view gets what it shows.
-type Source struct {
-	// Cluster is the cluster as it is now, and Changed receives a value after it has changed.
-	Cluster func() *overview.Cluster
-	Changed <-chan struct{}
-	// PodsOn are the pods on a node.
-	PodsOn func(node string) []overview.PodOn
-	// Explain says why a pod or a PodGroup is where it is or is not, in a table of a given width.
-	Explain func(ctx context.Context, kind, namespace, name string, width int) (string, error)
-}
-
 // refreshEvery is how often the view follows the cluster at most.
 const refreshEvery = time.Second
 
@@ -48,7 +37,7 @@ var tabNames = [tabs]string{"Map", "Nodes", "Jobs", "Queue", "Gangs", "Warnings"
 // Model is the live view: what is shown, and what keys have chosen. It implements tea.Model.
 type Model struct {
 	ctx     context.Context
-	source  Source
+	source  overview.Source
 	screen  tables.Screen
 	cluster *overview.Cluster
 
@@ -70,7 +59,7 @@ type Model struct {
 type detail struct {
 	title string
 	lines []string
-	pods  []overview.PodOn // to be explained, for the pods of a node
+	pods  []overview.Row // to be explained, for the pods of a node
 	at    int
 	back  *detail
 }
@@ -90,7 +79,7 @@ type (
 )
 
 // Run shows the live view until the user leaves it or ctx ends.
-func Run(ctx context.Context, source Source, color bool, in io.Reader, out io.Writer) error {
+func Run(ctx context.Context, source overview.Source, color bool, in io.Reader, out io.Writer) error {
 	shown, cancel := context.WithCancel(ctx) // what follows the cluster ends with the view
 	defer cancel()
 	model := newModel(shown, source, color)
@@ -102,7 +91,7 @@ func Run(ctx context.Context, source Source, color bool, in io.Reader, out io.Wr
 	return ctx.Err()
 }
 
-func newModel(ctx context.Context, source Source, color bool) *Model {
+func newModel(ctx context.Context, source overview.Source, color bool) *Model {
 	m := &Model{ctx: ctx, source: source, screen: tables.Screen{Color: color}, cluster: source.Cluster(), width: 80,
 		height: 24}
 	for i := range m.sorted {
@@ -279,9 +268,9 @@ func (m *Model) showExplanation(answer explained) {
 }
 
 func (m *Model) podsOf(node string) *detail {
-	d := &detail{title: "node " + node, pods: m.source.PodsOn(node)}
+	d := &detail{title: "node " + node, pods: m.source.PodsOn(node).Rows}
 	for _, p := range d.pods {
-		d.lines = append(d.lines, podLine(&p))
+		d.lines = append(d.lines, podLine(p.Cells))
 	}
 	if len(d.lines) == 0 {
 		d.lines = []string{"no pods"}

@@ -15,47 +15,60 @@ import (
 // usualWidth is taken for the map where the output has no width.
 const usualWidth = 100
 
-// Once writes an overview as text. Of each list it shows most entries, all with 0.
-func Once(out io.Writer, c *overview.Cluster, most int) error {
-	screen := tables.ScreenOf(out)
-	var b strings.Builder
-	for _, line := range c.Lines() {
-		b.WriteString(screen.Wrap(line) + "\n")
+// sheet is text for the screen of a writer.
+type sheet struct {
+	strings.Builder
+	screen tables.Screen
+}
+
+func (s *sheet) lines(lines ...string) {
+	for _, line := range lines {
+		s.WriteString(s.screen.Wrap(line) + "\n")
 	}
-	for _, line := range c.LeftOut {
-		b.WriteString(screen.Wrap("left out: "+line) + "\n")
-	}
-	onceMap(&b, screen, c)
-	const all = "--all"
-	section(&b, screen, "Queue", overview.QueueRows(c.Queue), most, all)
-	section(&b, screen, "Gangs", overview.GangRows(c.Gangs), most, all)
-	section(&b, screen, "Warnings", c.WarningRows(), most, all)
-	if _, err := io.WriteString(out, b.String()); err != nil {
-		return fmt.Errorf("printing the overview: %w", err)
+}
+
+// print writes the sheet; what it shows is for the error.
+func (s *sheet) print(out io.Writer, what string) error {
+	if _, err := io.WriteString(out, s.String()); err != nil {
+		return fmt.Errorf("printing the %s: %w", what, err)
 	}
 	return nil
 }
 
-func onceMap(b *strings.Builder, screen tables.Screen, c *overview.Cluster) {
-	if len(c.Nodes) == 0 {
+// Once writes an overview as text. Of each list it shows most entries, all with 0.
+func Once(out io.Writer, c *overview.Cluster, most int) error {
+	s := &sheet{screen: tables.ScreenOf(out)}
+	s.lines(c.Lines()...)
+	s.lines(prefixed("left out: ", c.LeftOut)...)
+	s.nodes(c.Nodes)
+	const all = "--all"
+	s.section("Queue", overview.QueueRows(c.Queue), most, all)
+	s.section("Gangs", overview.GangRows(c.Gangs), most, all)
+	s.section("Warnings", c.WarningRows(), most, all)
+	return s.print(out, "overview")
+}
+
+// nodes draws the map.
+func (s *sheet) nodes(nodes []overview.Node) {
+	if len(nodes) == 0 {
 		return
 	}
-	b.WriteString("\n" + screen.Wrap(Legend) + "\n")
-	for _, row := range mapRows(c.Nodes, cmp.Or(screen.Width, usualWidth)) {
+	s.lines("", Legend)
+	for _, row := range mapRows(nodes, cmp.Or(s.screen.Width, usualWidth)) {
 		if row.title != "" {
-			b.WriteString(screen.Wrap(row.title) + "\n")
+			s.lines(row.title)
 			continue
 		}
 		cells := make([]string, len(row.nodes))
 		for i := range row.nodes {
-			cells[i] = glyphs(screen, row.nodes[i].GPUs)
+			cells[i] = glyphs(s.screen, row.nodes[i].GPUs)
 		}
-		b.WriteString(strings.Join(cells, " ") + "\n")
+		s.WriteString(strings.Join(cells, " ") + "\n")
 	}
 }
 
 // section writes most entries of a list, all with 0, and what shows the rest.
-func section(b *strings.Builder, screen tables.Screen, title string, list overview.List, most int, all string) {
+func (s *sheet) section(title string, list overview.List, most int, all string) {
 	if len(list.Rows) == 0 {
 		return
 	}
@@ -63,12 +76,12 @@ func section(b *strings.Builder, screen tables.Screen, title string, list overvi
 	if most > 0 {
 		shown = min(shown, most)
 	}
-	table := tables.New(screen, list.Columns...)
+	table := tables.New(s.screen, list.Columns...)
 	for _, row := range list.Rows[:shown] {
 		table.Row(row.Cells...)
 	}
-	b.WriteString("\n" + title + "\n" + table.String())
+	s.WriteString("\n" + title + "\n" + table.String())
 	if more := len(list.Rows) - shown; more > 0 {
-		fmt.Fprintf(b, "and %d more (%s)\n", more, all)
+		fmt.Fprintf(s, "and %d more (%s)\n", more, all)
 	}
 }

@@ -218,13 +218,13 @@ func press(m *Model, keys ...string) (commands []tea.Cmd) {
 	return commands
 }
 
-func live(change ...func(*Source)) *Model {
-	source := Source{
+func live(change ...func(*overview.Source)) *Model {
+	source := overview.Source{
 		Cluster: cluster,
 		Changed: make(chan struct{}),
-		PodsOn: func(node string) []overview.PodOn {
-			return []overview.PodOn{{Namespace: "team", Name: "on-" + node, MilliGPU: 2000, Devices: []int{0, 1}, AgeHours: 2,
-				Gang: "g"}}
+		PodsOn: func(node string) overview.List {
+			return overview.List{Rows: []overview.Row{{Kind: "pod", Namespace: "team", Name: "on-" + node,
+				Cells: []any{"team/on-" + node, 2, "[0 1]", "g", 0, "2h"}}}}
 		},
 		Explain: func(_ context.Context, kind, namespace, name string, width int) (string, error) {
 			return fmt.Sprintf("%s %s/%s wins in %d columns\n", kind, namespace, name, width), nil
@@ -309,7 +309,7 @@ func TestTheQueueIsSortedByNumbers(t *testing.T) {
 	for _, position := range []int{2, 10, 0, 1} {
 		c.Queue = append(c.Queue, overview.Waiting{Position: position, Name: fmt.Sprint("p", position), Scheduler: "s"})
 	}
-	m := live(func(s *Source) { s.Cluster = func() *overview.Cluster { return c } })
+	m := live(func(s *overview.Source) { s.Cluster = func() *overview.Cluster { return c } })
 	press(m, "4", "s")
 	var got []string
 	for _, e := range m.lines {
@@ -322,14 +322,14 @@ func TestTheQueueIsSortedByNumbers(t *testing.T) {
 
 func TestEnterExplains(t *testing.T) {
 	t.Parallel()
-	failing := func(s *Source) {
+	failing := func(s *overview.Source) {
 		s.Explain = func(context.Context, string, string, string, int) (string, error) {
 			return "", errors.New("the pod is gone")
 		}
 	}
 	tests := map[string]struct {
 		keys   []string
-		change []func(*Source)
+		change []func(*overview.Source)
 		want   string
 	}{
 		"a pod of a node":      {keys: []string{"2", "enter", "enter"}, want: "pod team/on-a100-1 wins in 100 columns"},
@@ -337,7 +337,8 @@ func TestEnterExplains(t *testing.T) {
 		"a gang that waits":    {keys: []string{"4", "enter"}, want: "pod team/train-0 wins in 100 columns"},
 		"a gang":               {keys: []string{"5", "enter"}, want: "podgroup team/train wins in 100 columns"},
 		"the pod of a warning": {keys: []string{"6", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"what cannot be said":  {keys: []string{"4", "enter"}, change: []func(*Source){failing}, want: "the pod is gone"},
+		"what cannot be said": {keys: []string{"4", "enter"},
+			change: []func(*overview.Source){failing}, want: "the pod is gone"},
 		"an answer for nothing": {keys: []string{"4", "enter", "esc"},
 			want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 	}

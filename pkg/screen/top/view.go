@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -257,17 +256,14 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 	return list.Columns, entries
 }
 
-// podLine is a pod of a node in one line.
-func podLine(p *overview.PodOn) string {
-	devices := ""
-	if len(p.Devices) > 0 {
-		devices = fmt.Sprintf(" on %v", p.Devices)
+// podLine is a pod of a node in one line: its name, GPUs, devices, gang, priority and age.
+func podLine(cells []any) string {
+	devices, gang := "", ""
+	if cells[2] != "" {
+		devices = fmt.Sprint(" on ", cells[2])
 	}
-	gang := ""
-	if p.Gang != "" {
-		gang = "  gang " + p.Gang
+	if cells[3] != "" {
+		gang = fmt.Sprint("  gang ", cells[3])
 	}
-	return fmt.Sprintf("%s/%s  %s GPU%s  priority %d  age %s%s", p.Namespace, p.Name, overview.GPUs(p.MilliGPU), devices,
-		p.Priority,
-		tables.Duration(time.Duration(p.AgeHours*float64(time.Hour))), gang)
+	return fmt.Sprintf("%s  %v GPU%s  priority %d  age %v%s", cells[0], cells[1], devices, cells[4], cells[5], gang)
 }

@@ -91,9 +91,9 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 		}
 		return c
 	}
-	server := dashboard.New(dashboard.Source{
+	server := dashboard.New(overview.Source{
 		Name: strings.Repeat("a-long-context-name.", 8), Cluster: changing,
-		PodsOn: func(string) []overview.PodOn { return nil },
+		PodsOn: func(string) overview.List { return overview.List{} },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

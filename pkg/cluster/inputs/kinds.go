@@ -1,0 +1,147 @@
+// Package inputs is what is read of a cluster, by the tool and by a scheduler: which kinds, and of each object which
+// fields. Dumps hold what a scheduler reads and nothing else, simulations serve it, and an overview keeps no more of
+// nodes and pods in memory. It copies fields one by one, so that what was not considered, such as environment variables
+// and names of Secrets, is left out. A Reader reads a live cluster, once or until it is told to end.
+package inputs
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang/read"
+)
+
+// Kind is a kind that is read.
+type Kind struct {
+	schema.GroupVersionResource
+	Kind string
+	// Dumped kinds are what a scheduler reads, Shown ones what an overview shows.
+	Dumped, Shown bool
+	// Required kinds make up a cluster; without the others a dump is merely less exact.
+	Required bool
+	// Foreign kinds are those that most clusters do not serve, or serve in one version only: they are not missed.
+	Foreign bool
+	// Cluster is set for custom resources without a namespace.
+	Cluster bool
+	// untyped kinds are read without their type.
+	untyped bool
+	// served and Namespaced are what the server says of it.
+	served, Namespaced bool
+}
+
+// types are those of the kinds that have one in Go.
+var types = func() *runtime.Scheme {
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, schedulingv1alpha1.AddToScheme,
+		placementv1alpha1.AddToScheme, networkv1alpha1.AddToScheme} {
+		utilruntime.Must(add(types))
+	}
+	return types
+}()
+
+var codecs = serializer.NewCodecFactory(types).WithoutConversion()
+
+// Kinds lists what a scheduler reads, and nothing else. The order is that of a dump: what others refer to comes first.
+func Kinds() []Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !k.Dumped })
+}
+
+// kinds are all that are read. What others refer to comes first, and of several versions the one to be read.
+var kinds = func() (kinds []Kind) {
+	add := func(gv schema.GroupVersion, resource, kind string) *Kind {
+		kinds = append(kinds, Kind{GroupVersionResource: gv.WithResource(resource), Kind: kind, Dumped: true})
+		return &kinds[len(kinds)-1]
+	}
+	foreign := func(gv schema.GroupVersion, resource, kind string) *Kind {
+		k := add(gv, resource, kind)
+		k.Foreign = true
+		return k
+	}
+	add(v1.SchemeGroupVersion, "namespaces", "Namespace")
+	add(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClass")
+	nodes := add(v1.SchemeGroupVersion, "nodes", "Node")
+	nodes.Required, nodes.Shown = true, true
+	add(storagev1.SchemeGroupVersion, "csinodes", "CSINode")
+	add(storagev1.SchemeGroupVersion, "csidrivers", "CSIDriver")
+	add(storagev1.SchemeGroupVersion, "storageclasses", "StorageClass")
+	add(storagev1.SchemeGroupVersion, "csistoragecapacities", "CSIStorageCapacity")
+	add(storagev1.SchemeGroupVersion, "volumeattachments", "VolumeAttachment")
+	add(v1.SchemeGroupVersion, "persistentvolumes", "PersistentVolume")
+	add(v1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaim")
+	add(resourcev1.SchemeGroupVersion, "deviceclasses", "DeviceClass")
+	add(resourcev1.SchemeGroupVersion, "resourceslices", "ResourceSlice").Shown = true
+	add(resourcev1.SchemeGroupVersion, "devicetaintrules", "DeviceTaintRule")
+	add(resourcev1.SchemeGroupVersion, "resourceclaims", "ResourceClaim").Shown = true
+	add(v1.SchemeGroupVersion, "services", "Service")
+	add(v1.SchemeGroupVersion, "replicationcontrollers", "ReplicationController")
+	add(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSet")
+	add(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSet")
+	add(batchv1.SchemeGroupVersion, "jobs", "Job").Shown = true
+	add(policyv1.SchemeGroupVersion, "poddisruptionbudgets", "PodDisruptionBudget")
+	add(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup")
+	add(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup").Shown = true
+	// The trees of Kubernetes' own groups are read from objects without a type.
+	composites := foreign(schedulingv1alpha3.SchemeGroupVersion, "compositepodgroups", "CompositePodGroup")
+	composites.Shown, composites.untyped = true, true
+	groups := foreign(schedulingv1alpha3.SchemeGroupVersion, "podgroups", "PodGroup")
+	groups.Dumped, groups.Shown, groups.untyped = false, true, true
+	foreign(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy").Cluster = true
+	foreign(networkv1alpha1.SchemeGroupVersion, "ippools", "IPPool").Cluster = true
+	foreign(networkv1alpha1.SchemeGroupVersion, "ipreservations", "IPReservation").Cluster = true
+	for _, owner := range read.OwnerKinds() {
+		for _, version := range owner.Versions {
+			gv := schema.GroupVersion{Group: owner.Group, Version: version}
+			if !clientscheme.Scheme.Recognizes(gv.WithKind(owner.Kind)) {
+				foreign(gv, owner.Resource, owner.Kind)
+			}
+		}
+	}
+	for _, group := range read.GroupKinds() {
+		if !clientscheme.Scheme.IsGroupRegistered(group.Group) {
+			foreign(schema.GroupVersion{Group: group.Group, Version: group.Versions[0]}, group.Resource, group.Object)
+		}
+	}
+	// What Kueue admits has the same fields in both versions.
+	for _, version := range []string{"v1beta2", "v1beta1"} {
+		gv := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: version}
+		for _, of := range [][2]string{{"workloads", "Workload"}, {"localqueues", "LocalQueue"},
+			{"clusterqueues", "ClusterQueue"}} {
+			k := foreign(gv, of[0], of[1])
+			k.Dumped, k.Shown = false, true
+		}
+	}
+	pods := add(v1.SchemeGroupVersion, "pods", "Pod")
+	pods.Required, pods.Shown = true, true
+	events := add(v1.SchemeGroupVersion, "events", "Event")
+	events.Dumped, events.Shown = false, true
+	return kinds
+}()
+
+// ClusterScoped says whether objects of a kind of Berth's own have no namespace.
+func ClusterScoped(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Cluster && k.gvk() == gvk })
+}
+
+// Holds says whether a dump may hold objects of that kind.
+func Holds(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Dumped && k.gvk() == gvk })
+}
+
+func (k *Kind) gvk() schema.GroupVersionKind { return k.GroupVersion().WithKind(k.Kind) }
