@@ -70,10 +70,7 @@ func TestGangs(t *testing.T) {
 	t.Parallel()
 	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
-	box.SideBySide(t, map[string]func(*testing.T){
-		"refusals":    func(t *testing.T) { testRefusals(t, b) },
-		"daemon pods": func(t *testing.T) { testDaemonPods(t, b) },
-	})
+	testRefusals(t, b)
 }
 
 // TestLimits keeps nodes for gangs within limits, which are shares of all nodes.
