@@ -25,8 +25,6 @@ func TestShippedWithKubelets(t *testing.T) {
 }
 
 // TestShipped has the shipped configuration without kubelets: pods stay as they are bound.
-//
-//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
@@ -36,8 +34,6 @@ func TestShipped(t *testing.T) {
 		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
-	// This measures the scheduler as a whole, so nothing runs beside it.
-	t.Run("what pods said is forgotten when they are gone", func(t *testing.T) { testMemory(t, b) })
 }
 
 // TestHandOvers has no scheduler but those that the test starts.
