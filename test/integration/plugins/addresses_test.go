@@ -76,8 +76,8 @@ func (a *addresses) released(t *testing.T, name string) {
 	a.AwaitGone(t, a.resource("IPReservation"), name)
 }
 
-// testAddresses is about what the API in memory does not have: the rules of the CRDs and what kubectl prints of them, two
-// schedulers at a time, and CRDs that go and come back.
+// testAddresses is about what the API in memory does not have: the rules of the CRDs and what kubectl prints of them,
+// two schedulers at a time, and CRDs that go and come back.
 func testAddresses(t *testing.T, b *box.Box) {
 	a := &addresses{b.Part(t, "addresses", "shapes: [{name: n, count: 2, allocatable: {cpu: \"16\", memory: 64Gi}}]")}
 	t.Run("the API server refuses what makes no sense", a.refuses)
