@@ -12,15 +12,14 @@ make build
 
 # The sandbox tests that say whether what users rely on works: gangs of every form, shares, HAMi, claims, prices.
 tests=(
-  "./test/scenarios TestScenarios/(shipped|owners|elastic|roles|claims|topology|preempt-exactly|kill-fifty|started|seat-of)"
-  "./test/integration/plugins TestShipped/(policies|hami)|TestShippedWithKubelets|TestHandOvers|TestCheapHours"
+  "./test/scenarios TestScenarios/(shipped|owners|elastic|roles|claims|gpu|policy|cost|topology|preempt-exactly|kill-fifty|started|seat-of)"
+  "./test/integration/plugins TestShipped/(policies|hami)|TestShippedWithKubelets|TestHandOvers"
   "./test/release TestOnA(Bare|Guarded)ControlPlane"
 )
 
-# What needs fields or kinds that these API servers leave out by default: shares, partitions and taints of devices, and
-# claims for pods that ask for a resource by name, all of resource.k8s.io; and MutatingAdmissionPolicy, also in the chart.
-claims="TestScenarios/claims-extended-resource|TestShippedWithKubelets/shares/a_pod_that_asks_for_GPUs_is_served_by_claims"
-claims+="|TestShippedWithKubelets/claims/(partitions|shares|tainted|resource-by-name|resource-of-class)"
+# What needs fields or kinds that these API servers leave out by default: claims for pods that ask for a resource by name, of
+# resource.k8s.io; and MutatingAdmissionPolicy, also in the chart.
+claims="TestScenarios/(claims-extended-resource|gpu-claims-are-packed)"
 policies="TestOnAGuarded|TestOnABareControlPlane/the_chart"
 declare -A lacks=([1.34]="$claims|$policies" [1.35]="$claims|$policies")
 

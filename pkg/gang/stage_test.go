@@ -3,8 +3,6 @@ package gang
 import (
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // Every stage and every occurrence is listed here with what follows; none means that the occurrence changes nothing.
@@ -89,29 +87,4 @@ func TestStagesThatHoldAssignments(t *testing.T) {
 			t.Errorf("stage %d: %q, want %q", s, got, want)
 		}
 	}
-}
-
-// The group knows how many of its members hold an assignment, whatever happens to them.
-func TestHoldingEqualsARecount(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		g := &group{roster: newRoster()}
-		members := make([]*member, 4)
-		for i := range members {
-			members[i] = &member{group: g, stage: done}
-		}
-		for range rapid.IntRange(0, 50).Draw(t, "steps") {
-			m := rapid.SampledFrom(members).Draw(t, "member")
-			m.move(occurrence(rapid.IntRange(0, int(occurrences)-1).Draw(t, "occurrence")))
-		}
-		n := 0
-		for _, m := range members {
-			if m.stage.holds() {
-				n++
-			}
-		}
-		if g.holding != n {
-			t.Fatalf("the group counts %d assignments, its members hold %d", g.holding, n)
-		}
-	})
 }

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -114,16 +113,5 @@ func TestAMixIsDrawnUpAgainWhenItHasMoved(t *testing.T) {
 	}
 	if far := h.Distribution().Distance(inUse); drawn < 4 || drawn > 40 || far > 2*redrawDistance {
 		t.Errorf("drawn up %d times, in the end %v away", drawn, far)
-	}
-}
-
-func BenchmarkDistribution(b *testing.B) {
-	var h Histogram
-	for i := range 20_000 {
-		h.Add(Class{CPUMilli: int64(1000 * (1 + i%64)), Count: 1 + i%8, Milli: WholeMilli}, fmt.Sprint("job-", i/4), 1)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		h.Distribution()
 	}
 }

@@ -148,39 +148,3 @@ func fewestRacks(blocks [][]int, racks, want int) []int {
 	}
 	return nil
 }
-
-func BenchmarkArrange(b *testing.B) {
-	all := cluster(1)
-	hosts := slices.Clone(all)
-	for i := range hosts {
-		hosts[i].Path = append(slices.Clone(hosts[i].Path), fmt.Sprint("host-", i))
-	}
-	bare := slices.Clone(all)
-	for i := range bare {
-		bare[i].Path = make([]string, 3)
-	}
-	classes := slices.Clone(all)
-	for i := range classes {
-		classes[i].Slots = []int{classes[i].Slots[0], i % 7}
-	}
-	for _, of := range []struct {
-		name   string
-		nodes  []Node
-		second int
-	}{{"3-levels", all, 0}, {"4-levels-to-the-host", hosts, 0}, {"no-labels", bare, 0}, {"2-classes", classes, 1}} {
-		for _, required := range []int{0, 1} {
-			for _, members := range []int{8, 64, 512, 4096} {
-				want := []int{members}
-				if of.second > 0 {
-					want = []int{members, members / 4}
-				}
-				b.Run(fmt.Sprintf("%s/required=%d/members=%d", of.name, required, members), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						Arrange(of.nodes, required, Demand{Want: want, Need: members})
-					}
-				})
-			}
-		}
-	}
-}

@@ -2,10 +2,7 @@ package plugins_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // A pod whose address is routable on a few nodes among a thousand goes to the best of these:
@@ -48,36 +45,6 @@ func TestCandidatesKnowWhereAddressesAreRoutable(t *testing.T) {
 					}
 				}
 			})
-		}
-	}
-}
-
-// BenchmarkAddresses is what one scheduling cycle costs on 5,000 nodes with all plugins, by the number of
-// reservations, for pods that get no address and for pods that ask for one.
-//
-//	go test ./test/plugins -run xxx -bench Addresses/look=candidates -benchtime 1500x
-func BenchmarkAddresses(b *testing.B) {
-	for _, look := range []string{"candidates", "all"} {
-		for _, reservations := range []int{0, 100, 10_000} {
-			for _, asks := range []bool{false, true} {
-				b.Run(fmt.Sprintf("look=%s/reservations=%d/asks=%t", look, reservations, asks), func(b *testing.B) {
-					texts := []string{"IPPool any {subnets: [{ranges: [10.0.0.0/8]}]}"}
-					for i := range reservations {
-						texts = append(texts,
-							fmt.Sprintf("IPReservation ip-10-0-%[1]d-%[2]d {address: 10.0.%[1]d.%[2]d, pool: any, releasePolicy: Retain, "+
-								"pod: {namespace: default, name: owner-%[3]d}}", i/250, i%250+1, i))
-					}
-					benchmarkCycleOn(b, addressAPI(b, texts...), shipped(b), profileName, 5000, true, look,
-						func(random *rand.Rand, i int) *v1.Pod {
-							pod := podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10),
-								[]int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
-							if asks {
-								pod.Annotations = map[string]string{"berth.dev/ip-pool": "any"}
-							}
-							return pod
-						})
-				})
-			}
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
@@ -85,12 +84,6 @@ func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*r
 		}
 		configuration, profile = stock, v1.DefaultSchedulerName
 	}
-	benchmarkCycleOn(b, memapi.New(), configuration, profile, nodes, used, look, pod)
-}
-
-func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string,
-	nodes int, used bool, look string,
-	pod func(*rand.Rand, int) *v1.Pod) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []*v1.Pod
 	fleet := nodesOf(nodes)
@@ -107,7 +100,7 @@ func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *scheduler
 		}
 		running = append(running, on)
 	}
-	r := newRigOn(b, api, configuration, profile, fleet, running...)
+	r := newRigWith(b, configuration, profile, fleet, running...)
 	f := r.all
 	if look == "candidates" {
 		f = r.best

@@ -2,13 +2,9 @@ package plugins_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
@@ -69,53 +65,4 @@ func TestCandidatesKnowTheRulesOfPlacementPolicies(t *testing.T) {
 			}
 		})
 	}
-}
-
-// BenchmarkPolicies is what one scheduling cycle costs on 5,000 nodes with policies: without the plugin, and with it
-// and 0, 10 and 100 policies, each with a license, a dataset and a rule by an expression, for pods that no rule
-// concerns and for pods that one policy concerns.
-//
-//	go test ./test/plugins -run xxx -bench Policies -benchtime 300x
-func BenchmarkPolicies(b *testing.B) {
-	for _, look := range []string{"candidates", "all"} {
-		for _, policies := range []int{-1, 0, 10, 100} {
-			for _, concerned := range []bool{false, true} {
-				if policies < 1 && concerned {
-					continue
-				}
-				name := fmt.Sprintf("look=%s/policies=%d/concerned=%t", look, policies, concerned)
-				if policies < 0 {
-					name = fmt.Sprintf("look=%s/without the plugin", look)
-				}
-				b.Run(name, func(b *testing.B) { benchmarkPolicies(b, look, policies, concerned) })
-			}
-		}
-	}
-}
-
-func benchmarkPolicies(b *testing.B, look string, policies int, concerned bool) {
-	var specs []string
-	for i := range policies {
-		specs = append(specs, fmt.Sprintf(`{licenses: [{name: tool-%[1]d, count: 1000000}],
-datasets: [{name: data-%[1]d, nodes: {selector: {matchLabels: {topology.kubernetes.io/zone: z1}}}}],
-compliance: {rules: [{name: zone, pods: {expression: "pod.labels[?'tenant'].orValue('') == 'tenant-%[1]d'"}, nodes: {expression: "node.labels[?'topology.kubernetes.io/zone'].orValue('') != 'z2'"}}]}}`, i))
-	}
-	configuration := shipped(b)
-	if policies < 0 {
-		drop := func(p schedulerconfig.Plugin) bool { return p.Name == "PlacementPolicy" }
-		for i := range configuration.Component.Profiles {
-			p := configuration.Component.Profiles[i].Plugins
-			p.MultiPoint.Enabled = slices.DeleteFunc(p.MultiPoint.Enabled, drop)
-			p.Filter.Enabled = slices.DeleteFunc(p.Filter.Enabled, drop)
-		}
-	}
-	benchmarkCycleOn(b, policyAPI(b, specs...), configuration, profileName, 5000, true, look,
-		func(random *rand.Rand, i int) *v1.Pod {
-			pod := podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
-			if concerned {
-				pod.Labels = map[string]string{"tenant": "tenant-1"}
-				pod.Annotations = map[string]string{"berth.dev/licenses": "tool-1", "berth.dev/datasets": "data-1"}
-			}
-			return pod
-		})
 }

@@ -22,8 +22,7 @@ func TestSpotFilter(t *testing.T) {
 		priced("spot", "10", karpenterLabel, "spot"),
 		priced("gke-spot", "10", "cloud.google.com/gke-spot", "true"),
 	}
-	onDemand, spot, all := []string{"on-demand", "reserved"}, []string{"gke-spot", "spot"}, []string{"gke-spot",
-		"on-demand", "reserved", "spot"}
+	onDemand, all := []string{"on-demand", "reserved"}, []string{"gke-spot", "on-demand", "reserved", "spot"}
 	tolerateByDefault := func(a *config.CostOptimizedArgs) { *a.Spot = "tolerate" }
 	for name, tc := range map[string]struct {
 		tune     func(*config.CostOptimizedArgs)
@@ -31,18 +30,11 @@ func TestSpotFilter(t *testing.T) {
 		want     []string
 		rejected []string // parts of the message
 	}{
-		"a pod that says nothing avoids spot": {pod: eighth("p").Obj(), want: onDemand},
-		"a pod that avoids spot": {tune: tolerateByDefault,
+		"a pod that avoids spot, whatever the args say": {tune: tolerateByDefault,
 			pod: eighth("p").Annotation(spotKey, "avoid").Obj(), want: onDemand},
-		"a pod that tolerates it": {pod: eighth("p").Annotation(spotKey, "tolerate").Obj(),
-			want: all},
-		"a pod that requires it": {pod: eighth("p").Annotation(spotKey, "require").Obj(),
-			want: spot},
 		"the profile's args speak for pods that say nothing": {tune: tolerateByDefault, pod: eighth("p").Obj(), want: all},
 		"a node selector for spot tolerates it": {
 			pod: eighth("p").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(), want: all},
-		"a toleration of a spot taint tolerates it": {pod: eighth("p").Toleration("cloud.google.com/gke-spot").Obj(),
-			want: all},
 		"a DaemonSet's pod goes where its node is": {
 			pod:  ofDaemonSet(eighth("p"), "n"),
 			want: all,
@@ -50,10 +42,6 @@ func TestSpotFilter(t *testing.T) {
 		"a pod that says something else stays pending": {
 			pod:      eighth("p").Annotation(spotKey, "yes please").Obj(),
 			rejected: []string{"pod annotation", spotKey, `"yes please"`, `"avoid", "tolerate", "require"`},
-		},
-		"so does one that says it with an empty value": {
-			pod:      eighth("p").Annotation(spotKey, "").Obj(),
-			rejected: []string{spotKey, `""`},
 		},
 		"rules in the args replace those built in": {
 			tune: func(a *config.CostOptimizedArgs) {

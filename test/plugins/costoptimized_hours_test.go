@@ -105,31 +105,6 @@ func TestPreEnqueueHoldsPodsBackUntilTheirHours(t *testing.T) {
 	}
 }
 
-func TestPreFilterRejectsWindowsThatCannotBeUnderstood(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := billAt(t, "2026-11-18T23:00:00Z", priced("n", "1"))
-		for name, tc := range map[string]struct {
-			pod  *st.PodWrapper
-			want []string
-		}{
-			"a window that does not exist": {waitingPodNamed("p", "noon", ""), []string{windowKey, `"noon"`, `"night", "weekend"`}},
-			"an empty name":                {waitingPodNamed("p", "", ""), []string{windowKey, `""`}},
-			"a deadline that is no time":   {waitingPodNamed("p", "night", "tomorrow"), []string{deadlineKey, `"tomorrow"`, "RFC 3339"}},
-			"a deadline without a zone":    {waitingPodNamed("p", "night", "2026-11-18T22:00:00"), []string{deadlineKey}},
-		} {
-			rejected := b.Cycle(t, tc.pod.Obj()).Reasons()[""]
-			for _, part := range tc.want {
-				if !strings.Contains(rejected, part) {
-					t.Errorf("%s: %q does not say %q", name, rejected, part)
-				}
-			}
-		}
-		if o := b.Cycle(t, waitingPodNamed("p", "night", "").Obj()); o.Rejected != nil {
-			t.Errorf("a pod in its window is rejected: %v", o.Rejected)
-		}
-	})
-}
-
 // A pod that was let into the queue in time but failed until its window closed goes back to waiting.
 func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -143,50 +118,6 @@ func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 			t.Errorf("the event is %q", event)
 		}
 	})
-}
-
-func TestWaitingPodsAreToldAndWoken(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ deadline, until, told string }{
-		"when the window opens": {"", "2026-11-18T22:00:00Z", "2026-11-18T22:00:00Z"},
-		"when the deadline passes": {"2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z",
-			"2026-11-18T20:03:30Z"},
-		"when a deadline of another time zone passes": {"2026-11-19T03:00:00+05:30", "2026-11-18T21:30:00Z",
-			"2026-11-19T03:00:00+05:30"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				pod, other := waitingPodNamed("p", "night", tc.deadline).Obj(), waitingPodNamed("deleted", "night",
-					tc.deadline).Obj()
-				b := billAt(t, "2026-11-18T20:00:00Z", pod, other)
-				b.holdsBack(t, pod)
-				if event := b.event(t); !strings.Contains(event, tc.told) {
-					t.Errorf("the event is %q, want %s in it", event, tc.told)
-				}
-				for range 3 { // the queue may ask again and again
-					b.holdsBack(t, pod)
-				}
-				b.holdsBack(t, other)
-				b.event(t) // that of the other one
-				b.DeletePod(t, "deleted")
-				until, _ := time.Parse(time.RFC3339, tc.until)
-				pass(time.Until(until) - second)
-				if woken := b.Woken(); len(woken) > 0 {
-					t.Errorf("%v are woken before", woken)
-				}
-				pass(minute)
-				if woken := b.Woken(); len(woken) != 1 || woken[0] != "p" {
-					t.Errorf("%v are woken, want the pod", woken)
-				}
-				if status := b.plugin.PreEnqueue(t.Context(), pod); !status.IsSuccess() {
-					t.Errorf("the pod is woken and not let in: %v", status)
-				}
-				if len(b.Recorder.Events) > 0 {
-					t.Errorf("told more than once: %s", <-b.Recorder.Events)
-				}
-			})
-		})
-	}
 }
 
 func TestEachWaitingPodIsWokenInItsTime(t *testing.T) {

@@ -1,17 +1,11 @@
 package plugins_test
 
 import (
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-
-	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/plugins/costoptimized"
 )
 
 func TestPodsAreToldApartThatCostDifferently(t *testing.T) {
@@ -92,38 +86,4 @@ func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 			}
 		}
 	})
-}
-
-// profileHandle is the part of a handle that New reads before it refuses args.
-type profileHandle struct{ fwk.Handle }
-
-func (profileHandle) ProfileName() string { return costProfile }
-
-func TestCostArgsThatAreWrongAreRefusedInOneLine(t *testing.T) {
-	t.Parallel()
-	bad := &config.CostOptimizedArgs{Prices: []config.NodePrice{{PricePerHour: "$3"}}}
-	bad.SetDefaults()
-	for name, tc := range map[string]struct {
-		args runtime.Object
-		want []string
-	}{
-		"a price that is no number": {bad, []string{"profiles[cost-optimized-scheduler].pluginConfig[CostOptimized].args.prices[0].pricePerHour", `"$3"`}},
-		"args of another plugin": {&schedulerapi.NodeAffinityArgs{},
-			[]string{"want CostOptimizedArgs", "NodeAffinityArgs"}},
-		"no args": {nil, []string{"want CostOptimizedArgs"}},
-	} {
-		_, err := costoptimized.New(t.Context(), tc.args, profileHandle{})
-		if err == nil {
-			t.Errorf("%s is accepted", name)
-			continue
-		}
-		for _, part := range tc.want {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error %q does not say %q", name, err, part)
-			}
-		}
-		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error has more than one line: %q", name, err)
-		}
-	}
 }

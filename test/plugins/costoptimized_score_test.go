@@ -43,21 +43,6 @@ func TestWhatNodesCost(t *testing.T) {
 		pod     *v1.Pod
 		want    map[string]int64
 	}{
-		"a running A100 node before a running H100 node before an empty one": {
-			objects: []runtime.Object{priced("a100", "24.00"), priced("h100", "40.20"), priced("h100-empty", "40.20"),
-				on("a100"), on("h100")},
-			want: map[string]int64{"a100": 100, "h100": 62, "h100-empty": 8},
-		},
-		"two dollars ten before two dollars ninety": {
-			tune:    static,
-			objects: []runtime.Object{priced("cheap", "2.10"), priced("dear", "2.90")},
-			want:    map[string]int64{"cheap": 100, "dear": 74},
-		},
-		"a node of thirty-five cents is dearer than one that costs nothing": {
-			tune:    static,
-			objects: []runtime.Object{priced("free", "0"), priced("cheap", "0.35")},
-			want:    map[string]int64{"free": 100, "cheap": 2},
-		},
 		"a node with DaemonSet pods alone is empty": {
 			objects: []runtime.Object{priced("used", "24"), priced("daemons", "24"), on("used"), daemonOn("used"),
 				daemonOn("daemons")},
@@ -111,25 +96,11 @@ func TestWhatNodesCost(t *testing.T) {
 			pod:  member("m1").Obj(),
 			want: map[string]int64{"large": 100, "small": 50},
 		},
-		"a pod alone opens the node of the lowest price": {
-			objects: []runtime.Object{priced("large", "24"), smallPriced("small", "6")},
-			want:    map[string]int64{"large": 26, "small": 100},
-		},
 		"a node that is about to go comes last however cheap": {
 			tune: static,
 			objects: []runtime.Object{tainted(priced("leaving", "0.01"), "karpenter.sh/disrupted"), priced("dear", "100"),
 				priced("dearest", "900000")},
 			want: map[string]int64{"leaving": 0, "dear": 100, "dearest": 2},
-		},
-		"spot is cheaper by its price and dearer by its risk": {
-			tune: func(a *config.CostOptimizedArgs) {
-				static(a)
-				a.Interruptions = []config.InterruptionRisk{{CapacityType: "spot", PerThousandHours: 1000, LostMinutes: 60}}
-			},
-			objects: []runtime.Object{priced("spot", "10", karpenterLabel, "spot"), priced("on-demand", "20")},
-			pod:     eighth("tolerant").Annotation(spotKey, "tolerate").Obj(),
-			// Once an hour an hour is lost: the share counts twice.
-			want: map[string]int64{"spot": 100, "on-demand": 100},
 		},
 		"the whole gang's loss is charged where a member may be interrupted": {
 			tune: func(a *config.CostOptimizedArgs) {

@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"berth.dev/berth/pkg/lab/simulation"
 )
 
 // BenchmarkAddressPhases is what IPReservation alone adds to a scheduling cycle that looks at all of 5,000 nodes in 50
@@ -91,34 +88,4 @@ func (a *addressed) cycle(b *testing.B, infos []fwk.NodeInfo, pod *v1.Pod) {
 		b.Fatal(status)
 	}
 	a.plugin.Unreserve(ctx, state, pod, last)
-}
-
-// BenchmarkAddressRelease is one look at 10,000 reservations for those that may be released, which pods that end bring
-// about at most once a second, and the release of one.
-//
-//	go test ./test/plugins -run xxx -bench AddressRelease -benchtime 20x
-func BenchmarkAddressRelease(b *testing.B) {
-	const reservations = 10_000
-	err := simulation.Settled(time.Now(), func(func()) error {
-		setup := addressSetup(b)
-		for i := range reservations {
-			a := fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
-			setup.Objects = append(setup.Objects, asking(fmt.Sprint("owner-", i), ""), addressObject(b, fmt.Sprintf(
-				"IPReservation ip-%s {address: %s, podUID: u, releasePolicy: OnPodDeletion, pod: {namespace: default, name: "+
-					"owner-%d}}", strings.ReplaceAll(a, ".", "-"), a, i)))
-		}
-		c := startAddressed(b, setup)
-		defer c.Stop()
-		pass(minute)
-		used := processorTime(b)
-		for i := range b.N {
-			c.DeletePod(b, fmt.Sprint("owner-", i))
-			pass(2 * second)
-		}
-		b.ReportMetric(float64(used().Microseconds())/1000/float64(b.N), "cpu-ms/op")
-		return nil
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
 }

@@ -9,8 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	fwk "k8s.io/kube-scheduler/framework"
-	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -31,18 +29,10 @@ func TestWhereAPodGetsAnAddress(t *testing.T) {
 			skipped: true},
 		"a pod that others' reservations are nothing to": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pod: {namespace: default, name: q}}`},
 			pod: asking("p", ""), want: map[string]string{}, skipped: true},
-		"a pod of a pool with addresses": {objects: []string{onePerRack}, pod: asking("p", "racks"),
-			want: map[string]string{}},
-		"a pod of a pool that is missing": {pod: asking("p", "racks"),
-			want: map[string]string{"": "there is no IPPool racks"}},
 		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges[0]: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
-		"a pool of other namespaces":       {objects: []string{`IPPool racks {namespaces: [x], subnets: [{ranges: [10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": "pool racks is not for pods of namespace default"}},
 		"an annotation that names no pool": {pod: asking("p", "A B"), want: map[string]string{"": `pod annotation berth.dev/ip-pool: "A B" is not the name of an IPPool, such as racks`}},
 		"a domain that is full": {objects: []string{onePerRack, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`},
 			pod: asking("p", "racks"), want: map[string]string{"a": "pool racks has no free address in domain rack=r1"}},
-		"a reservation in one rack": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, domain: {key: rack, value: r2}, pod: {namespace: default, name: p}}`},
-			pod:  asking("p", ""),
-			want: map[string]string{"a": "node(s) where the pod's address is not routable: 10.0.0.1 (rack=r2)"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,39 +99,6 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 		}
 		if got := c.annotation("db-3", "cni.projectcalico.org/ipAddrs"); got != `["2001:db8::1"]` {
 			t.Errorf("the annotation is %s", got)
-		}
-	})
-}
-
-// A pod whose binding fails gives its address back, and members of a gang that are tried on nodes take one each.
-func TestAnAddressThatIsTriedIsGivenBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := giveOut(t, onePerRack)
-		p := asking("p", "racks")
-		state := c.reserve(t, p)
-		if reasons := c.filter(t, asking("q", "racks")); reasons["a"] == "" {
-			t.Error("a promised address is free")
-		}
-		c.RunReservePluginsUnreserve(t.Context(), state, p, "a")
-		o := c.Cycle(t, asking("q", "racks"))
-		if reasons := o.Reasons(); len(reasons) > 0 {
-			t.Errorf("refused after the address was given back: %v", reasons)
-		}
-		info, clone := c.Info(t, "a"), o.State.Clone()
-		sibling, err := upstream.NewPodInfo(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.RunPreFilterExtensionAddPod(t.Context(), clone, asking("q", "racks"), sibling, info)
-		for state, want := range map[fwk.CycleState]string{clone: "pool racks has no free address in domain rack=r1",
-			o.State: ""} {
-			if got := c.RunFilterPlugins(t.Context(), state, asking("q", "racks"), info).Message(); got != want {
-				t.Errorf("with a sibling on the node: %q, want %q", got, want)
-			}
-		}
-		c.RunPreFilterExtensionRemovePod(t.Context(), clone, asking("q", "racks"), sibling, info)
-		if got := c.RunFilterPlugins(t.Context(), clone, asking("q", "racks"), info); !got.IsSuccess() {
-			t.Errorf("without the sibling: %v", got)
 		}
 	})
 }

@@ -104,31 +104,6 @@ func TestNobodyIsTriedAgainForNothing(t *testing.T) {
 	})
 }
 
-// Everything that there was of addresses goes while the scheduler runs, and comes back.
-func TestCustomResourcesGoAndComeBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := giveOut(t, onePerRack)
-		p := c.add(t, asking("p", "racks"))
-		state := c.reserve(t, p)
-		c.Delete(t, poolsResource, "", "racks")
-		pass(second)
-		if reason := c.preBind(t, state, p); reason != "" {
-			t.Errorf("an address that is promised is not given: %s", reason)
-		}
-		if reasons := c.filter(t, asking("q", "racks")); reasons[""] != "there is no IPPool racks" {
-			t.Errorf("without pools: %v", reasons)
-		}
-		pass(second)
-		c.Delete(t, reservationsResource, "", "ip-10-0-1-1")
-		pass(second)
-		c.apply(t, onePerRack)
-		pass(second)
-		if reasons := c.filter(t, asking("q", "racks")); len(reasons) > 0 {
-			t.Errorf("with pools again: %v", reasons)
-		}
-	})
-}
-
 // A pool that shrinks takes no address away, and gives none out that it does not have any more.
 func TestAPoolShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {

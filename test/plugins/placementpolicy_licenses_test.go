@@ -107,20 +107,6 @@ func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 	}
 }
 
-func TestLicensesAreCountedAgainAfterARestart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		all := twoPools(matlab("waiting"), licensed("ended", "matlab").Node("a").Phase(v1.PodSucceeded).Obj())
-		for i := range 2 {
-			all = append(all, licensed(fmt.Sprint("running-", i), "matlab").Node("a").Obj())
-		}
-		// The first cycle already knows, whatever the handlers of informers have done by then.
-		if _, reason := govern(t, specs{"tools": twoMatlab}, all...).place(t, matlab("p"), "b"); !strings.Contains(reason,
-			"2 of 2 in use") {
-			t.Errorf("a third pod: %q", reason)
-		}
-	})
-}
-
 func TestAPolicyThatComesLaterCountsPodsThatAreAboutToRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		user := func(name string) *v1.Pod { return objects.Pod(name).Label("app", "matlab").Obj() }
@@ -131,43 +117,6 @@ func TestAPolicyThatComesLaterCountsPodsThatAreAboutToRun(t *testing.T) {
 		pass(second)
 		if _, reason := g.place(t, user("second"), "a"); !strings.Contains(reason, "1 of 1 in use") {
 			t.Errorf("the second pod: %q", reason)
-		}
-	})
-}
-
-func TestEvictingAHolderFreesALicense(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		holder := licensed("holder", "matlab=2").Node("a").Obj()
-		g := govern(t, specs{"tools": twoMatlab}, twoPools(holder)...)
-		ctx, state := t.Context(), upstream.NewCycleState()
-		p := licensed("p", "matlab").Priority(10).Obj()
-		if _, status, _ := g.RunPreFilterPlugins(ctx, state, p); !status.IsSuccess() {
-			t.Fatal(status)
-		}
-		info := g.Info(t, "a")
-		filter := func(state fwk.CycleState) *fwk.Status { return g.RunFilterPlugins(ctx, state, p, info) }
-		if status := filter(state); status.Code() != fwk.Unschedulable {
-			t.Fatalf("before: %v, want one that evicting pods may help", status)
-		}
-		trial := state.Clone()
-		victim, _ := upstream.NewPodInfo(holder)
-		if status := g.RunPreFilterExtensionRemovePod(ctx, trial, p, victim, info); !status.IsSuccess() {
-			t.Fatal(status)
-		}
-		if status := filter(trial); !status.IsSuccess() {
-			t.Errorf("without the holder: %v", status)
-		}
-		if status := filter(state); status.IsSuccess() {
-			t.Error("what was tried on a copy of the state changed the state")
-		}
-		if status := g.RunPreFilterExtensionAddPod(ctx, trial, p, victim, info); !status.IsSuccess() {
-			t.Fatal(status)
-		}
-		if status := filter(trial); status.IsSuccess() {
-			t.Error("with the holder back it fits")
-		}
-		if used := g.used(t); used != 2 {
-			t.Errorf("%d licenses are used after trials, want 2", used)
 		}
 	})
 }
@@ -192,36 +141,6 @@ func TestALicenseThatWasFreedByEvictionIsKept(t *testing.T) {
 		}
 		if got := g.Cycle(t, matlab("last")).Totals(); len(got) != 2 {
 			t.Errorf("a pod after its end: %v", got)
-		}
-	})
-}
-
-// The dry run of a gang adds members to the state of their class, and says that it is a simulation when it reserves.
-func TestADryRunSeesItsMembersAndLeavesNothingBehind(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		g := govern(t, specs{"tools": twoMatlab}, twoPools()...)
-		ctx, state := t.Context(), upstream.NewCycleState()
-		state.SetPodGroupSchedulingCycle(upstream.NewCycleState())
-		p, info := matlab("p"), g.Info(t, "a")
-		if _, status, _ := g.RunPreFilterPlugins(ctx, state, p); !status.IsSuccess() {
-			t.Fatal(status)
-		}
-		for i, fits := range []bool{true, true, false} {
-			status := g.RunFilterPlugins(ctx, state, p, info)
-			if status.IsSuccess() != fits {
-				t.Errorf("with %d members placed: %v, want it to fit: %t", i, status, fits)
-			}
-			if !fits && !strings.Contains(status.Message(), "0 of 2 in use and 2 about to be, the pod uses 1") {
-				t.Errorf("said of licenses that are planned for siblings: %s", status.Message())
-			}
-			member, _ := upstream.NewPodInfo(matlab(fmt.Sprint("member-", i)))
-			if status := g.RunPreFilterExtensionAddPod(ctx, state, p, member, info); !status.IsSuccess() {
-				t.Fatal(status)
-			}
-			g.RunReservePluginsReserve(ctx, state, member.Pod, "a")
-		}
-		if used := g.used(t); used != 0 {
-			t.Errorf("%d licenses are used after the dry run", used)
 		}
 	})
 }

@@ -106,11 +106,6 @@ func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
 		scores   map[string]int64
 		reasons  map[string]string
 	}{
-		"no policy": {pod: objects.Pod("p"), scores: open, reasons: anywhere},
-		"a policy that is not about it": {policies: specs{"tenants": onlyPoolA}, pod: objects.Pod("p"), scores: open,
-			reasons: anywhere},
-		"a license that is free": {policies: specs{"tools": twoMatlab}, pod: licensed("p", "matlab"), scores: open,
-			reasons: anywhere},
 		"a license that no policy defines": {pod: licensed("p", "matlab"),
 			reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
 		"a rule that binds it": {policies: specs{"tenants": onlyPoolA}, pod: ofTenant("p"), scores: map[string]int64{"a": 0},
@@ -178,40 +173,6 @@ func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestABrokenPolicySaysSoAndRefuses(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const broken = `compliance: {rules: [{name: r, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {expression: "node.lables.size() > 0"}}]}`
-		const refusal = "node(s) for which rule r of placement policy p cannot be evaluated"
-		g := govern(t, specs{"p": broken}, twoPools()...)
-		got := g.Cycle(t, ofTenant("p").Obj()).Reasons()
-		if diff := cmp.Diff(map[string]string{"a": refusal, "b": refusal}, got); diff != "" {
-			t.Errorf("reasons (-want +got):\n%s", diff)
-		}
-		if got := g.Cycle(t, objects.Pod("other").Obj()).Totals(); len(got) != 2 {
-			t.Errorf("a pod that the rule cannot concern: %v", got)
-		}
-		pass(minute)
-		conditions := g.status(t, "p").Conditions
-		if len(conditions) != 1 || conditions[0].Status != "False" {
-			t.Fatalf("conditions %v", conditions)
-		}
-		for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'",
-			"are refused"} {
-			if !strings.Contains(conditions[0].Message, part) {
-				t.Errorf("%q does not say %q", conditions[0].Message, part)
-			}
-		}
-		if event := <-g.Recorder.Events; !strings.Contains(event, "Warning Invalid") || !strings.Contains(event, "lables") {
-			t.Errorf("the event is %q", event)
-		}
-		g.apply(t, "p", onlyPoolA)
-		pass(minute)
-		if conditions := g.status(t, "p").Conditions; conditions[0].Status != "True" {
-			t.Errorf("conditions of the good policy: %v", conditions)
-		}
-	})
 }
 
 func TestPodsWakeWhenRulesChange(t *testing.T) {

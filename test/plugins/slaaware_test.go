@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -168,39 +166,6 @@ func TestWithoutFiguresThePluginHasNoSay(t *testing.T) {
 	})
 }
 
-func TestAnObjectiveThatCannotBeReadKeepsThePodPending(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := startSLA(t, nil, "a")
-		bad, good := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "fast"}),
-			podWithObjective(map[string]string{wellknown.SLOLatencyKey: "20"})
-		rejected := s.Cycle(t, bad).Rejected
-		const want = `pod annotation berth.dev/slo-latency-ms: "fast" is not a decimal number above 0 and at most 1000000000, such as 250 or 0.5`
-		if rejected.Code() != fwk.UnschedulableAndUnresolvable || rejected.Message() != want {
-			t.Errorf("rejected with %v %q, want %q", rejected.Code(), rejected.Message(), want)
-		}
-		plugin := framework.Plugin[*slaaware.Plugin](t, s)
-		if _, status := plugin.SignPod(t.Context(), bad); status.IsSuccess() {
-			t.Error("a pod that cannot be understood is signed")
-		}
-		events, err := plugin.EventsToRegister(t.Context())
-		if err != nil || len(events) != 1 {
-			t.Fatalf("%d events, %v", len(events), err)
-		}
-		for _, tc := range []struct {
-			name       string
-			old, later *v1.Pod
-			want       fwk.QueueingHint
-		}{
-			{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip},
-			{"right all along", good, good, fwk.QueueSkip},
-		} {
-			if got, err := events[0].QueueingHintFn(klog.Background(), bad, tc.old, tc.later); got != tc.want || err != nil {
-				t.Errorf("%s: hint %v, %v; want %v", tc.name, got, err, tc.want)
-			}
-		}
-	})
-}
-
 func TestPodsOfOneObjectiveAreAlike(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		plugin := framework.Plugin[*slaaware.Plugin](t, startSLA(t, nil, "a"))
@@ -215,6 +180,10 @@ func TestPodsOfOneObjectiveAreAlike(t *testing.T) {
 		}
 		if len(signatures) != 2 {
 			t.Errorf("signatures %v, want one for 20 and one for 30", slices.Collect(maps.Keys(signatures)))
+		}
+		bad := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "fast"})
+		if _, status := plugin.SignPod(t.Context(), bad); status.IsSuccess() {
+			t.Error("a pod that cannot be understood is signed")
 		}
 	})
 }

@@ -58,8 +58,8 @@ var (
 	// nominating has the feature gate as Kubernetes has it by default, where the manifests switch it off.
 	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
 		FeatureGates: []string{"NominatedNodeNameForExpectation=true"}}}
-	// native knows the scheduler's own groups besides ours.
-	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
+	// native has the profiles that are installed, and knows the scheduler's own groups besides ours.
+	native = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml",
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// foreign serves the groups of Kubernetes itself, which the scheduler plans as it plans its own: the gate of its core
 	// is off.
@@ -75,6 +75,8 @@ var (
 	starting = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/starts.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
 	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
+	// hourly has price windows.
+	hourly = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/hours.yaml"}}
 	// named knows GPUs by names of its own.
 	named = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/names.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
@@ -87,7 +89,8 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, unknown, native, foreign}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, hourly, named, owning, unknown, native,
+	foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -202,6 +205,8 @@ func scripts() ([]script, error) {
 			s.in = named
 		case "sla":
 			s.in = leveled
+		case "hours":
+			s.in = hourly
 		case "native":
 			s.in = native
 		case "dialect":

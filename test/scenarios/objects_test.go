@@ -62,7 +62,7 @@ func (w *world) doKind(ctx context.Context, l *line) error {
 }
 
 // objects returns those of a resource that a script speaks of, and the name of one. What has no namespace is called
-// after the scenario.
+// after the scenario, but for an IPReservation, whose name says its address.
 func (w *world) objects(ctx context.Context, resource, name string) (dynamic.ResourceInterface, string, error) {
 	gvr, err := resourceOf(resource)
 	if err != nil {
@@ -70,7 +70,11 @@ func (w *world) objects(ctx context.Context, resource, name string) (dynamic.Res
 	}
 	definition, err := w.dynamic.Resource(definitions).Get(ctx, gvr.GroupResource().String(), metav1.GetOptions{})
 	if err == nil {
-		if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Cluster" {
+		scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+		switch {
+		case scope == "Cluster" && gvr.Resource == "ipreservations":
+			return w.dynamic.Resource(gvr), name, nil
+		case scope == "Cluster":
 			return w.dynamic.Resource(gvr), w.name + "-" + name, nil
 		}
 	}
@@ -101,8 +105,8 @@ func (w *world) doObject(ctx context.Context, l *line) error {
 	}
 	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(kind))
 	o.SetName(name)
-	_, err = objects.Create(ctx, o, metav1.CreateOptions{})
-	if name != l.arg(1) {
+	made, err := objects.Create(ctx, o, metav1.CreateOptions{})
+	if err == nil && made.GetNamespace() == "" {
 		w.clusterWide = append(w.clusterWide,
 			func(ctx context.Context) { _ = objects.Delete(ctx, name, metav1.DeleteOptions{}) })
 	}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -228,24 +227,5 @@ func TestChooseBySetAgainstEveryChoice(t *testing.T) {
 	t.Logf("not found: %d of %d; not the cheapest: %d of %d", missed, possible, worse, evicting)
 	if missed > 1 || worse > 9 {
 		t.Errorf("not found: %d of %d; not the cheapest: %d of %d", missed, possible, worse, evicting)
-	}
-}
-
-func BenchmarkChooseBySet(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	p := fullNodes(18, slices.Repeat([]int32{-1}, 1008)...)
-	for n := range p.Nodes {
-		p.Nodes[n].Free[0] = 0
-		for i := range 4 {
-			p.Victims = append(p.Victims, Victim{UID: gang.UID(fmt.Sprintf("%d/%d", n, i)), Node: n, Priority: int32(r.IntN(9)),
-				Started: t0.Add(time.Duration(r.IntN(1000)) * time.Minute), Requests: Vector{2}, Lost: int64(r.IntN(1000))})
-		}
-	}
-	p.Classes[0].Count = 64
-	p.Tree.Sets = segments(slices.Repeat([]int{16}, 4)...)
-	for b.Loop() {
-		if plan := Choose(p); plan.Outcome != RoomAfterEviction {
-			b.Fatalf("%+v", plan)
-		}
 	}
 }

@@ -69,24 +69,6 @@ func TestReservationOfManyClasses(t *testing.T) {
 	}
 }
 
-// BenchmarkReservation looks at what to keep for a gang of 200 members, each of a class of its own, in a cluster of
-// 5,000 nodes and 40,000 pods.
-func BenchmarkReservation(b *testing.B) {
-	for _, shapes := range []int{1, 20, 50} {
-		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
-			h := testCluster()
-			r := reserving(h)
-			g := gangOfClasses(h, 200, shapes)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, ok := r.Search.choose(g, nil, true, time.Now()); !ok {
-					b.Fatal("nothing is kept")
-				}
-			}
-		})
-	}
-}
-
 func TestWhatIsSaidOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -210,17 +210,3 @@ func TestOrderOfAFewMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) { apply(t, members) })
 	}
 }
-
-func BenchmarkOrder(b *testing.B) {
-	random := rand.New(rand.NewPCG(5, 5))
-	for _, n := range []int{64, 1000} {
-		for _, fixed := range []float64{0, 0.1} {
-			members := plan(random, n, max(n/16, 1), 1, fixed)
-			b.Run(fmt.Sprintf("members=%d/fixed=%v", n, fixed), func(b *testing.B) {
-				for b.Loop() {
-					Order(members)
-				}
-			})
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -327,47 +326,4 @@ func TestNearlyAllPlansThatExistAreFound(t *testing.T) {
 	if found*1000 < plans*999 {
 		t.Errorf("found %d of %d plans that exist, want at least 99.9%%", found, plans)
 	}
-}
-
-func BenchmarkSolve(b *testing.B) {
-	for _, replicas := range []int{12, 125} {
-		b.Run(fmt.Sprintf("pods=%d/nodes=5000", replicas*8), func(b *testing.B) {
-			p := large(replicas)
-			if !p.Solve().Whole {
-				b.Fatal("the tree does not fit")
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				p.Solve()
-			}
-		})
-	}
-	// What does not fit is searched for until the looks are used up.
-	b.Run("pods=4000/nodes=5000/do not fit", func(b *testing.B) {
-		p := large(500)
-		if p.Solve().Whole {
-			b.Fatal("the tree fits")
-		}
-		for b.Loop() {
-			p.Solve()
-		}
-	})
-}
-
-// large is a tree of three levels, replicas in racks of a zone, each of two workers of eight GPUs and six of one, and
-// 5,000 nodes in two zones of 100 racks, which are taken in part.
-func large(replicas int) *Problem {
-	random := rand.New(rand.NewPCG(1, 1))
-	p := &Problem{Asks: [][]int64{{8, 16}, {1, 2}}, Levels: [][]int{nil, nil},
-		Sets: []Set{{Level: 0, Held: None, Enough: None,
-			Need: []int{0, 0}, Least: replicas}}}
-	for n := range 5000 {
-		p.Nodes = append(p.Nodes, Node{Free: []int64{int64([]int{8, 8, 4, 0}[random.IntN(4)]), 64}, Slots: []int{1, 8}})
-		p.Levels[0], p.Levels[1] = append(p.Levels[0], n/2500), append(p.Levels[1], n/25)
-	}
-	for i := range replicas {
-		p.Sets = append(p.Sets, Set{Level: 1, Held: None, Need: []int{2, 6}, Enough: None})
-		p.Sets[0].Sets = append(p.Sets[0].Sets, i+1)
-	}
-	return p
 }

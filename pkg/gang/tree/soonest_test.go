@@ -1,8 +1,6 @@
 package tree
 
 import (
-	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -172,57 +170,4 @@ func TestWhatComesFreeSoonerIsNoReasonToStartLater(t *testing.T) {
 	if later*200 > answers {
 		t.Errorf("%d of %d answers come later", later, answers)
 	}
-}
-
-// BenchmarkSoonest is for four segments of 16 nodes in racks of 20, on 1,000 nodes with eight pods each that end one by
-// one.
-func BenchmarkSoonest(b *testing.B) {
-	for _, classes := range []int{1, 2} {
-		b.Run(fmt.Sprintf("classes=%d", classes), func(b *testing.B) {
-			p, stages := segmentsOn(1000, classes)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, answer := p.Soonest(stages); answer == nil {
-					b.Fatal("there is no answer")
-				}
-			}
-		})
-	}
-}
-
-func segmentsOn(nodes, classes int) (*Problem, [][]Node) {
-	r := rand.New(rand.NewPCG(1, 1))
-	p := &Problem{Levels: [][]int{nil}, Sets: []Set{{Level: None, Held: None, Need: make([]int, classes), Least: 4,
-		Enough: None}}}
-	for class := range classes {
-		p.Asks = append(p.Asks, []int64{8 - int64(class)})
-	}
-	for i := range 4 {
-		need := make([]int, classes)
-		for range 16 {
-			need[r.IntN(classes)]++
-		}
-		p.Sets = append(p.Sets, Set{Level: 0, Held: None, Need: need, Enough: None})
-		p.Sets[0].Sets = append(p.Sets[0].Sets, i+1)
-	}
-	var stages [][]Node
-	for n := range nodes {
-		p.Levels[0] = append(p.Levels[0], n/20)
-		ends := make([]int64, 8)
-		for i := range ends {
-			ends[i] = int64(r.ExpFloat64() * 3600)
-		}
-		slices.SortFunc(ends, cmp.Compare)
-		var of []Node
-		for i, end := range ends {
-			free := int64(i + 1)
-			stage := Node{At: end, Free: []int64{free}, Slots: make([]int, classes)}
-			for class := range classes {
-				stage.Slots[class] = int(free / p.Asks[class][0])
-			}
-			of = append(of, stage)
-		}
-		stages = append(stages, of)
-	}
-	return p, stages
 }

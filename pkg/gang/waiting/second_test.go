@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,33 +9,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 )
-
-// BenchmarkQueue is one turn with 3,000 blocked groups: an event touches a group, the best is tried, and fails.
-func BenchmarkQueue(b *testing.B) {
-	const groups = 3000
-	q := NewQueue()
-	ids := make([]gang.ID, groups)
-	keys := make([]gang.Key, groups)
-	for i := range ids {
-		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), gang.Key{Priority: int32(i * 7919 % 10),
-			Time: t0.Add(time.Duration(i*104729%groups) * time.Second)}
-	}
-	index := map[gang.ID]int{}
-	for i, id := range ids {
-		index[id] = i
-		q.Wait(id, keys[i], t0, t0)
-		q.Retry(id, t0)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		id, ok, _ := q.Next(t0)
-		if !ok {
-			b.Fatal("no group is due")
-		}
-		q.Retry(id, t0)
-		q.Wait(id, keys[index[id]], t0, t0)
-	}
-}
 
 func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 	t.Parallel()

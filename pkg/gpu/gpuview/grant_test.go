@@ -153,15 +153,6 @@ func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
 	}
 }
 
-func TestClaimsOfSquattersTakeNothing(t *testing.T) {
-	t.Parallel()
-	squatter := gpuPod(nil, strs{OpenbMilliKey: "600", OpenbCountKey: "2", openbIndexKey: "0-1"})
-	squatter.UID = "squatter"
-	if free, _ := freeBeside(sharedGPUs(), nil, squatter); !cmp.Equal(free, []int{1000, 1000}) {
-		t.Errorf("free milli-GPU %v, want all", free)
-	}
-}
-
 func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
 	t.Parallel()
 	promised := func(uid types.UID) (Assignment, bool) {

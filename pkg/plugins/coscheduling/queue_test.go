@@ -337,20 +337,3 @@ func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkLess(b *testing.B) {
-	classes := make([]sla.Class, 4)
-	for i := range classes {
-		classes[i] = sla.Class{Name: string(rune('a' + i)), Deadline: time.Hour}
-	}
-	for name, order := range map[string]*sla.Order{"without classes": nil,
-		"with classes": sla.NewOrder(classes, &sla.Ageing{PerHour: 10, UpTo: 100})} {
-		b.Run(name, func(b *testing.B) {
-			p, x, y := queueOf(order), waitingPod(b, "x", 0, 0, "a"), waitingPod(b, "y", 0, time.Second, "d")
-			b.ReportAllocs()
-			for b.Loop() {
-				p.Less(x, y)
-			}
-		})
-	}
-}

@@ -134,38 +134,3 @@ func TestStaleAnswersAreRemoved(t *testing.T) {
 		})
 	}
 }
-
-func TestSharesAndWholeGPUsDoNotMixWithoutAnAgent(t *testing.T) {
-	t.Parallel()
-	whole, share := strs{"nvidia.com/gpu": "1"}, strs{"alibabacloud.com/gpu-milli": "500"}
-	withAgent := sharedNode("n", 4)
-	withAgent.Labels["berth.dev/gpu-agent"] = "ours"
-	for _, tc := range []struct {
-		name          string
-		node          *v1.Node
-		first, second *v1.Pod
-		want          string
-	}{
-		{"a whole GPU beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", whole, nil),
-			"shares of GPUs and no agent"},
-		{"a share beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", nil, share),
-			"whole GPUs in use and no agent"},
-		{"a share beside a share", sharedNode("n", 4), podObject("a", nil, share), podObject("b", nil, share), ""},
-		{"a whole GPU beside a whole GPU", sharedNode("n", 4), podObject("a", whole, nil), podObject("b", whole, nil),
-			""},
-		{"a whole GPU beside a share, with an agent", withAgent, podObject("a", nil, share), podObject("b", whole,
-			nil), ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t, alone(defaultArgs()), tc.node)
-			if _, err := h.place(t, h.add(t, tc.first)); err != nil {
-				t.Fatal(err)
-			}
-			_, err := h.place(t, h.add(t, tc.second))
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("placing the second: %v, want %q", err, tc.want)
-			}
-		})
-	}
-}

@@ -126,11 +126,3 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 		t.Errorf("error = %v, want the missing healthy GPU named", err)
 	}
 }
-
-func TestNoSignalsWithoutArgs(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, alone(defaultArgs()), sharedNode("a", 1))
-	if h.plugin.signals != nil {
-		t.Error("a reader was started without args")
-	}
-}

@@ -109,19 +109,6 @@ func TestStrategyTurnsPackingRound(t *testing.T) {
 	}
 }
 
-func TestLesserGPUsFirstWhenBothSuffice(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("a100", 4, "NVIDIA-A100-PCIE-40GB"),
-		gpuNodeObject("t4", 4, "Tesla-T4"))
-	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != "t4" {
-		t.Errorf("placed on %s, want the T4", got)
-	}
-	if got := best(t, h, podObject("q", strs{"nvidia.com/gpu": "1"},
-		strs{"berth.dev/gpu-memory-min": "32Gi"})); got != "a100" {
-		t.Errorf("placed on %s, want the A100", got)
-	}
-}
-
 func TestLinkedGPUsArePreferred(t *testing.T) {
 	t.Parallel()
 	linked := gpuNodeObject("linked", 4, "Tesla-T4", "gpu-interconnect", "nvlink")

@@ -261,27 +261,3 @@ func TestAnAnswerWithoutDecisionsIsAnError(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkDecision is what the history adds to a scheduling cycle, the plugins' own terms left out but for one that
-// is cheap.
-func BenchmarkDecision(b *testing.B) {
-	for _, n := range []int{2, 64, 500} {
-		inner, nodes := cluster(n)
-		p, _ := wrapped(b, inner, Default)
-		pod := podOf("a")
-		state := fwk.CycleState(framework.NewCycleState())
-		for _, with := range []struct {
-			name string
-			fw   framework.Framework
-		}{{"without", inner}, {"with", p}} {
-			b.Run(fmt.Sprintf("%d-nodes/%s", n, with.name), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					with.fw.RunPreFilterPlugins(b.Context(), state, pod)
-					with.fw.RunScorePlugins(b.Context(), state, pod, nodes)
-					with.fw.RunReservePluginsReserve(b.Context(), state, pod, "node-0")
-				}
-			})
-		}
-	}
-}

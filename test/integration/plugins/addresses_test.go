@@ -1,30 +1,26 @@
 package plugins_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 )
-
-// threeRacks is a node in each of two racks, and two in a third one.
-const threeRacks = `shapes:
-- {name: one, count: 1, labels: {rack: r1}, allocatable: {cpu: "16", memory: 64Gi}}
-- {name: two, count: 1, labels: {rack: r2}, allocatable: {cpu: "16", memory: 64Gi}}
-- {name: three, count: 2, labels: {rack: r3}, allocatable: {cpu: "16", memory: 64Gi}}
-`
 
 // addresses is a test's part of a control plane with the shipped configuration.
 type addresses struct{ *box.Box }
@@ -70,9 +66,9 @@ func podNamed(name, pool string) *v1.Pod {
 }
 
 // placed waits until the pod has a node, and returns its address.
-func (a *addresses) placed(t *testing.T, name, node string) string {
+func (a *addresses) placed(t *testing.T, name string) string {
 	t.Helper()
-	return a.Bound(t, name, node).Annotations["berth.dev/ip-address"]
+	return a.Bound(t, name, "").Annotations["berth.dev/ip-address"]
 }
 
 func (a *addresses) released(t *testing.T, name string) {
@@ -80,17 +76,11 @@ func (a *addresses) released(t *testing.T, name string) {
 	a.AwaitGone(t, a.resource("IPReservation"), name)
 }
 
-// testAddresses tells of pools, races, restarts and release.
+// testAddresses is about what the API in memory does not have: the rules of the CRDs and what kubectl prints of them,
+// two schedulers at a time, and CRDs that go and come back.
 func testAddresses(t *testing.T, b *box.Box) {
-	a := &addresses{b.Part(t, "addresses", threeRacks)}
+	a := &addresses{b.Part(t, "addresses", "shapes: [{name: n, count: 2, allocatable: {cpu: \"16\", memory: 64Gi}}]")}
 	t.Run("the API server refuses what makes no sense", a.refuses)
-	t.Run("two pods race for the last address, and the loser gets it later", a.race)
-	t.Run("a gang starts when there are addresses for all of it", a.gang)
-	t.Run("a StatefulSet keeps its addresses over restarts", a.statefulSet)
-	t.Run("a pod goes where its reservation is routable", a.byHand)
-	t.Run("an address that somebody else takes is not given", a.stranger)
-	t.Run("a member of a StatefulSet keeps its address when its node dies", a.deadNode)
-	t.Run("an address is retained until its reservation is deleted", a.retains)
 	t.Run("two schedulers give no address twice", a.rivals)
 	t.Run("without the CRDs, pods that ask wait and others run", a.crds)
 }
@@ -117,160 +107,165 @@ func (a *addresses) refuses(t *testing.T) {
 	}
 }
 
-func (a *addresses) race(t *testing.T) {
-	a.Create(t, podNamed("early", "small"))
-	a.Pending(t, "early", "there is no IPPool small")
-	a.mustApply(t, "IPPool", "small", `{releasePolicy: OnPodDeletion, subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.0.1-10.0.0.2]}]}`)
-	if got := a.placed(t, "early", "one-0"); got != "10.0.0.1" {
-		t.Errorf("the first pod has address %q", got)
-	}
-	a.Create(t, podNamed("left", "small"))
-	a.Create(t, podNamed("right", "small"))
-	winner, loser := "left", "right"
-	a.AwaitPods(t, "one of two to run", func(pods []*v1.Pod) (bool, error) {
-		for _, p := range pods {
-			if p.Spec.NodeName != "" && p.Name == loser {
-				winner, loser = loser, winner
+// shown waits for a row of `kubectl get ippools`, without its last column, which is the age.
+func (a *addresses) shown(t *testing.T, pool, want string) {
+	t.Helper()
+	got := ""
+	// A row is what the API server makes of the pool when it is asked.
+	a.Await(t, "the row "+want, func(ctx context.Context) (bool, error) {
+		data, err := a.Client.CoreV1().RESTClient().Get().AbsPath("/apis/berth.dev/v1alpha1/ippools/"+pool).
+			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		if err != nil {
+			return false, err
+		}
+		var table metav1.Table
+		if err := yaml.Unmarshal(data, &table); err != nil {
+			return false, err
+		}
+		var cells []string
+		for i, column := range table.ColumnDefinitions {
+			if column.Priority == 0 && column.Name != "Age" {
+				cells = append(cells, fmt.Sprint(table.Rows[0].Cells[i]))
 			}
 		}
-		return slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.Name == winner && p.Spec.NodeName != "" }), nil
+		if now := strings.Join(cells, " "); now != got {
+			got = now
+			t.Log(got)
+		}
+		return got == want, nil
 	})
-	if got := a.placed(t, winner, "one-0"); got != "10.0.0.2" {
-		t.Errorf("the winner has address %q", got)
-	}
-	a.Pending(t, loser, "pool small has no free address in domain rack=r1")
-	a.Pending(t, loser, "node(s) outside the domains of pool small")
-	a.KillScheduler(t)
-	a.Create(t, podNamed("later", "small"))
-	a.Pending(t, "later", "pool small has no free address in domain rack=r1")
-	a.Remove(t, "later")
-	a.Remove(t, "early")
-	if got := a.placed(t, loser, "one-0"); got != "10.0.0.1" {
-		t.Errorf("the loser has address %q", got)
-	}
-	a.Remove(t, winner)
-	a.Remove(t, loser)
-	a.released(t, "ip-10-0-0-1")
-	a.released(t, "ip-10-0-0-2")
 }
 
-func (a *addresses) gang(t *testing.T) {
-	a.mustApply(t, "IPPool", "gang", `{releasePolicy: OnPodDeletion, subnets: [{domain: {key: rack, value: r1}, ranges: [10.2.0.1-10.2.0.2]}]}`)
-	names := numbered("g", 3)
-	for _, name := range names {
-		p := podNamed(name, "gang")
-		ganged("g", "3")(p)
+// rivals is two schedulers that both schedule, as for a moment at a hand-over. 30 pods ask for 20 addresses.
+func (a *addresses) rivals(t *testing.T) {
+	a.mustApply(t, "IPPool", "raced", `{subnets: [{ranges: [10.9.0.1-10.9.0.20]}]}`)
+	stop := a.rivalScheduler(t)
+	const pods, addresses = 30, 20
+	for i := range pods {
+		p := podNamed(fmt.Sprint("raced-", i), "raced")
+		p.Spec.SchedulerName = contested
 		a.Create(t, p)
 	}
-	a.Pending(t, "g-0",
-		"gang addresses/g needs 3 × pod, fits 2; 1 more is needed (3 nodes outside the domains of pool gang")
-	r, err := a.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(r.Items) > 0 {
-		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)
+	var running strs
+	a.AwaitPods(t, "as many pods to run as there are addresses", func(pods []*v1.Pod) (bool, error) {
+		var err error
+		running, err = byAddress(pods)
+		return len(running) == addresses, err
+	})
+	a.AwaitObjects(t, a.resource("IPReservation"), "one reservation for each",
+		func(reservations []*unstructured.Unstructured) (bool, error) {
+			reserved := strs{}
+			for _, r := range reservations {
+				if pool, _, _ := unstructured.NestedString(r.Object, "spec", "pool"); pool == "raced" {
+					name, _, _ := unstructured.NestedString(r.Object, "spec", "pod", "name")
+					address, _, _ := unstructured.NestedString(r.Object, "spec", "address")
+					reserved[address] = name
+				}
+			}
+			return cmp.Equal(reserved, running), nil
+		})
+	a.AwaitPods(t, "the same to run still", func(pods []*v1.Pod) (bool, error) {
+		now, err := byAddress(pods)
+		if err == nil && !cmp.Equal(now, running) {
+			err = fmt.Errorf("pods by address: %s", cmp.Diff(running, now))
+		}
+		return true, err
+	})
+	stop()
+	for i := range pods {
+		a.Remove(t, fmt.Sprint("raced-", i))
 	}
-	patch := []byte(`{"spec": {"subnets": [{"domain": {"key": "rack", "value": "r1"}, "ranges": ["10.2.0.1-10.2.0.2"]}, {"domain": {"key": "rack", "value": "r2"}, "ranges": ["10.2.1.1"]}]}}`)
-	if _, err := a.resource("IPPool").Patch(t.Context(), "gang", types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	given := map[string]bool{}
-	for _, name := range names {
-		given[a.placed(t, name, "")] = true
-	}
-	if !given["10.2.0.1"] || !given["10.2.0.2"] || !given["10.2.1.1"] {
-		t.Errorf("the gang has addresses %v", given)
-	}
-	for _, name := range names {
-		a.Remove(t, name)
-	}
-	a.released(t, "ip-10-2-1-1")
+	a.released(t, "ip-10-9-0-1")
 }
 
-// member is a pod as the StatefulSet controller makes it, which does not run here.
-func (a *addresses) member(t *testing.T, set *appsv1.StatefulSet, ordinal int) *v1.Pod {
+// byAddress returns the raced pods that run by their addresses. No two may have the same.
+func byAddress(pods []*v1.Pod) (strs, error) {
+	running := strs{}
+	for _, p := range pods {
+		if !strings.HasPrefix(p.Name, "raced-") || p.Spec.NodeName == "" {
+			continue
+		}
+		address := p.Annotations["berth.dev/ip-address"]
+		if other, twice := running[address]; twice || address == "" {
+			return nil, fmt.Errorf("pods %s and %s have address %q", p.Name, other, address)
+		}
+		running[address] = p.Name
+	}
+	return running, nil
+}
+
+// contested is the profile that the rival schedules. No test beside this one uses it.
+const contested = "scheduler-plugins-scheduler"
+
+// rivalScheduler starts a scheduler beside the other one that waits for no lease, and returns what ends it.
+func (a *addresses) rivalScheduler(t *testing.T) (stop func()) {
 	t.Helper()
-	p := podNamed(fmt.Sprintf("%s-%d", set.Name, ordinal), "wide")
-	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set,
-		appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	return p
-}
-
-func (a *addresses) statefulSet(t *testing.T) {
-	a.mustApply(t, "IPPool", "wide", `{subnets: [{domain: {key: rack, value: r1}, ranges: [10.1.1.0/24]}, {domain: {key: rack, value: r2}, ranges: ["2001:db8::/64"]}]}`)
-	labels := map[string]string{"app": "db"}
-	set, err := a.Client.AppsV1().StatefulSets(a.Namespace).Create(t.Context(),
-		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](0), ServiceName: "db", Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podNamed("x", "").Spec}}},
-		metav1.CreateOptions{})
+	data, err := os.ReadFile(sandbox.Layout(a.Dir()).SchedulerConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	had := map[int]string{}
-	for i := range 3 {
-		a.Create(t, a.member(t, set, i))
-		had[i] = a.placed(t, fmt.Sprint("db-", i), "")
-	}
-	if had[0] == "" || had[0] == had[1] || had[1] == had[2] || had[0] == had[2] {
-		t.Fatalf("the members have addresses %v", had)
-	}
-	for i := range 3 {
-		a.Remove(t, fmt.Sprint("db-", i))
-	}
-	a.KillScheduler(t)
-	for i := 2; i >= 0; i-- {
-		a.Create(t, a.member(t, set, i))
-		if got := a.placed(t, fmt.Sprint("db-", i), ""); got != had[i] {
-			t.Errorf("member %d has address %q, and had %q", i, got, had[i])
-		}
-	}
-	names := map[int]string{}
-	for i, a := range had {
-		names[i] = "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a)
-	}
-	if err := a.Client.AppsV1().StatefulSets(a.Namespace).Delete(t.Context(), "db",
-		metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
+	var fields map[string]any
+	if err := yaml.Unmarshal(data, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 {
-		if _, err := a.resource("IPReservation").Get(t.Context(), names[i], metav1.GetOptions{}); err != nil {
-			t.Errorf("the reservation of a pod that runs: %v", err)
-		}
-		a.Remove(t, fmt.Sprint("db-", i))
-	}
-	for i := range 3 {
-		a.released(t, names[i])
-	}
-}
-
-func (a *addresses) byHand(t *testing.T) {
-	a.mustApply(t, "IPReservation", "ip-10-5-0-1", `{address: 10.5.0.1, domain: {key: rack, value: r2}, pod: {namespace: addresses, name: server}, releasePolicy: Retain}`)
-	// Nothing else tells the pod to wait for its reservation.
-	a.mustApply(t, "IPPool", "five", `{subnets: [{ranges: [10.5.0.1]}]}`)
-	a.AwaitObject(t, a.resource("IPPool"), "five", "to count the reservation", func(pool *unstructured.Unstructured) (bool,
-		error) {
-		used, _, err := unstructured.NestedInt64(pool.Object, "status", "used")
-		return used == 1, err
+	fields["leaderElection"] = map[string]any{"leaderElect": false}
+	fields["profiles"] = slices.DeleteFunc(fields["profiles"].([]any), func(profile any) bool {
+		return profile.(map[string]any)["schedulerName"] != contested
 	})
-	a.Create(t, podNamed("server", ""))
-	if got := a.placed(t, "server", "two-0"); got != "10.5.0.1" {
-		t.Errorf("the pod has address %q", got)
+	if data, err = yaml.Marshal(fields); err != nil {
+		t.Fatal(err)
 	}
-	a.Remove(t, "server")
-	a.Create(t, podNamed("server", ""))
-	if got := a.placed(t, "server", "two-0"); got != "10.5.0.1" {
-		t.Errorf("the pod that came back has address %q", got)
+	rival := a.StartScheduler(t, "rival", write(t, string(data)))
+	return func() {
+		_ = rival.Process.Kill()
+		_ = rival.Wait() // it was killed
 	}
-	a.Remove(t, "server")
 }
 
-func (a *addresses) stranger(t *testing.T) {
-	a.mustApply(t, "IPReservation", "ip-10-6-0-1", `{address: 10.6.0.1, pod: {namespace: other, name: router}}`)
-	a.mustApply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.0.1-10.6.0.2]}]}`)
-	a.Create(t, podNamed("guest", "six"))
-	if got := a.placed(t, "guest", ""); got != "10.6.0.2" {
-		t.Errorf("the pod has address %q", got)
+// crds is a cluster whose CRDs are removed while the scheduler runs, and come back.
+func (a *addresses) crds(t *testing.T) {
+	a.mustApply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.0.1]}]}`)
+	crds := a.Dynamic.Resource(customResources)
+	names := []string{"ippools.berth.dev", "ipreservations.berth.dev"}
+	for _, name := range names {
+		if err := crds.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		a.AwaitGone(t, crds, name)
 	}
-	a.Remove(t, "guest")
-	a.released(t, "ip-10-6-0-2")
+	a.Create(t, podNamed("meanwhile", ""))
+	a.placed(t, "meanwhile")
+	a.Create(t, podNamed("early", "six"))
+	a.Pending(t, "early", "there is no IPPool six")
+	a.KillScheduler(t)
+	a.Create(t, podNamed("plain", ""))
+	if got := a.placed(t, "plain"); got != "" {
+		t.Errorf("a pod that asks for nothing has address %q", got)
+	}
+	a.Create(t, podNamed("asks", "six"))
+	a.Pending(t, "asks", "there is no IPPool six")
+	for _, name := range names {
+		data, err := manifests.Files.ReadFile("crd/berth.dev_" + strings.TrimSuffix(name, ".berth.dev") + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Await(t, "the CRDs to be served", func(context.Context) (bool, error) {
+		_, err := a.apply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.1.1-10.6.1.2]}]}`)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil || apierrors.IsAlreadyExists(err), err
+	})
+	if first, second := a.placed(t, "early"), a.placed(t, "asks"); first == second || first == "" || second == "" {
+		t.Errorf("the pods that waited have addresses %q and %q", first, second)
+	}
+	a.shown(t, "six", "six 2 2 0 True")
 }

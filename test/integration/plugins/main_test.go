@@ -18,23 +18,13 @@ import (
 func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
 
 // TestShippedWithKubelets has the shipped configuration, with kubelets and controllers.
-//
-//nolint:tparallel // what depends on all pods that the scheduler has seen runs alone on it
 func TestShippedWithKubelets(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{})
-	// Which node is best depends on the pods that the scheduler has placed so far, on whichever nodes.
-	t.Run("claims", func(t *testing.T) { testClaims(t, b) })
-	box.SideBySide(t, map[string]func(*testing.T){
-		"shares":               func(t *testing.T) { testShares(t, b) },
-		"tenants":              func(t *testing.T) { testTenants(t, b) },
-		"gangs of controllers": func(t *testing.T) { testControllers(t, b) },
-	})
+	testTenants(t, b)
 }
 
 // TestShipped has the shipped configuration without kubelets: pods stay as they are bound.
-//
-//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
@@ -43,20 +33,6 @@ func TestShipped(t *testing.T) {
 		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
-	})
-	// These measure the scheduler as a whole, so nothing runs beside them.
-	t.Run("what pods said is forgotten when they are gone", func(t *testing.T) { testMemory(t, b) })
-	t.Run("pods that can never run do not move where others go", func(t *testing.T) { testMix(t, b) })
-}
-
-// TestNativeGroups has the shipped configuration and the groups of the scheduler's core.
-func TestNativeGroups(t *testing.T) {
-	t.Parallel()
-	b := box.Start(t, "", sandbox.Options{NoKubelet: true,
-		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}})
-	box.SideBySide(t, map[string]func(*testing.T){
-		"shares":   func(t *testing.T) { testNativeShares(t, b) },
-		"licenses": func(t *testing.T) { testNativeLicenses(t, b) },
 	})
 }
 
@@ -81,36 +57,23 @@ profiles:
       postFilter: {enabled: [{name: Coscheduling}]}
       multiPoint: {enabled: [{name: Coscheduling}]}
     pluginConfig:
-      - &coscheduling {name: Coscheduling, args: {%s}}
+      - {name: Coscheduling, args: {%s}}
       - {name: PodTopologySpread, args: {defaultingType: List}}
 `
 
 // TestGangs keeps no nodes for gangs.
-//
-//nolint:tparallel // what measures the whole scheduler runs alone on it
 func TestGangs(t *testing.T) {
 	t.Parallel()
 	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
-	// It counts the plans of the scheduler, so nothing runs beside it.
-	t.Run("one gang does not stop scheduling", func(t *testing.T) { testOneGang(t, b) })
-	box.SideBySide(t, map[string]func(*testing.T){
-		"refusals":    func(t *testing.T) { testRefusals(t, b) },
-		"daemon pods": func(t *testing.T) { testDaemonPods(t, b) },
-	})
+	testRefusals(t, b)
 }
 
-// TestLimits has service levels, and keeps nodes for gangs within limits.
-//
-//nolint:tparallel // what measures the whole scheduler runs alone on it
+// TestLimits keeps nodes for gangs within limits, which are shares of all nodes.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	figures := newFigures(t)
-	config := write(t, fmt.Sprintf(gangConfig+serviceProfile, limitedReservation+", "+serviceLevels, figures.URL))
-	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
-	t.Run("service levels", func(t *testing.T) { testServiceLevels(t, b, figures) })
-	// Limits are shares of all nodes.
-	t.Run("reservations", func(t *testing.T) { testReservations(t, b) })
+	config := write(t, fmt.Sprintf(gangConfig, limitedReservation))
+	testReservations(t, box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config}))
 }
 
 // write returns a file of the scheduler's configuration.

@@ -18,8 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
@@ -43,46 +41,6 @@ func create(t *testing.T, in dynamic.ResourceInterface, text string) *unstructur
 	return created
 }
 
-// testControllers has the controllers of Kubernetes make pods of templates that ask for a gang: the pods of each are
-// one gang, and all alike. Nothing schedules them.
-func testControllers(t *testing.T, b *box.Box) {
-	const template = `{metadata: {labels: {app: train}, annotations: {berth.dev/gang: "true"}},
-		spec: {schedulerName: absent-scheduler, restartPolicy: %s, containers: [{name: c, image: i}]}}`
-	for _, tc := range []struct {
-		group, kind, spec, restart string
-		// pods is how many there are before the first has been bound.
-		pods int
-		gang string
-	}{
-		{"batch", "Job", "parallelism: 3, completions: 3, completionMode: Indexed", "Never", 3, "job.train"},
-		{"apps", "StatefulSet", "replicas: 4, selector: {matchLabels: {app: train}}", "Always", 1, "statefulset.train"},
-		{"apps", "Deployment", "replicas: 2, selector: {matchLabels: {app: train}}", "Always", 2, "replicaset.train-"},
-	} {
-		t.Run(tc.kind, func(t *testing.T) {
-			own := b.Tenant(t, "owner-"+strings.ToLower(tc.kind), nil)
-			resource := schema.GroupVersionResource{Group: tc.group, Version: "v1", Resource: strings.ToLower(tc.kind) + "s"}
-			create(t, own.Dynamic.Resource(resource).Namespace(own.Namespace), fmt.Sprintf(
-				"{apiVersion: %s/v1, kind: %s, metadata: {name: train}, spec: {%s, template: %s}}",
-				tc.group, tc.kind, tc.spec, fmt.Sprintf(template, tc.restart)))
-			ids, classes := map[gang.ID]bool{}, map[string]bool{}
-			own.AwaitPods(t, fmt.Sprintf("%d pods", tc.pods), func(pods []*v1.Pod) (bool, error) {
-				for _, pod := range pods {
-					m, err := (*read.OwnerPolicy)(nil).GangOf(pod)
-					if err != nil || !strings.HasPrefix(m.ID.Name, tc.gang) {
-						return false, fmt.Errorf("pod %s is of gang %v: %w", pod.Name, m.ID, err)
-					}
-					ids[m.ID] = true
-					classes[read.Member(pod, read.Membership{}, nil, true).Class] = true
-				}
-				return len(pods) >= tc.pods, nil
-			})
-			if len(ids) != 1 || len(classes) != 1 {
-				t.Errorf("the pods are in %d gangs and of %d classes, want one of each", len(ids), len(classes))
-			}
-		})
-	}
-}
-
 // kubeflowKind is a kind of Kubeflow's that is served in version v1.
 const kubeflowKind = `
 apiVersion: apiextensions.k8s.io/v1
@@ -99,7 +57,7 @@ spec:
 // testOwners has pods be gangs of objects that the scheduler cannot read, as their kind is not served yet, or not any
 // more, or as its role lacks a right.
 func testOwners(t *testing.T, b *box.Box) {
-	b = b.Part(t, "owners", sharedPair)
+	b = b.Part(t, "owners", "shapes: [{name: n, count: 1, allocatable: {cpu: \"16\", memory: 64Gi}}]")
 	// member creates a pod as the training operator makes it.
 	member := func(t *testing.T, kind, owner string) string {
 		t.Helper()

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,11 +50,6 @@ func labeled(labels strs) func(*v1.Pod) {
 	return func(p *v1.Pod) { maps.Copy(p.Labels, labels) }
 }
 
-// selecting lets the pod run on nodes with these labels only.
-func selecting(labels strs) func(*v1.Pod) {
-	return func(p *v1.Pod) { maps.Copy(p.Spec.NodeSelector, labels) }
-}
-
 // ganged makes the pod a member of a gang by labels.
 func ganged(gang, minimum string) func(*v1.Pod) {
 	return labeled(strs{"pod-group.scheduling.sigs.k8s.io/name": gang,
@@ -71,22 +65,6 @@ func podGroup(name string, minimum int) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(minimum)}}}
 }
 
-// nativeGroup creates a group of the scheduler's core and its members, which are made by their names.
-func nativeGroup(t *testing.T, b *box.Box, name string, members int, member func(name string) *v1.Pod) {
-	t.Helper()
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(members)}
-	groups := b.Client.SchedulingV1beta1().PodGroups(b.Namespace)
-	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range numbered(name, members) {
-		p := member(pod)
-		p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
-		b.Create(t, p)
-	}
-}
-
 // numbered are the names of the members of a group: group-0, group-1, …
 func numbered(group string, members int) []string {
 	names := make([]string, members)
@@ -94,4 +72,27 @@ func numbered(group string, members int) []string {
 		names[i] = fmt.Sprint(group, "-", i)
 	}
 	return names
+}
+
+// gpus is a test's part of a control plane with the shipped configuration.
+type gpus struct{ *box.Box }
+
+// gpuPod makes a pod of one CPU with these requests and annotations besides.
+func gpuPod(name string, requests, annotations strs) *v1.Pod {
+	return pod(name, "gpu-aware-scheduler", asking(strs{"cpu": "1"}), asking(requests), annotated(annotations))
+}
+
+// refused waits until it is known that the pod finds no free share, and fails if it is bound.
+func (g *gpus) refused(t *testing.T, name string) {
+	t.Helper()
+	g.Pending(t, name, "free GPU share (need ")
+}
+
+// said waits for one event of a reason on a pod.
+func (g *gpus) said(t *testing.T, pod, reason string) {
+	t.Helper()
+	g.Told(t, pod, reason)
+	if n, err := g.Events(t.Context(), pod, reason); n != 1 || err != nil {
+		t.Errorf("%d events %s on pod %s, %v", n, reason, pod, err)
+	}
 }
