@@ -80,22 +80,8 @@ func readCSVJobs(r io.Reader, file string) ([]Job, error) {
 		return nil, err
 	}
 	var jobs collector
-	for {
-		row, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		if row == nil {
-			return jobs.jobs, nil
-		}
-		job := read(row)
-		if row.err != nil {
-			return nil, row.err
-		}
-		if err := jobs.add(job); err != nil {
-			return nil, &Error{File: file, Line: row.line, Err: err}
-		}
-	}
+	err = t.each(func(row *row) { jobs.read(row, read) })
+	return jobs.jobs, err
 }
 
 func readJob(r *row) Job {
@@ -166,6 +152,13 @@ type collector struct {
 	pods int
 }
 
+// read adds the job of a row.
+func (c *collector) read(row *row, job func(*row) Job) {
+	if j := job(row); row.err == nil {
+		row.refuse(c.add(j))
+	}
+}
+
 func (c *collector) add(j Job) error {
 	if c.seen == nil {
 		c.seen = map[string]bool{}
@@ -199,12 +192,8 @@ func readJSONLines(r io.Reader, file string) ([]Job, error) {
 		if err != nil {
 			return nil, &Error{File: file, Line: line, Err: err}
 		}
-		job := readJob(row)
-		if row.err != nil {
+		if jobs.read(row, readJob); row.err != nil {
 			return nil, row.err
-		}
-		if err := jobs.add(job); err != nil {
-			return nil, &Error{File: file, Line: line, Err: err}
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
