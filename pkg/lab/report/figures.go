@@ -109,7 +109,7 @@ func over(c *Comparison, id, title, unit string, y func(replayed.Sample) float64
 		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])),
 			number(round3(b.Y[gridPoints])))
 	}
-	f := figure{Title: title + ", " + unit, Caption: p.Description, Legend: true, Head: []string{x.Label, "A", "B"}}
+	f := figure{Title: title + ", " + unit, Caption: p.Description, Head: []string{x.Label, "A", "B"}}
 	for i := 0; i <= gridPoints; i += gridPoints / 12 {
 		f.Table = append(f.Table, []string{number(round3(a.X[i])), number(round3(a.Y[i])), number(round3(b.Y[i]))})
 	}
