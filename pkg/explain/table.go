@@ -184,7 +184,7 @@ func (p *page) scores(nodes []Node, winner string) {
 	var telling []int
 	var same []string
 	for i, s := range nodes[0].Scores {
-		if len(nodes) > 1 && alike(nodes, i) {
+		if len(nodes) > 1 && spread(nodes, i) == 0 {
 			if s.Weighted != 0 {
 				same = append(same, fmt.Sprintf("%s %d", s.Plugin, s.Weighted))
 			}
@@ -289,16 +289,6 @@ func points(n int64) string {
 		return "1 point"
 	}
 	return fmt.Sprintf("%d points", n)
-}
-
-// alike says whether the plugin gives all nodes the same points.
-func alike(nodes []Node, plugin int) bool {
-	for i := range nodes {
-		if nodes[i].Scores[plugin].Weighted != nodes[0].Scores[plugin].Weighted {
-			return false
-		}
-	}
-	return true
 }
 
 // group is a set of nodes that one plugin rejects for the same reasons.
