@@ -99,7 +99,7 @@ func (a *addressed) cycle(b *testing.B, infos []fwk.NodeInfo, pod *v1.Pod) {
 //	go test ./test/plugins -run xxx -bench AddressRelease -benchtime 20x
 func BenchmarkAddressRelease(b *testing.B) {
 	const reservations = 10_000
-	err := simulation.Settled(time.Now(), func(func()) error {
+	err := simulation.Virtual(time.Now(), func() error {
 		setup := addressSetup(b)
 		for i := range reservations {
 			a := fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)

@@ -225,7 +225,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 // pendingReasons groups the pods without a node by the main reason that the scheduler has.
 func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
 	counts := map[string]int{}
-	for _, obj := range c.api.List(podResource) {
+	for _, obj := range c.world.API.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if pod.Spec.NodeName == "" {
 			counts[last.of(pod)]++
