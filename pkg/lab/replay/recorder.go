@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -235,11 +234,8 @@ func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
 	for reason, pods := range counts {
 		reasons = append(reasons, replayed.Reason{Reason: reason, Pods: pods})
 	}
-	sort.Slice(reasons, func(i, j int) bool {
-		if reasons[i].Pods != reasons[j].Pods {
-			return reasons[i].Pods > reasons[j].Pods
-		}
-		return reasons[i].Reason < reasons[j].Reason
+	slices.SortFunc(reasons, func(a, b replayed.Reason) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Reason, b.Reason))
 	})
 	return reasons
 }

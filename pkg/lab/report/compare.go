@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/plural"
@@ -366,11 +365,8 @@ func reasonRows(a, b []*replayed.Result,
 	for _, r := range rows {
 		list = append(list, PendingRow{Reason: r.Reason, A: round(r.A), B: round(r.B)})
 	}
-	sort.Slice(list, func(i, j int) bool {
-		if x, y := list[i].A+list[i].B, list[j].A+list[j].B; x != y {
-			return x > y
-		}
-		return list[i].Reason < list[j].Reason
+	slices.SortFunc(list, func(a, b PendingRow) int {
+		return cmp.Or(cmp.Compare(b.A+b.B, a.A+a.B), cmp.Compare(a.Reason, b.Reason))
 	})
 	return list
 }

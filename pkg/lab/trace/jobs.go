@@ -3,12 +3,12 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -49,11 +49,8 @@ func ReadJobs(r io.Reader, file string) ([]Job, error) {
 	if len(jobs) == 0 {
 		return nil, &Error{File: file, Err: errors.New("there are no jobs in the file")}
 	}
-	sort.SliceStable(jobs, func(i, j int) bool {
-		if jobs[i].Arrival != jobs[j].Arrival {
-			return jobs[i].Arrival < jobs[j].Arrival
-		}
-		return jobs[i].Name < jobs[j].Name
+	slices.SortStableFunc(jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.Name, b.Name))
 	})
 	return jobs, nil
 }
