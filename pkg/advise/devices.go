@@ -20,7 +20,8 @@ type devices struct {
 }
 
 func readDevices(objects []runtime.Object) *devices {
-	d := &devices{claims: map[key]*resourcev1.ResourceClaim{}, onNode: map[string]v1.ResourceList{}, drivers: map[string]string{}}
+	d := &devices{claims: map[key]*resourcev1.ResourceClaim{}, onNode: map[string]v1.ResourceList{},
+		drivers: map[string]string{}}
 	for _, obj := range objects {
 		switch obj := obj.(type) {
 		case *resourcev1.ResourceSlice:

@@ -136,7 +136,8 @@ func allPlugins() (frameworkruntime.Registry, error) {
 	return registry, nil
 }
 
-// unsigned returns the plugins of a profile that decide about nodes and sign no pods. Of those in Kubernetes that is one.
+// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
+// plugins: World has those that are not Kubernetes' own, and of the others all sign but one.
 func unsigned(w *simulation.World, list *schedulerapi.Plugins) []string {
 	var found []string
 	for _, set := range []schedulerapi.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {
