@@ -223,7 +223,7 @@ func (s *search) tryTies(objects []runtime.Object, f func(*world) (goOn bool, er
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	return s.try(s.Objects, func(w *world) error {
-		s.lost = w.lost()
+		s.lost = w.Evicted()
 		for _, pod := range s.pods {
 			if pod.Spec.NodeName == "" && w.node(keyOf(pod)) != "" {
 				s.began[keyOf(pod)] = true

@@ -9,29 +9,27 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// counts are numbers of devices by driver.
-type counts map[string]int64
-
 // devices are those that claims have that were made for pods. Preemption cannot say what a node would accept without
 // claims that are allocated. So where it is asked, a number of devices takes the place of such claims, as an amount of
 // a resource. The run of the plan shows whether these were the right ones.
 type devices struct {
 	claims map[key]*resourcev1.ResourceClaim
 	// onNode are the devices that a node has, and drivers serve the classes, as far as allocations show.
-	onNode  map[string]counts
+	onNode  map[string]v1.ResourceList
 	drivers map[string]string
 }
 
 func readDevices(objects []runtime.Object) *devices {
-	d := &devices{claims: map[key]*resourcev1.ResourceClaim{}, onNode: map[string]counts{}, drivers: map[string]string{}}
+	d := &devices{claims: map[key]*resourcev1.ResourceClaim{}, onNode: map[string]v1.ResourceList{},
+		drivers: map[string]string{}}
 	for _, obj := range objects {
 		switch obj := obj.(type) {
 		case *resourcev1.ResourceSlice:
 			if node := obj.Spec.NodeName; node != nil {
 				if d.onNode[*node] == nil {
-					d.onNode[*node] = counts{}
+					d.onNode[*node] = v1.ResourceList{}
 				}
-				d.onNode[*node][obj.Spec.Driver] += int64(len(obj.Spec.Devices))
+				addDevices(d.onNode[*node], obj.Spec.Driver, len(obj.Spec.Devices))
 			}
 		case *resourcev1.ResourceClaim:
 			d.claims[key{Namespace: obj.Namespace, Name: obj.Name}] = obj
@@ -59,7 +57,7 @@ func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
 			obj = d.inPlaceOfClaim(of)
 		case *v1.Node:
 			if has := d.onNode[of.Name]; has != nil {
-				obj = podview.Offering(of, has.resources())
+				obj = podview.Offering(of, has)
 			}
 		}
 		out[i] = obj
@@ -69,15 +67,14 @@ func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
 
 // inPlaceOfClaim is the pod with numbers of devices in the place of the claims that were made for it.
 func (d *devices) inPlaceOfClaim(pod *v1.Pod) *v1.Pod {
-	total := d.of(pod)
-	if total == nil {
-		return pod
+	if total := d.of(pod); total != nil {
+		return podview.InPlaceOfClaims(pod, total)
 	}
-	return podview.InPlaceOfClaims(pod, total.resources())
+	return pod
 }
 
 // of are the devices that the claims made for a pod have, or will have; nil if it has no such claim.
-func (d *devices) of(pod *v1.Pod) (total counts) {
+func (d *devices) of(pod *v1.Pod) (total v1.ResourceList) {
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {
 			continue
@@ -87,18 +84,18 @@ func (d *devices) of(pod *v1.Pod) (total counts) {
 			continue
 		}
 		if total == nil {
-			total = counts{}
+			total = v1.ResourceList{}
 		}
 		if claim.Status.Allocation != nil {
 			for _, r := range claim.Status.Allocation.Devices.Results {
-				total[r.Driver]++
+				addDevices(total, r.Driver, 1)
 			}
 			continue
 		}
 		for _, asked := range claim.Spec.Devices.Requests {
 			if asked.Exactly != nil {
 				if driver := d.drivers[asked.Exactly.DeviceClassName]; driver != "" {
-					total[driver] += asked.Exactly.Count
+					addDevices(total, driver, int(asked.Exactly.Count))
 				}
 			}
 		}
@@ -106,11 +103,10 @@ func (d *devices) of(pod *v1.Pod) (total counts) {
 	return total
 }
 
-// resources are the devices as resources, one for each driver.
-func (c counts) resources() v1.ResourceList {
-	out := v1.ResourceList{}
-	for driver, n := range c {
-		out[v1.ResourceName("advise.berth.dev/"+driver)] = *resource.NewQuantity(n, resource.DecimalSI)
-	}
-	return out
+// addDevices counts devices of a driver as a resource.
+func addDevices(to v1.ResourceList, driver string, n int) {
+	name := v1.ResourceName("advise.berth.dev/" + driver)
+	sum := to[name]
+	sum.Add(*resource.NewQuantity(int64(n), resource.DecimalSI))
+	to[name] = sum
 }

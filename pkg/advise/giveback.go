@@ -229,7 +229,7 @@ func (w *world) without(name string, objects []runtime.Object) []runtime.Object 
 				now = pod
 			}
 		case *resourcev1.ResourceClaim:
-			now = w.api.Get(claimResource, key{Namespace: obj.Namespace, Name: obj.Name})
+			now = w.API.Get(claimResource, key{Namespace: obj.Namespace, Name: obj.Name})
 		case *resourcev1.ResourceSlice:
 			if obj.Spec.NodeName == nil || *obj.Spec.NodeName != name {
 				now = obj

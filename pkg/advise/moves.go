@@ -36,7 +36,7 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 		if !w.rest(func() bool { return len(w.placed(u)) >= u.Needs }) {
 			return nil
 		}
-		for name := range w.lost() {
+		for name := range w.Evicted() {
 			if pod := s.running[name]; pod != nil {
 				evicted = append(evicted, pod)
 			}

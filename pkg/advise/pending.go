@@ -258,7 +258,7 @@ func (s *search) carry(w *world, nodes []string, moves []*move, started func() b
 // newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.
 func (s *search) newlyLost(w *world) string {
 	lost := ""
-	for name := range w.lost() {
+	for name := range w.Evicted() {
 		if !s.lost[name] && (lost == "" || name.String() < lost) {
 			lost = name.String()
 		}

@@ -91,7 +91,7 @@ type runningPod struct {
 
 // losses are what evictions lose now, nil if no profile counts that.
 func (w *world) losses() *work.Moment {
-	for _, profile := range w.profiles {
+	for _, profile := range w.AllNodes {
 		if plugin := coscheduling.Of(profile); plugin != nil {
 			return plugin.Loss().At(time.Now()) // all profiles have the same
 		}
@@ -108,7 +108,7 @@ func (s *search) findUnits(w *world) {
 			continue
 		}
 		of := runningPod{Pod: pod}
-		if plugin := coscheduling.Of(w.profiles[pod.Spec.SchedulerName]); plugin != nil {
+		if plugin := coscheduling.Of(w.AllNodes[pod.Spec.SchedulerName]); plugin != nil {
 			of.gang, of.minimum = plugin.Gang(pod)
 			of.together = plugin.Together(pod) != ""
 			minimum[of.gang] = of.minimum
@@ -124,7 +124,7 @@ func (s *search) findUnits(w *world) {
 		s.pendingPods++
 		switch {
 		case pod.DeletionTimestamp != nil: // nothing is to be done for it
-		case w.profiles[pod.Spec.SchedulerName] == nil:
+		case w.AllNodes[pod.Spec.SchedulerName] == nil:
 			s.foreign++
 		case now != nil && now.Spec.NodeName != "":
 			bound[of.gang]++
@@ -164,7 +164,7 @@ func membershipOf(w *world, pod *v1.Pod, id gang.ID) membership {
 	if of.kind, of.workload = podview.WorkloadOf(pod); metav1.GetControllerOf(pod) == nil {
 		of.kind, of.workload = "", ""
 	}
-	if status := w.sched.HeldBack(pod); status != nil {
+	if status := w.HeldBack(pod); status != nil {
 		of.held = status.Message()
 	}
 	if of.class == "" && of.workload == "" {
@@ -285,7 +285,7 @@ func (s *search) fixed(w *world, pod *v1.Pod) string {
 		return "nothing would replace it: it has no controller"
 	case pod.DeletionTimestamp != nil:
 		return "it is already ending"
-	case w.profiles[pod.Spec.SchedulerName] == nil:
+	case w.AllNodes[pod.Spec.SchedulerName] == nil:
 		return "another scheduler places it"
 	}
 	if key := podview.Undisturbed(pod); key != "" {

@@ -54,7 +54,7 @@ type view struct {
 }
 
 func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error) {
-	infos, err := w.sched.Nodes(context.Background())
+	infos, err := w.Nodes()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ type class struct {
 func (v *view) class(pod *v1.Pod) *class {
 	c := &class{name: read.Member(pod, read.Membership{}, nil, true).Class, pod: pod,
 		state: framework.NewCycleState()}
-	fw := v.world.profiles[pod.Spec.SchedulerName]
+	fw := v.world.AllNodes[pod.Spec.SchedulerName]
 	left, status, _ := fw.RunPreFilterPlugins(context.Background(), c.state, pod)
 	if status.IsSuccess() {
 		c.fw, c.left = fw, left
@@ -135,7 +135,7 @@ func (v *view) withAmounts(pod *v1.Pod) []fwk.NodeInfo {
 	if known {
 		return nodes
 	}
-	fw := v.world.profiles[pod.Spec.SchedulerName]
+	fw := v.world.AllNodes[pod.Spec.SchedulerName]
 	compared := slices.ContainsFunc(fw.ListPlugins().Filter.Enabled,
 		func(p schedulerapi.Plugin) bool { return p.Name == schedulernames.NodeResourcesFit })
 	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool {

@@ -148,7 +148,7 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 // preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
 // Statuses are what the cycle has said of the nodes, none for a gang.
 func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses []*fwk.Status) *Preemption {
-	fw := w.sched.Profiles[pod.Spec.SchedulerName]
+	fw := w.AllNodes[pod.Spec.SchedulerName]
 	if !fw.HasPostFilterPlugins() {
 		return nil
 	}
@@ -158,17 +158,18 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	now := time.Now()
 	result, status := fw.RunPostFilterPlugins(ctx, state, pod, byNode)
-	w.settle()
+	w.Settle()
 	if w.leader != nil {
 		// The search for a gang ran meanwhile. The next try of the gang carries out what it has found.
 		state = framework.NewCycleState()
 		_, _, _ = fw.RunPreFilterPlugins(ctx, state, pod)
 		result, status = fw.RunPostFilterPlugins(ctx, state, pod, byNode)
-		w.settle()
+		w.Settle()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := &Preemption{Victims: slices.Clone(w.evicted), Losses: []Loss{}, Spared: []Loss{}}
+	p := &Preemption{Victims: []string{}, Losses: []Loss{}, Spared: []Loss{}}
+	for name := range w.Evicted() {
+		p.Victims = append(p.Victims, name.String())
+	}
 	switch {
 	case status.IsSuccess() && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "":
 		p.Node = result.NominatedNodeName

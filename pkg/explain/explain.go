@@ -168,9 +168,7 @@ func Pod(q Question) (*Explanation, error) {
 	for _, plugin := range silenced {
 		e.Notes = append(e.Notes, plugin+" was run without what Prometheus would tell it")
 	}
-	err := simulation.Settled(q.Now, func(settle func()) error {
-		return explain(e, configuration, q.Objects, target, settle)
-	})
+	err := simulation.Virtual(q.Now, func() error { return explain(e, configuration, q.Objects, target) })
 	if err != nil {
 		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
 	}

@@ -83,7 +83,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	g := &Gang{Name: id.String(), MinMember: minimum}
 	w.saidOf(id, g)
 	var members, pending []*v1.Pod
-	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
+	for _, obj := range w.API.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
 		if of, _ := gangs.Gang(pod); of != id {
 			continue
@@ -120,7 +120,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 
 // saidOf takes over what the running scheduler has said in the status of the gang's PodGroup.
 func (w *world) saidOf(id gang.ID, g *Gang) {
-	obj, ok := w.api.Get(podGroupResource,
+	obj, ok := w.API.Get(podGroupResource,
 		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
 		return
@@ -141,8 +141,8 @@ func (w *world) saidOf(id gang.ID, g *Gang) {
 func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 	why := ""
 	for _, pod := range members {
-		if fw := w.sched.Profiles[pod.Spec.SchedulerName]; fw != nil {
-			held := w.sched.HeldBack(pod)
+		if fw := w.AllNodes[pod.Spec.SchedulerName]; fw != nil {
+			held := w.HeldBack(pod)
 			if held.IsSuccess() {
 				w.leader, w.led = pod, framework.NewCycleState()
 				_, status, _ := fw.RunPreFilterPlugins(ctx, w.led, pod)
@@ -160,7 +160,7 @@ func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 func (w *world) assignments(ctx context.Context, members []*v1.Pod) []Assignment {
 	var assignments []Assignment
 	for _, pod := range members {
-		fw := w.sched.Profiles[pod.Spec.SchedulerName]
+		fw := w.AllNodes[pod.Spec.SchedulerName]
 		if fw == nil {
 			continue
 		}

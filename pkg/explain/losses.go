@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -81,6 +80,6 @@ func (p *page) lossRows(losses []Loss) {
 		if l.Protected {
 			protected = ", protected"
 		}
-		p.line("  %s", fmt.Sprintf("%s (priority %d%s): %s", l.Pod, l.Priority, protected, l.Why))
+		p.line("  %s (priority %d%s): %s", l.Pod, l.Priority, protected, l.Why)
 	}
 }

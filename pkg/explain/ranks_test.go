@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -34,7 +34,7 @@ func inRacks(annotations map[string]string, numbered bool) (first *v1.Pod, objec
 			"pod-group.scheduling.sigs.k8s.io/min-available": "8"}
 		p.Annotations = annotations
 		if numbered {
-			numbering.SetIndex(p, i)
+			p.Labels[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(i)
 		}
 		objects = append(objects, p)
 		if i == 0 {

@@ -91,8 +91,8 @@ func (e *Explanation) today() string {
 	}
 	first := &scored[0]
 	if e.RunnerUp == nil {
-		return fmt.Sprintf("%s wins by chance: %s.", first.Name,
-			fmt.Sprintf("the %s that fit are equally good", plural.Of(len(scored), "node")))
+		return fmt.Sprintf("%s wins by chance: the %s that fit are equally good.", first.Name,
+			plural.Of(len(scored), "node"))
 	}
 	at := slices.IndexFunc(scored, func(n Node) bool { return n.Name == e.RunnerUp.Node })
 	return contrast(first, &scored[at], e.RunnerUp.Differences, at)
@@ -330,12 +330,11 @@ func (g *Gang) help() string {
 	return ""
 }
 
-// where names the nodes of the plan, or counts them.
+// where counts the nodes of the plan.
 func (g *Gang) where() string {
 	nodes := map[string]bool{}
 	for _, a := range g.Assignments {
 		nodes[a.Node] = true
 	}
-	on := slices.Sorted(maps.Keys(nodes))
-	return plural.Of(len(on), "node")
+	return plural.Of(len(nodes), "node")
 }

@@ -184,7 +184,7 @@ func (p *page) scores(nodes []Node, winner string) {
 	var telling []int
 	var same []string
 	for i, s := range nodes[0].Scores {
-		if len(nodes) > 1 && alike(nodes, i) {
+		if len(nodes) > 1 && spread(nodes, i) == 0 {
 			if s.Weighted != 0 {
 				same = append(same, fmt.Sprintf("%s %d", s.Plugin, s.Weighted))
 			}
@@ -291,47 +291,27 @@ func points(n int64) string {
 	return fmt.Sprintf("%d points", n)
 }
 
-// alike says whether the plugin gives all nodes the same points.
-func alike(nodes []Node, plugin int) bool {
-	for i := range nodes {
-		if nodes[i].Scores[plugin].Weighted != nodes[0].Scores[plugin].Weighted {
-			return false
-		}
-	}
-	return true
-}
-
-// group is a set of nodes that one plugin rejects for the same reasons.
-type group struct {
-	rejection
-	nodes []string
-}
-
-type rejection struct{ plugin, reasons string }
-
 // rejections has a row for each reason, the most frequent first.
 func (p *page) rejections(nodes []Node) {
-	groups := map[rejection]*group{}
+	type rejection struct{ plugin, reasons string }
+	named := map[rejection][]string{}
 	for _, n := range nodes {
 		by := rejection{n.Rejected.Plugin, strings.Join(n.Rejected.Reasons, "; ")}
-		if groups[by] == nil {
-			groups[by] = &group{rejection: by}
-		}
-		groups[by].nodes = append(groups[by].nodes, n.Name)
+		named[by] = append(named[by], n.Name)
 	}
-	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
-		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin),
+	order := slices.SortedFunc(maps.Keys(named), func(a, b rejection) int {
+		return cmp.Or(cmp.Compare(len(named[b]), len(named[a])), cmp.Compare(a.plugin, b.plugin),
 			cmp.Compare(a.reasons, b.reasons))
 	})
 	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
 		tables.Column{Name: "because"},
 		tables.Column{Name: "which", Extra: true})
-	for _, g := range order {
-		which := g.nodes
+	for _, by := range order {
+		which := named[by]
 		if p.top > 0 && len(which) > exampleNodes {
 			which = append(slices.Clone(which[:exampleNodes]), "…")
 		}
-		t.Row(len(g.nodes), p.screen.Paint(tables.Red, g.plugin), g.reasons, strings.Join(which, " "))
+		t.Row(len(named[by]), p.screen.Paint(tables.Red, by.plugin), by.reasons, strings.Join(which, " "))
 	}
 	p.WriteString("\n" + t.String())
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plural"
@@ -36,43 +33,36 @@ func (bystander) Leads() bool { return false }
 
 // world is the cluster in memory with the scheduler that looks at it.
 type world struct {
-	api    *memapi.Server
-	sched  *simulation.Scheduler
+	*simulation.World
 	fw     framework.Framework
 	infos  []fwk.NodeInfo
 	target *v1.Pod
-	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
 	// leader is the member that has led the planning of the target's gang, and led what its cycle noted.
 	leader *v1.Pod
 	led    fwk.CycleState
-
-	mu      sync.Mutex
-	evicted []string
 }
 
-func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod,
-	settle func()) error {
-	w := &world{api: memapi.New(), target: target, settle: settle,
+func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object,
+	target *v1.Pod) error {
+	w := &world{World: simulation.NewWorld(), target: target,
 		percentage: configuration.Component.PercentageOfNodesToScore}
-	w.api.Observe = w.observe
 	if err := w.fill(objects); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	sched, err := simulation.Setup{API: w.api.RESTConfig(), Config: configuration, Parallelism: parallelism,
-		Leader: bystander{}}.Start(ctx)
+	defer w.Stop()
+	err := w.Start(simulation.Setup{Config: configuration, Parallelism: parallelism, Leader: bystander{}})
 	if err != nil {
 		return err
 	}
-	defer sched.Stop()
-	settle()
+	w.Settle()
 	// Gangs that wait are invited to plan a moment after their members are known.
 	time.Sleep(time.Second) //nolint:forbidigo // virtual time
-	settle()
-	w.sched, w.fw = sched, sched.Profiles[target.Spec.SchedulerName]
-	if w.infos, err = sched.Nodes(ctx); err != nil {
+	w.Settle()
+	ctx := context.Background()
+	w.fw = w.AllNodes[target.Spec.SchedulerName]
+	if w.infos, err = w.Nodes(); err != nil {
 		return err
 	}
 	if len(w.infos) == 0 {
@@ -99,10 +89,9 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	for _, key := range plugins.Unread(target, w.fw.ListPlugins()) {
 		e.Notes = append(e.Notes, key.String())
 	}
-	if len(sched.Extenders) > 0 {
+	if len(w.Extenders) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked",
-			plural.Of(len(sched.Extenders), "extender"),
-			plural.Choose(len(sched.Extenders), "was", "were")))
+			plural.Of(len(w.Extenders), "extender"), plural.Choose(len(w.Extenders), "was", "were")))
 	}
 	return nil
 }
@@ -110,7 +99,7 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
-	err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
+	err := w.Fill(objects, func(obj runtime.Object) runtime.Object {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {
 			return nil
 		}
@@ -121,25 +110,11 @@ func (w *world) fill(objects []runtime.Object) error {
 	}
 	// The API owns what it is given, and fills in the UID by which plugins know the pod.
 	stored := w.target.DeepCopy()
-	if err := w.api.Create(stored); err != nil {
+	if err := w.API.Create(stored); err != nil {
 		return fmt.Errorf("filling the cluster: %w", err)
 	}
 	w.target = stored.DeepCopy()
 	return nil
-}
-
-func (w *world) observe(event memapi.Event) {
-	pod, ok := event.Object.(*v1.Pod)
-	if !ok || event.Type == memapi.Added {
-		return
-	}
-	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if name := pod.Namespace + "/" + pod.Name; !slices.Contains(w.evicted, name) {
-			w.evicted = append(w.evicted, name)
-		}
-	}
 }
 
 // held runs the plugins that decide whether a pod is queued at all.

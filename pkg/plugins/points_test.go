@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
@@ -44,12 +43,10 @@ profiles:
 			if err != nil {
 				t.Fatal(err)
 			}
-			scheduler, err := simulation.NewScheduler(t.Context(), memapi.New(), config, 1)
-			if err == nil {
-				scheduler.Stop()
-			}
+			w := simulation.NewWorld()
+			defer w.Stop()
 			got := ""
-			if err != nil {
+			if err := w.Start(simulation.Setup{Config: config, Parallelism: 1}); err != nil {
 				got = err.Error()
 			}
 			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {

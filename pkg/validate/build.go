@@ -1,22 +1,18 @@
 package validate
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
@@ -111,25 +107,20 @@ func enables(set schedulerapi.PluginSet, plugin string) bool {
 func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 	c, _ = c.WithoutSignals()
 	var profiles []Profile
-	err := simulation.Settled(time.Unix(1_800_000_000, 0), func(settle func()) error {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		sched, err := simulation.NewScheduler(ctx, memapi.New(), c, 1)
-		if err != nil {
+	err := simulation.Virtual(time.Unix(1_800_000_000, 0), func() error {
+		w := simulation.NewWorld()
+		defer w.Stop()
+		if err := w.Start(simulation.Setup{Config: c, Parallelism: 1}); err != nil {
 			return err
 		}
-		defer sched.Stop()
-		settle()
+		w.Settle()
 		for i := range c.Component.Profiles {
 			cfg := &c.Component.Profiles[i]
-			built := sched.Profiles[cfg.SchedulerName]
-			p := Profile{Name: cfg.SchedulerName, plugins: built.ListPlugins()}
+			p := Profile{Name: cfg.SchedulerName, plugins: w.AllNodes[cfg.SchedulerName].ListPlugins()}
 			for _, s := range p.plugins.Score.Enabled {
 				p.Weights = append(p.Weights, Weight{Plugin: s.Name, Weight: int64(s.Weight)})
 			}
-			if p.Unsigned, err = unsigned(ctx, built, cfg); err != nil {
-				return err
-			}
+			p.Unsigned = unsigned(w, p.plugins)
 			profiles = append(profiles, p)
 		}
 		return nil
@@ -146,55 +137,17 @@ func allPlugins() (frameworkruntime.Registry, error) {
 }
 
 // unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
-// plugins, so they are made once more, and looked at on the way.
-func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string,
-	error) {
-	registry, err := allPlugins()
-	if err != nil {
-		return nil, err
-	}
-	signs := map[string]bool{}
-	for name, factory := range registry {
-		registry[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			plugin, err := factory(ctx, args, handle)
-			_, signs[name] = plugin.(fwk.SignPlugin)
-			return plugin, err
-		}
-	}
-	if err := buildAgain(ctx, registry, built, profile); err != nil {
-		return nil, err
-	}
-	list := built.ListPlugins()
-	var names []string
+// plugins: World has those that are not Kubernetes' own, and of the others all sign but one.
+func unsigned(w *simulation.World, list *schedulerapi.Plugins) []string {
+	var found []string
 	for _, set := range []schedulerapi.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {
 		for _, p := range set.Enabled {
-			if !signs[p.Name] && !slices.Contains(names, p.Name) {
-				names = append(names, p.Name)
+			plugin, own := w.Plugins[p.Name]
+			_, signs := plugin.(fwk.SignPlugin)
+			if (own && !signs || p.Name == names.DeferredPodScheduling) && !slices.Contains(found, p.Name) {
+				found = append(found, p.Name)
 			}
 		}
 	}
-	return names, nil
-}
-
-// buildAgain makes a profile once more with the plugins of a registry.
-func buildAgain(ctx context.Context, registry frameworkruntime.Registry, built framework.Framework,
-	profile *schedulerapi.KubeSchedulerProfile) error {
-	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
-		frameworkruntime.WithClientSet(built.ClientSet()),
-		frameworkruntime.WithKubeConfig(built.KubeConfig()),
-		// Informers of its own, never started: some plugins add indexes to theirs, which can be done once.
-		frameworkruntime.WithInformerFactory(scheduler.NewInformerFactory(built.ClientSet(), 0, nil)),
-		frameworkruntime.WithSnapshotSharedLister(built.SnapshotSharedLister()),
-		frameworkruntime.WithSharedDRAManager(built.SharedDRAManager()),
-		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
-		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
-		frameworkruntime.WithEventRecorder(built.EventRecorder()),
-	)
-	if err != nil {
-		return fmt.Errorf("profile %s: %w", profile.SchedulerName, err)
-	}
-	if err := again.Close(); err != nil {
-		return fmt.Errorf("closing profile %s: %w", profile.SchedulerName, err)
-	}
-	return nil
+	return found
 }

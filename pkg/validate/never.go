@@ -131,7 +131,7 @@ func (t *together) members() {
 		func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
 		g := gangs[name]
 		d, at, of := g.d, g.d.line(g.at), "gang "+name.Name
-		if group, ok := t.declared[name]; ok {
+		if group := t.groups[name]; group.d != nil {
 			d, at, g.minimum = group.d, group.d.line("spec.minMember"), group.minimum
 			of = "PodGroup " + name.Name
 		}

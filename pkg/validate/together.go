@@ -28,10 +28,9 @@ type together struct {
 	// labels are those of the nodes.
 	labels map[string]string
 	// sizes are what the nodes have of each resource, once for those that have the same.
-	sizes  []v1.ResourceList
-	groups map[types.NamespacedName]bool
-	// declared are the PodGroups of the files, with the documents that declare them.
-	declared map[types.NamespacedName]declared
+	sizes []v1.ResourceList
+	// groups are the PodGroups, with what declares those of the files.
+	groups map[types.NamespacedName]declared
 	// priorities are those of the PriorityClasses of the files.
 	priorities map[string]int32
 	// clustered is set if the PodGroups are those of a cluster, too.
@@ -43,7 +42,7 @@ type together struct {
 	unread []*document
 }
 
-// declared is a PodGroup of the files with its minimum.
+// declared is a PodGroup of the files with its minimum, empty for one that cannot be read.
 type declared struct {
 	d       *document
 	group   *schedulingv1alpha1.PodGroup
@@ -81,7 +80,7 @@ func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
 		t.addNode(&nodes[i], read)
 	}
 	for _, group := range groups {
-		t.addGroup(group)
+		t.addGroup(group, declared{})
 	}
 }
 
@@ -93,11 +92,13 @@ func (t *together) where() string {
 	return "in the files"
 }
 
-func (t *together) addGroup(name types.NamespacedName) {
+func (t *together) addGroup(name types.NamespacedName, by declared) {
 	if t.groups == nil {
-		t.groups = map[types.NamespacedName]bool{}
+		t.groups = map[types.NamespacedName]declared{}
 	}
-	t.groups[name] = true
+	if by.d != nil || t.groups[name].d == nil {
+		t.groups[name] = by
+	}
 }
 
 // add takes in the objects that pods refer to.
@@ -109,14 +110,11 @@ func (t *together) add(d *document, obj runtime.Object) {
 		}
 		t.priorities[o.Name] = o.Value
 	case *schedulingv1alpha1.PodGroup:
-		name := nameIn(o.Namespace, o.Name)
-		t.addGroup(name)
+		by := declared{}
 		if spec, err := read.Spec(o, 0); err == nil {
-			if t.declared == nil {
-				t.declared = map[types.NamespacedName]declared{}
-			}
-			t.declared[name] = declared{d, o, spec.Minimum.Total}
+			by = declared{d, o, spec.Minimum.Total}
 		}
+		t.addGroup(nameIn(o.Namespace, o.Name), by)
 	}
 }
 
@@ -136,8 +134,10 @@ func (t *together) check(profiles []string) {
 		t.size(r)
 		t.levels(r.d, r.at, nil, r.pod)
 	}
-	for _, g := range t.declared {
-		t.levels(g.d, "metadata", g.group, &v1.Pod{})
+	for _, g := range t.groups {
+		if g.d != nil {
+			t.levels(g.d, "metadata", g.group, &v1.Pod{})
+		}
 	}
 	t.members()
 }
@@ -145,7 +145,7 @@ func (t *together) check(profiles []string) {
 // group warns of a gang that nothing declares: its pods wait.
 func (t *together) group(r *reference) {
 	name := r.pod.Labels[schedulingv1alpha1.PodGroupLabel]
-	if name == "" || t.groups[nameIn(r.pod.Namespace, name)] {
+	if _, there := t.groups[nameIn(r.pod.Namespace, name)]; there || name == "" {
 		return
 	}
 	warn := func(format string, args ...any) {

@@ -147,9 +147,8 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{api: memapi.New(), weather: newWeather(&history.History{}), checker: invariants.New(0),
+			w := &world{api: simulation.NewWorld().API, weather: newWeather(&history.History{}), checker: invariants.New(0),
 				past: past{made: map[string]*history.Pod{}}}
-			simulation.ServeCustomKinds(w.api, nil)
 			w.api.Observe = func(e memapi.Event) { w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old) }
 			var objects []runtime.Object
 			for i := range test.nodes {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -58,6 +55,7 @@ var (
 // world is where a history happens.
 type world struct {
 	configuration *schedulerconfig.Configuration
+	lab           *simulation.World
 	api           *memapi.Server
 	user          dynamic.Interface
 	weather       *weather
@@ -91,8 +89,9 @@ type past struct {
 // live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history
 // itself.
 func live(h *history.History, configuration *schedulerconfig.Configuration, logs bool) error {
-	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
+	return simulation.Virtual(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func() error {
+		lab := simulation.NewWorld()
+		w := &world{configuration: configuration, lab: lab, api: lab.API, weather: newWeather(h),
 			checker: invariants.New(invariants.Patience),
 			past:    past{made: map[string]*history.Pod{}}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
@@ -103,7 +102,6 @@ func live(h *history.History, configuration *schedulerconfig.Configuration, logs
 		if w.local {
 			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound
 		}
-		simulation.ServeCustomKinds(w.api, nil)
 		w.api.Weather = w.weather
 		w.api.Graceful = true
 		w.api.Observe = func(e memapi.Event) {
@@ -129,11 +127,11 @@ func live(h *history.History, configuration *schedulerconfig.Configuration, logs
 			return err
 		}
 		defer func() { w.stop() }()
-		return w.run(h, settle)
+		return w.run(h)
 	})
 }
 
-func (w *world) run(h *history.History, settle func()) error {
+func (w *world) run(h *history.History) error {
 	for i, step := range h.Steps {
 		if err := w.pass(step.After.Duration); err != nil {
 			return err
@@ -150,7 +148,7 @@ func (w *world) run(h *history.History, settle func()) error {
 	if err := w.pass(quiet); err != nil {
 		return err
 	}
-	settle()
+	w.lab.Settle()
 	if h.LostPercent == 0 { // a lost reason is written again with the next attempt only
 		w.checker.Explained()
 	}
@@ -167,12 +165,12 @@ func (w *world) run(h *history.History, settle func()) error {
 	if fault := w.overlooks(); fault != nil {
 		return fault
 	}
-	return w.forgotten(settle)
+	return w.forgotten()
 }
 
 // forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first
 // should have done.
-func (w *world) forgotten(settle func()) error {
+func (w *world) forgotten() error {
 	before, uids, reasons := w.checker.Placement(), w.uids(), map[string]string{}
 	teams, _ := w.teams()
 	promises := rivalled(teams, nil, math.MinInt32)
@@ -180,14 +178,14 @@ func (w *world) forgotten(settle func()) error {
 		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: history.Namespace, Name: name})
 	}
 	w.stop()
-	settle()
+	w.lab.Settle()
 	if err := w.start(); err != nil {
 		return err
 	}
 	if err := w.pass(again); err != nil {
 		return err
 	}
-	settle()
+	w.lab.Settle()
 	if fault := w.checker.First(); fault != nil {
 		return fault
 	}
@@ -228,32 +226,16 @@ func (w *world) uids() map[string]types.UID {
 
 // start starts a scheduler.
 func (w *world) start() error {
-	logger := klog.Logger{} // logs nothing
-	if w.logs {
-		logger = klog.Background()
-	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1,
-		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	err := w.lab.Start(simulation.Setup{Config: w.configuration, Parallelism: 1, Logs: w.logs})
 	if err != nil {
-		cancel()
 		return &invariants.Fault{Kind: broken, Detail: err.Error()}
 	}
 	w.runs = true
 	w.rest.stir()
-	sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			sched.ScheduleOne(ctx)
-		}
-	}()
+	w.lab.Run()
 	w.stop = func() {
 		w.runs = false
-		cancel()
-		sched.Stop()
-		<-done
+		w.lab.Stop()
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package plugins_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,12 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
@@ -50,8 +46,7 @@ const claimedDriver = "gpu.nvidia.com"
 
 // tenants are a cluster in memory, with a scheduler, and what tenants do in it.
 type tenants struct {
-	api   *memapi.Server
-	sched *simulation.Scheduler
+	world *simulation.World
 	// made is what is to be deleted at the end of the round.
 	made []runtime.Object
 }
@@ -63,38 +58,23 @@ func startTenants(t *testing.T) *tenants {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := memapi.New()
-	simulation.ServeCustomKinds(api, nil)
-	api.MutateBinding = simulation.StartPod
-	framework.Create(t, api, objects.Namespace("default"), objects.DeviceClass("gpu", claimedDriver),
+	w := simulation.NewWorld()
+	w.API.StartPods = true
+	framework.Create(t, w.API, objects.Namespace("default"), objects.DeviceClass("gpu", claimedDriver),
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
 		addressObject(t, `IPPool any {releasePolicy: OnPodDeletion, subnets: [{ranges: [10.0.0.0/16]}]}`),
 		objects.Custom(t, "PlacementPolicy", "tools", `{licenses: [{name: matlab, count: 3}], datasets: [{name: d, nodes: {selector: {matchLabels: {rack: r1}}}}]}`))
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := simulation.NewScheduler(ctx, api, configuration, 1,
-		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
-	if err != nil {
+	t.Cleanup(w.Stop)
+	if err := w.Start(simulation.Setup{Config: configuration, Parallelism: 1}); err != nil {
 		t.Fatal(err)
 	}
-	sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			sched.ScheduleOne(ctx)
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		sched.Stop()
-		<-done
-	})
-	return &tenants{api: api, sched: sched}
+	w.Run()
+	return &tenants{world: w}
 }
 
 func (c *tenants) make(t *testing.T, all ...runtime.Object) {
 	t.Helper()
-	framework.Create(t, c.api, all...)
+	framework.Create(t, c.world.API, all...)
 	c.made = append(c.made, all...)
 }
 
@@ -202,7 +182,7 @@ func (c *tenants) remove(t *testing.T, object runtime.Object) {
 	t.Helper()
 	m := object.(metav1.Object)
 	key := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
-	c.api.Delete(resourceOf(t, object), key)
+	c.world.API.Delete(resourceOf(t, object), key)
 }
 
 func resourceOf(t *testing.T, object runtime.Object) schema.GroupVersionResource {
@@ -239,7 +219,7 @@ func (c *tenants) sizes() map[string]int {
 // roots are the plugins, and what gives them candidates.
 func (c *tenants) roots() []any {
 	var roots []any
-	for _, profile := range c.sched.Profiles {
+	for _, profile := range c.world.Profiles {
 		roots = append(roots, profile)
 		for _, plugin := range profile.EnqueueExtensions() {
 			roots = append(roots, plugin)

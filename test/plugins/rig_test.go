@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -26,7 +25,7 @@ const profileName = "berth-scheduler"
 // rig is a whole scheduler that the test steps.
 type rig struct {
 	ctx   context.Context
-	sched *simulation.Scheduler
+	sched *simulation.World
 	// all looks at all nodes, best at candidates first.
 	all, best upstream.Framework
 	snapshot  *cache.Snapshot
@@ -64,16 +63,13 @@ func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.
 	for _, pod := range pods {
 		framework.Create(tb, api, pod)
 	}
-	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	sched, err := simulation.NewScheduler(ctx, api, configuration, 2)
-	if err != nil {
+	w := &simulation.World{API: api}
+	tb.Cleanup(w.Stop)
+	if err := w.Start(simulation.Setup{Config: configuration, Parallelism: 2}); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(sched.Stop)
-	all := sched.Profiles[profile]
-	wrapped := map[string]upstream.Framework{profile: all}
-	candidates.Wrap(wrapped)
-	r := &rig{ctx: ctx, sched: sched, all: all, best: wrapped[profile],
+	all := w.AllNodes[profile]
+	r := &rig{ctx: klog.NewContext(context.Background(), klog.Logger{}), sched: w, all: all, best: w.Profiles[profile],
 		snapshot: all.SnapshotSharedLister().(*cache.Snapshot)}
 	r.infos(tb)
 	return r
@@ -82,10 +78,7 @@ func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.
 // infos are the nodes as the scheduler knows them now, and those that plugins see from then on.
 func (r *rig) infos(tb testing.TB) []fwk.NodeInfo {
 	tb.Helper()
-	if err := r.sched.Cache.UpdateSnapshot(klog.Logger{}, r.snapshot); err != nil {
-		tb.Fatal(err)
-	}
-	infos, err := r.snapshot.NodeInfos().List()
+	infos, err := r.sched.Nodes()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type runnable func(ctx context.Context)
 // startControllers starts those controllers of kube-controller-manager that the script needs, and returns what waits
 // for their end after ctx has ended.
 func (c *virtual) startControllers(ctx context.Context, s script) (wait func(), err error) {
-	client, err := kubernetes.NewForConfig(c.api.RESTConfig())
+	client, err := kubernetes.NewForConfig(c.world.API.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}

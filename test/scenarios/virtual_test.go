@@ -23,7 +23,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -48,7 +47,7 @@ const (
 
 // virtual is a scheduler on the API in memory, in virtual time.
 type virtual struct {
-	api           *memapi.Server
+	world         *simulation.World
 	configuration *schedulerconfig.Configuration
 	plugins       frameworkruntime.Registry
 	stop          func()
@@ -82,7 +81,6 @@ func runVirtual(t *testing.T, s script) {
 		cancel()
 		stopControllers()
 		c.stop()
-		time.Sleep(simulation.Patience) //nolint:forbidigo // virtual time: what is under way runs out
 		return err
 	})
 	if err != nil {
@@ -99,22 +97,21 @@ func newVirtual(s script) (*virtual, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &virtual{api: memapi.New(), configuration: configuration}
+	c := &virtual{world: simulation.NewWorld(), configuration: configuration}
 	if s.in.own != "" {
 		c.plugins = ownPlugins()
 	}
-	simulation.ServeCustomKinds(c.api, nil)
 	for _, definition := range r.Definitions() {
-		if err := c.api.Create(definition); err != nil {
+		if err := c.world.API.Create(definition); err != nil {
 			return nil, err
 		}
 	}
-	c.api.Rules, c.api.Weather = r, &latency{sent: map[string]uint64{}}
+	c.world.API.Rules, c.world.API.Weather = r, &latency{sent: map[string]uint64{}}
 	return c, nil
 }
 
 func (c *virtual) config() (*rest.Config, error) {
-	config := c.api.RESTConfig()
+	config := c.world.API.RESTConfig()
 	config.UserAgent = administrator
 	return config, nil
 }
@@ -177,46 +174,31 @@ func (c connection) RoundTrip(req *http.Request) (*http.Response, error) {
 // start starts a scheduler, which leads at once.
 func (c *virtual) start() error {
 	c.cut = &atomic.Bool{}
-	config := c.api.RESTConfig()
+	config := c.world.API.RESTConfig()
 	config.Transport = connection{config.Transport, c.cut}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	logger := klog.Logger{} // logs nothing
-	if *logs >= 0 {
-		logger = klog.Background()
-	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		cancel()
 		return fmt.Errorf("recording events: %w", err)
 	}
 	recorders := func(name string) events.EventRecorderLogger { return broadcaster.NewRecorder(scheme.Scheme, name) }
-	sched, err := simulation.Setup{API: config, Config: c.configuration, Parallelism: 1, Plugins: c.plugins,
-		Events:  profile.RecorderFactory(recorders),
-		Changes: []func(*simulation.Scheduler){func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) }}}.Start(ctx)
-	if err != nil {
-		cancel()
-		broadcaster.Shutdown()
-		return fmt.Errorf("starting the scheduler: %w", err)
-	}
-	sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	c.led.Store(int64(time.Since(epoch)))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			sched.ScheduleOne(ctx)
-		}
-	}()
 	c.stop = func() {
 		cancel()
-		sched.Stop()
-		<-done
+		c.world.Stop()
 		broadcaster.Shutdown()
 	}
+	if err := c.world.Start(simulation.Setup{API: config, Config: c.configuration, Parallelism: 1, Plugins: c.plugins,
+		Events: profile.RecorderFactory(recorders), Logs: *logs >= 0}); err != nil {
+		c.stop()
+		return fmt.Errorf("starting the scheduler: %w", err)
+	}
+	c.led.Store(int64(time.Since(epoch)))
+	c.world.Run()
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/await"
@@ -19,21 +18,21 @@ func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type kept struct{ scheduler *simulation.Scheduler }
+	type kept struct{ world *simulation.World }
 	gone := make(chan struct{})
 	func() {
-		sched, err := simulation.NewScheduler(t.Context(), memapi.New(), config, 1)
-		if err != nil {
+		w := simulation.NewWorld()
+		defer w.Stop()
+		if err := w.Start(simulation.Setup{Config: config, Parallelism: 1}); err != nil {
 			t.Fatal(err)
 		}
-		defer sched.Stop()
-		for name, profile := range sched.Profiles {
+		for name, profile := range w.Profiles {
 			k, err := informers.Shared(profile.SharedInformerFactory(), func() (*kept, error) {
-				k := &kept{sched}
+				k := &kept{w}
 				runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, gone)
 				return k, nil
 			})
-			if err != nil || k.scheduler != sched {
+			if err != nil || k.world != w {
 				t.Fatalf("profile %s has another informer factory than the scheduler's other profiles: %v", name, err)
 			}
 		}

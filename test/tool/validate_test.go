@@ -114,6 +114,9 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 
 		{"the stock topology defaults", configHead + "profiles:\n- schedulerName: a\n",
 			[][2]string{{"f.yaml:7: warning: profile a: PodTopologySpread's built-in", "batching"}}},
+		{"a plugin that signs no pods", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: " +
+			"[{name: DeferredPodScheduling}]}}\n" + quietArgs, [][2]string{{"f.yaml:8: warning: profile a: the batching of " +
+			"identical pods is off: no SignPod in DeferredPodScheduling", "batching"}}},
 		{"an extender", configHead +
 			"extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\nprofiles:\n- schedulerName: a\n" + quietArgs,
 			[][2]string{{"f.yaml:6: warning: an extender", "batching"}}},

@@ -1,20 +1,18 @@
 package guard
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -58,9 +56,8 @@ type world struct {
 	contender
 	nodes int
 	// gpus is how many each node has.
-	gpus   int
-	api    *memapi.Server
-	settle func()
+	gpus int
+	api  *memapi.Server
 	// stop stops the scheduler.
 	stop func()
 }
@@ -90,11 +87,10 @@ func (c contender) inWorldOf(nodes, gpus int, measure func(w *world) (float64, e
 			return 0, fmt.Errorf("setting the feature gates: %w", err)
 		}
 	}
-	err = simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{contender: c, nodes: nodes, gpus: gpus, api: memapi.New(), settle: settle, stop: func() {}}
+	err = simulation.Virtual(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func() error {
+		w := &world{contender: c, nodes: nodes, gpus: gpus, api: simulation.NewWorld().API, stop: func() {}}
 		defer func() { w.stop() }()
-		simulation.ServeCustomKinds(w.api, nil)
-		w.api.MutateBinding = simulation.StartPod
+		w.api.StartPods = true
 		shipped, err := schedulerconfig.Shipped()
 		if err != nil {
 			return err
@@ -137,30 +133,18 @@ func (w *world) standby() (lead func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := simulation.NewScheduler(ctx, w.api, config, config.Component.Parallelism,
-		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
-	if err != nil {
-		cancel()
+	lab := &simulation.World{API: w.api}
+	if err := lab.Start(simulation.Setup{Config: config, Parallelism: config.Component.Parallelism}); err != nil {
 		return nil, err
 	}
 	return func() {
-		sched.SchedulingQueue.Run(klog.FromContext(ctx))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for ctx.Err() == nil {
-				sched.ScheduleOne(ctx)
-			}
-		}()
-		w.stop = func() {
-			cancel()
-			sched.Stop()
-			<-done
-			w.stop = func() {}
-		}
+		lab.Run()
+		w.stop = lab.Stop
 	}, nil
 }
+
+// settle waits until everything has come to rest.
+func (*world) settle() { synctest.Wait() }
 
 // cpu is the CPU time in seconds from f until the scheduler has done all that there is to do, when this many pods are
 // to be pending.

@@ -54,10 +54,10 @@ func (c *cluster) save(e end) {
 	if e.pod != nil {
 		key = e.pod.key
 	}
-	if c.api.Get(podResource, key) == nil {
+	if c.world.API.Get(podResource, key) == nil {
 		return // it is being evicted
 	}
-	err := c.api.Change(podResource, key, func(obj runtime.Object) {
+	err := c.world.API.Change(podResource, key, func(obj runtime.Object) {
 		metav1.SetMetaDataAnnotation(&obj.(*v1.Pod).ObjectMeta, wellknown.LastCheckpointKey, e.at.UTC().Format(time.RFC3339))
 	})
 	if err != nil {

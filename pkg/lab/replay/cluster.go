@@ -36,7 +36,7 @@ type cluster struct {
 	profile string
 	dialect dialect
 	start   time.Time
-	api     *memapi.Server
+	world   *simulation.World
 	ledger  *ledger
 	// asking are the names by which the pods of jobs ask for GPUs.
 	asking gpuview.Keys
@@ -122,17 +122,17 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
-		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
+		world: simulation.NewWorld(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, trees: read.TreesOf(objects), needs: map[types.NamespacedName]int64{},
 		foreign:   map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	c.api.MutateBinding = simulation.StartPod
+	c.world.API.StartPods = true
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
-	err = simulation.Fill(c.api, objects, func(obj runtime.Object) runtime.Object {
+	err = c.world.Fill(objects, func(obj runtime.Object) runtime.Object {
 		switch o := obj.(type) {
 		case *v1.Pod:
 			c.prepare(o, in.Rebind, config)
@@ -160,7 +160,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c.adopt()
 	c.record = newRecorder(c)
-	c.api.Observe = c.note
+	c.world.API.Observe = c.note
 	return c, nil
 }
 
@@ -198,7 +198,7 @@ func (c *cluster) need(pod *v1.Pod) int64 {
 
 // adopt counts the pods that are there from the start.
 func (c *cluster) adopt() {
-	for _, obj := range c.api.List(podResource) {
+	for _, obj := range c.world.API.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if g := c.gangOf(pod); g != nil && pod.Status.Phase == v1.PodSucceeded {
 			g.ended++
@@ -233,7 +233,7 @@ func (c *cluster) adopt() {
 // ranks is the place of every node in the order in which the scheduler gets to know them.
 func (c *cluster) ranks() map[string]int {
 	rank := map[string]int{}
-	for i, obj := range c.api.List(nodeResource) {
+	for i, obj := range c.world.API.List(nodeResource) {
 		rank[obj.(*v1.Node).Name] = i
 	}
 	return rank

@@ -1,14 +1,11 @@
 package replay
 
 import (
-	"context"
+	"syscall"
 	"testing/synctest"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"berth.dev/berth/pkg/lab/replay/replayed"
-	"berth.dev/berth/pkg/lab/simulation"
 )
 
 // settleTime is how long plugins may wait for further events before they act on one.
@@ -19,7 +16,6 @@ const settleTime = 100 * time.Millisecond
 // or let the scheduling loop take one step. Only when there is nothing to do does time pass.
 type conductor struct {
 	options Options
-	sched   *simulation.Scheduler
 	gate    *gate
 	cluster *cluster
 
@@ -39,7 +35,7 @@ func (c *conductor) run(cancelled func() error) error {
 		if err := cancelled(); err != nil {
 			return err
 		}
-		if c.cluster.api.CommitFirst() {
+		if c.cluster.world.API.CommitFirst() {
 			continue
 		}
 		if c.options.Mode == replayed.ArrivalOrder && c.idle() && !c.rested {
@@ -66,9 +62,10 @@ func (c *conductor) run(cancelled func() error) error {
 		case beforeCycle:
 			c.cycle()
 		default:
-			if c.cluster.over() || !c.rest() {
+			if c.cluster.over() {
 				return nil
 			}
+			c.rest()
 		}
 	}
 }
@@ -86,32 +83,23 @@ func (c *conductor) cycle() {
 	c.cpu += processCPU() - before
 }
 
-// rest lets time pass until something happens, and reports false when nothing ever will.
-func (c *conductor) rest() bool {
-	wake := c.cluster.nextEvent()
-	timer := time.NewTimer(time.Until(wake))
+// rest lets time pass until something happens.
+func (c *conductor) rest() {
+	timer := time.NewTimer(time.Until(c.cluster.nextEvent()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-c.gate.changed:
-	case <-c.cluster.api.Pending():
+	case <-c.cluster.world.API.Pending():
 	case <-c.cluster.changed:
 	}
-	return true
 }
 
-// start runs the scheduler's queue and its loop, and returns a function that stops the scheduler.
-func (c *conductor) start(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	c.sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.gate.drive(ctx, c.sched)
-	}()
-	return func() {
-		cancel()
-		c.sched.Stop()
-		<-done
+// processCPU is the processor time that the process has used, user and system.
+func processCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
 	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

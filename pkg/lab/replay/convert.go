@@ -14,7 +14,6 @@ import (
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/gpu/gpuview/express"
 	"berth.dev/berth/pkg/lab/trace"
@@ -127,21 +126,11 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	}
 	if j.Gang {
 		read.Join(pod, j.Name)
-		if j.Ranked {
-			numbering.SetIndex(pod, index)
-		}
 	}
 	if j.RunTime > 0 {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.RunTimeKey, j.RunTime.String())
 	}
 	return pod
-}
-
-// control has the pod name the job as its controller. It is of no kind that is a gang.
-func control(pod *v1.Pod, j *trace.Job) {
-	yes := true
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "replay.berth.dev/v1", Kind: "TraceJob", Name: j.Name,
-		UID: types.UID("job/" + j.Name), Controller: &yes}}
 }
 
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {

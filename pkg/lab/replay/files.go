@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/cluster/dump"
-	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/sandbox"
 )
@@ -39,35 +38,49 @@ func (f Files) Load() (Input, error) {
 	case f.Rebind && f.Dump == "":
 		return Input{}, errors.New("there are no pods to schedule again without a dump")
 	}
-	var jobs []trace.Job
+	in := Input{Name: inputName(f.Jobs), RatesName: f.Prices, Rebind: f.Rebind}
+	var err error
 	if f.Jobs != "" {
-		var err error
-		if jobs, err = readFile(f.Jobs, trace.ReadJobs); err != nil {
+		if in.Jobs, err = readFile(f.Jobs, trace.ReadJobs); err != nil {
 			return Input{}, err
 		}
 	}
-	var prices *price.ModelRates
 	if f.Prices != "" {
-		var err error
-		if prices, err = readFile(f.Prices, trace.ReadPrices); err != nil {
+		if in.Rates, err = readFile(f.Prices, trace.ReadPrices); err != nil {
 			return Input{}, err
 		}
 	}
-	if f.Dump != "" {
-		return f.loadDump(jobs, prices)
+	if f.Dump == "" {
+		err = f.loadNodes(&in)
+		return in, err
 	}
+	dump, err := readFile(f.Dump, dump.Read)
+	if err != nil {
+		return Input{}, err
+	}
+	in.Name, in.Objects = inputName(f.Dump), dump.Objects
+	if f.Jobs != "" {
+		in.Name += " with " + inputName(f.Jobs)
+	}
+	return in, nil
+}
+
+// loadNodes reads the nodes of a table, or nodes as they are in a cluster.
+func (f Files) loadNodes(in *Input) error {
 	data, err := readFile(f.Nodes, sandbox.ReadNodesFile)
 	if err != nil {
-		return Input{}, err
+		return err
 	}
 	if holdsObjects(data) {
-		return f.loadNodes(data, jobs, prices)
+		nodes, err := sandbox.ParseNodes(f.Nodes, data)
+		for _, node := range nodes {
+			in.Objects = append(in.Objects, node)
+		}
+		return err
 	}
-	nodes, err := trace.ReadNodes(bytes.NewReader(data), f.Nodes)
-	if err != nil {
-		return Input{}, err
-	}
-	return f.priced(NewInput(inputName(f.Jobs), nodes, jobs), prices), nil
+	in.Nodes, err = trace.ReadNodes(bytes.NewReader(data), f.Nodes)
+	in.Shared = sharesGPUs(in.Jobs)
+	return err
 }
 
 // holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first
@@ -82,36 +95,6 @@ func holdsObjects(data []byte) bool {
 		}
 	}
 	return false // the reader of tables says what is wrong with the file
-}
-
-// loadNodes reads nodes as they are in a cluster.
-func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates) (Input, error) {
-	nodes, err := sandbox.ParseNodes(f.Nodes, data)
-	if err != nil {
-		return Input{}, err
-	}
-	in := Input{Name: inputName(f.Jobs), Jobs: jobs}
-	for _, node := range nodes {
-		in.Objects = append(in.Objects, node)
-	}
-	return f.priced(in, rates), nil
-}
-
-func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
-	dump, err := readFile(f.Dump, dump.Read)
-	if err != nil {
-		return Input{}, err
-	}
-	in := Input{Name: inputName(f.Dump), Objects: dump.Objects, Jobs: jobs, Rebind: f.Rebind}
-	if f.Jobs != "" {
-		in.Name += " with " + inputName(f.Jobs)
-	}
-	return f.priced(in, prices), nil
-}
-
-func (f Files) priced(in Input, rates *price.ModelRates) Input {
-	in.Rates, in.RatesName = rates, f.Prices
-	return in
 }
 
 func readFile[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {

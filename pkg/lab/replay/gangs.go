@@ -53,7 +53,7 @@ func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
 	if pod.Labels[schedulingv1alpha1.PodGroupLabel] != id.Name || c.gangs[id] != nil {
 		return false
 	}
-	missing := c.api.Get(podGroupResource, types.NamespacedName(id)) == nil
+	missing := c.world.API.Get(podGroupResource, types.NamespacedName(id)) == nil
 	if missing {
 		if c.ungrouped[id] == nil {
 			c.ungrouped[id] = sets.New[types.UID]()
@@ -105,7 +105,7 @@ func shortList(names []string) string {
 
 // minimum is how many members the gang needs: what its PodGroup says, else what its pods say, else one.
 func (c *cluster) minimum(id gang.ID, said int) int {
-	obj, ok := c.api.Get(podGroupResource, types.NamespacedName(id)).(*unstructured.Unstructured)
+	obj, ok := c.world.API.Get(podGroupResource, types.NamespacedName(id)).(*unstructured.Unstructured)
 	if !ok {
 		return max(1, said)
 	}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"sync"
 
 	"k8s.io/klog/v2"
@@ -36,26 +35,23 @@ func newGate() *gate {
 	return &gate{changed: make(chan struct{}, 1), leave: make(chan struct{})}
 }
 
-// drive runs the scheduling loop through the gate until ctx ends.
-func (g *gate) drive(ctx context.Context, s *simulation.Scheduler) {
-	pop := s.NextEntity
-	s.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
-		if !g.stop(ctx, beforePop) {
+// guard has the scheduling loop of a world, which does not run yet, go through the gate.
+func (g *gate) guard(w *simulation.World) {
+	pop, stopped := w.NextEntity, w.Stopped()
+	w.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+		if !g.stop(stopped, beforePop) {
 			return nil, nil
 		}
 		entity, err := pop(logger)
-		if err != nil || entity == nil || !g.stop(ctx, beforeCycle) {
+		if err != nil || entity == nil || !g.stop(stopped, beforeCycle) {
 			return nil, err
 		}
 		return entity, nil
 	}
-	for ctx.Err() == nil {
-		s.ScheduleOne(ctx)
-	}
 }
 
 // stop announces the phase and waits for leave to go on.
-func (g *gate) stop(ctx context.Context, p phase) bool {
+func (g *gate) stop(stopped <-chan struct{}, p phase) bool {
 	g.set(p)
 	select {
 	case g.changed <- struct{}{}:
@@ -64,7 +60,7 @@ func (g *gate) stop(ctx context.Context, p phase) bool {
 	select {
 	case <-g.leave:
 		return true
-	case <-ctx.Done():
+	case <-stopped:
 		return false
 	}
 }

@@ -45,7 +45,7 @@ func (c *cluster) arrive(now time.Time) {
 		j.arrived = c.arrival(c.next - 1) // the pods may come a little later, when the scheduler was in a cycle
 	}
 	if j.Gang {
-		if err := c.api.Create(podGroupObject(&j.Job)); err != nil {
+		if err := c.world.API.Create(podGroupObject(&j.Job)); err != nil {
 			c.fail(err)
 			return
 		}
@@ -65,9 +65,6 @@ func (c *cluster) arrive(now time.Time) {
 
 func (c *cluster) create(p *podState) {
 	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
-	if c.options.Controlled && !p.job.Gang {
-		control(pod, &p.job.Job)
-	}
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	c.ledger.kinds.Add(pod, stranded.Need{CPUMilli: p.job.CPUMilli, MemoryBytes: p.job.MemoryMiB << 20, Count: p.job.GPUs,
 		Milli: p.job.GPUMilli, Models: p.job.Models})
@@ -76,7 +73,7 @@ func (c *cluster) create(p *podState) {
 	c.unbound++
 	pod.CreationTimestamp.Time = time.Now()
 	c.gangOf(pod)
-	if err := c.api.Create(pod); err != nil {
+	if err := c.world.API.Create(pod); err != nil {
 		c.fail(err)
 	}
 	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a
@@ -170,7 +167,7 @@ func (c *cluster) finish(e end) {
 		}
 		j.remaining = 0
 		j.epoch++
-		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
+		c.world.API.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
 	}
 	if j.remaining == 0 {
 		c.record.completions = append(c.record.completions, time.Since(j.arrived))
@@ -183,7 +180,7 @@ func podKey(j *trace.Job, index int) types.NamespacedName {
 
 func (c *cluster) remove(p *podState) {
 	p.deleting = true
-	c.api.Delete(podResource, p.key)
+	c.world.API.Delete(podResource, p.key)
 	apart()
 }
 

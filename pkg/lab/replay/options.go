@@ -40,11 +40,11 @@ type Input struct {
 
 // NewInput makes the input of a cluster of nodes and a trace of jobs.
 func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
-	shared := false
-	for i := range jobs {
-		shared = shared || jobs[i].GPUs == 1 && jobs[i].GPUMilli < 1000
-	}
-	return Input{Name: name, Nodes: nodes, Shared: shared, Jobs: jobs}
+	return Input{Name: name, Nodes: nodes, Shared: sharesGPUs(jobs), Jobs: jobs}
+}
+
+func sharesGPUs(jobs []trace.Job) bool {
+	return slices.ContainsFunc(jobs, func(j trace.Job) bool { return j.GPUs == 1 && j.GPUMilli < 1000 })
 }
 
 // Cluster returns copies of the objects, with the nodes of the trace as a profile of the configuration reads nodes, and
@@ -87,9 +87,6 @@ type Options struct {
 	Start time.Time
 	// Horizon ends a replay in VirtualTime early; 0 is when every job has ended.
 	Horizon time.Duration
-	// Controlled has pods in no gang name a controller, so that what moves pods may move them: the replay creates again
-	// what is evicted.
-	Controlled bool
 	// Warmup is left out at the beginning of the time over which VirtualTime takes means.
 	Warmup time.Duration
 	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.

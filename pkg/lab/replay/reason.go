@@ -25,7 +25,7 @@ const notDecided = "not tried yet: waits in the queue"
 
 // verdicts holds what kept each pod from being scheduled when that was last tried.
 type verdicts struct {
-	sched *simulation.Scheduler
+	world *simulation.World
 	trees *read.Trees
 	// Bindings fail beside the scheduling cycles.
 	mu     sync.Mutex
@@ -37,11 +37,11 @@ type verdicts struct {
 
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
-func listen(s *simulation.Scheduler, trees *read.Trees) *verdicts {
-	v := &verdicts{sched: s, trees: trees, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
+func listen(w *simulation.World, trees *read.Trees) *verdicts {
+	v := &verdicts{world: w, trees: trees, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
 		byGang: map[gang.ID][]string{}}
-	handle := s.FailureHandler
-	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+	handle := w.FailureHandler
+	w.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		kinds, reason := reasonsOf(status)
 		v.mu.Lock()
@@ -58,7 +58,7 @@ func listen(s *simulation.Scheduler, trees *read.Trees) *verdicts {
 // of returns what keeps a pending pod from nodes: what keeps it out of the queue now, if anything does, and
 // else what the last cycle found.
 func (v *verdicts) of(pod *v1.Pod) string {
-	if held := v.sched.HeldBack(pod); !held.IsSuccess() {
+	if held := v.world.HeldBack(pod); !held.IsSuccess() {
 		_, reason := reasonsOf(held)
 		return reason
 	}

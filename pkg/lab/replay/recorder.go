@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -225,7 +224,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 // pendingReasons groups the pods without a node by the main reason that the scheduler has.
 func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
 	counts := map[string]int{}
-	for _, obj := range c.api.List(podResource) {
+	for _, obj := range c.world.API.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if pod.Spec.NodeName == "" {
 			counts[last.of(pod)]++
@@ -235,11 +234,8 @@ func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
 	for reason, pods := range counts {
 		reasons = append(reasons, replayed.Reason{Reason: reason, Pods: pods})
 	}
-	sort.Slice(reasons, func(i, j int) bool {
-		if reasons[i].Pods != reasons[j].Pods {
-			return reasons[i].Pods > reasons[j].Pods
-		}
-		return reasons[i].Reason < reasons[j].Reason
+	slices.SortFunc(reasons, func(a, b replayed.Reason) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Reason, b.Reason))
 	})
 	return reasons
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/klog/v2"
-
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -69,15 +66,11 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	if err != nil {
 		return err
 	}
-	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
-	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	var heard *verdicts
-	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)),
-		func(s *simulation.Scheduler) {
-			candidates.Wrap(s.Profiles)
-			simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
-			heard = listen(s, c.trees)
-			c.heard = heard
+	defer c.world.Stop()
+	err = c.world.Start(simulation.Setup{Config: config, Parallelism: simulation.Workers(config, len(c.ledger.order))},
+		func() {
+			simulation.Pin(c.world, c.ranks(), c.lowest, &c.nominated)
+			c.heard = listen(c.world, c.trees)
 		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}
@@ -86,19 +79,18 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		return err
 	}
 	time.Sleep(time.Until(options.Start)) //nolint:forbidigo // virtual time
-	conduct := &conductor{options: options, sched: sched, gate: newGate(), cluster: c}
-	c.api.Defer()
-	stop := conduct.start(ctx)
+	conduct := &conductor{options: options, gate: newGate(), cluster: c}
+	c.world.API.Defer()
+	conduct.gate.guard(c.world)
+	c.world.Run()
 	err = conduct.run(cancelled)
 	if err == nil {
 		err = c.err
 	}
 	if err == nil {
-		err = c.record.result(out, heard)
+		err = c.record.result(out, c.heard)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
-	c.api.Undefer()
-	stop()
-	time.Sleep(patience) //nolint:forbidigo // virtual time: lets Permit waits and what else is under way run out
+	c.world.API.Undefer()
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/plural"
@@ -27,8 +26,6 @@ type Comparison struct {
 	Pending []PendingRow `json:"pendingByReason"`
 	// Waits are the mean hours that pods waited before they were placed, by what kept them from nodes.
 	Waits []PendingRow `json:"waitHoursByReason"`
-	// undone says what one side left undone and the other did not.
-	undone string
 }
 
 // Side is one configuration and its replay for each seed.
@@ -57,8 +54,9 @@ type Row struct {
 	BySeed *Stat `json:"differencePercentBySeed"`
 	// OtherWork says that the sides did not do the same work, so that neither is better.
 	OtherWork bool `json:"otherWork,omitempty"`
-	// derived metrics follow from another one.
-	derived bool
+	// derived metrics follow from another one, and those of work are about the work that was done: a side that leaves
+	// some undone looks better by them.
+	derived, ofWork bool
 }
 
 // Stat is the mean and the range over the seeds.
@@ -137,10 +135,8 @@ type metric struct {
 	measured         bool
 	// timeOnly metrics mean nothing in arrival order, where nothing waits or ends.
 	timeOnly bool
-	// ofWork metrics are about the work that was done: a side that leaves some undone looks better by them.
-	ofWork bool
-	// derived metrics follow from another one.
-	derived bool
+	// derived and ofWork are as in a Row.
+	derived, ofWork bool
 	// ofTold metrics are about told starts: a side that tells none looks better by them.
 	ofTold bool
 	of     func(*replayed.Result) float64
@@ -239,11 +235,8 @@ func Compare(a, b []*replayed.Result) *Comparison {
 			add(reason.Reason, float64(reason.Pods))
 		}
 	})
-	c.undone = undone(c.Mode, a, b, c.Pending)
 	for _, m := range ordered(a[0]) {
-		va, vb := values(a, m.of), values(b, m.of)
-		r := row(m, va, vb)
-		r.OtherWork = m.ofWork && c.undone != ""
+		r := row(m, values(a, m.of), values(b, m.of))
 		if m.ofTold && (!tells(a) || !tells(b)) {
 			r.Better = 0
 		}
@@ -255,7 +248,11 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	}
 	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"},
 		make([]float64, len(a)), differ))
-	c.Verdict = verdictOn(c.Rows, c.undone)
+	left := undone(c.Mode, c.Rows, c.Pending)
+	for i := range c.Rows {
+		c.Rows[i].OtherWork = c.Rows[i].ofWork && left != ""
+	}
+	c.Verdict = verdictOn(c.Rows, left)
 	c.Waits = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
 		for _, wait := range r.WaitByReason {
 			add(wait.Reason, wait.Seconds/3600)
@@ -302,7 +299,7 @@ func row(m metric, a, b []float64) Row {
 		difference[i] = b[i] - a[i]
 	}
 	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, derived: m.derived,
-		A: stat(a), B: stat(b), Difference: stat(difference)}
+		ofWork: m.ofWork, A: stat(a), B: stat(b), Difference: stat(difference)}
 	if r.A.Mean != 0 {
 		percent := round(100 * r.Difference.Mean / r.A.Mean)
 		r.Percent = &percent
@@ -368,11 +365,8 @@ func reasonRows(a, b []*replayed.Result,
 	for _, r := range rows {
 		list = append(list, PendingRow{Reason: r.Reason, A: round(r.A), B: round(r.B)})
 	}
-	sort.Slice(list, func(i, j int) bool {
-		if x, y := list[i].A+list[i].B, list[j].A+list[j].B; x != y {
-			return x > y
-		}
-		return list[i].Reason < list[j].Reason
+	slices.SortFunc(list, func(a, b PendingRow) int {
+		return cmp.Or(cmp.Compare(b.A+b.B, a.A+a.B), cmp.Compare(a.Reason, b.Reason))
 	})
 	return list
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -51,22 +52,14 @@ func atSeconds(s replayed.Sample) float64        { return s.Seconds }
 
 // along is the x axis of a mode: the demand that has arrived, or time.
 func along(c *Comparison) (svg.Axis, func(replayed.Sample) float64) {
-	of, label := arrivedPercent, "GPUs asked for so far, % of the cluster"
-	if c.Mode == replayed.VirtualTime {
-		of, label = atSeconds, "time"
+	if c.Mode != replayed.VirtualTime {
+		return svg.Axis{Label: "GPUs asked for so far, % of the cluster",
+			Max: cmp.Or(lastX(arrivedPercent, c.A, c.B), 1), Format: number}, arrivedPercent
 	}
-	end := lastX(of, c.A, c.B)
-	if end == 0 {
-		end = 1
-	}
-	a := svg.Axis{Label: label, Max: end, Format: number}
-	if c.Mode == replayed.VirtualTime {
-		unit, name := timeUnit(end)
-		a.Label = "time, " + name
-		a.Max = end / unit
-		return a, func(s replayed.Sample) float64 { return s.Seconds / unit }
-	}
-	return a, of
+	end := cmp.Or(lastX(atSeconds, c.A, c.B), 1)
+	unit, name := timeUnit(end)
+	return svg.Axis{Label: "time, " + name, Max: end / unit, Format: number},
+		func(s replayed.Sample) float64 { return s.Seconds / unit }
 }
 
 func timeUnit(end float64) (float64, string) {
@@ -86,22 +79,13 @@ func timeUnit(end float64) (float64, string) {
 func over(c *Comparison, id, title, unit string, y func(replayed.Sample) float64, top float64, diagonal bool) figure {
 	x, of := along(c)
 	a, b := line("a", c.A.Results, x.Max, of, y), line("b", c.B.Results, x.Max, of, y)
-	highest := 0.0
-	for _, s := range []svg.Series{a, b} {
-		for i := range s.Y {
-			highest = math.Max(highest, s.Y[i])
-			if s.Top != nil {
-				highest = math.Max(highest, s.Top[i])
-			}
-		}
-	}
 	if top == 0 {
-		top = svg.Above(highest)
+		top = svg.Above(slices.Max(slices.Concat(a.Y, b.Y, a.Top, b.Top)))
 	}
 	p := svg.Plot{ID: id, Title: title, X: x, Y: svg.Axis{Max: top, Format: number}, Lines: []svg.Series{a, b},
 		Diagonal: diagonal}
-	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.Y))),
-		number(round3(highestOf(b.Y))), unit)
+	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(slices.Max(a.Y))),
+		number(round3(slices.Max(b.Y))), unit)
 	if c.Mode == replayed.VirtualTime {
 		p.Description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.Y))),
 			number(round3(meanOf(b.Y))))
@@ -109,20 +93,12 @@ func over(c *Comparison, id, title, unit string, y func(replayed.Sample) float64
 		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])),
 			number(round3(b.Y[gridPoints])))
 	}
-	f := figure{Title: title + ", " + unit, Caption: p.Description, Legend: true, Head: []string{x.Label, "A", "B"}}
+	f := figure{Title: title + ", " + unit, Caption: p.Description, Head: []string{x.Label, "A", "B"}}
 	for i := 0; i <= gridPoints; i += gridPoints / 12 {
 		f.Table = append(f.Table, []string{number(round3(a.X[i])), number(round3(a.Y[i])), number(round3(b.Y[i]))})
 	}
 	f.SVG = template.HTML(p.SVG()) //nolint:gosec // every text in it is escaped where it is written
 	return f
-}
-
-func highestOf(v []float64) float64 {
-	h := 0.0
-	for _, x := range v {
-		h = math.Max(h, x)
-	}
-	return h
 }
 
 func meanOf(v []float64) float64 {

@@ -25,7 +25,6 @@ type figure struct {
 	Title   string
 	Caption string
 	SVG     template.HTML
-	Legend  bool
 	Head    []string
 	Table   [][]string
 }

@@ -133,27 +133,21 @@ func (c Change) text(seeds int) string {
 
 // undone says what work one side left undone and the other did not, and what kept most of it from nodes. What the less
 // work costs, takes and waits is no merit.
-func undone(mode replayed.Mode, a, b []*replayed.Result, pending []PendingRow) string {
-	if mode != replayed.VirtualTime {
+func undone(mode replayed.Mode, rows []Row, pending []PendingRow) string {
+	of := map[string]Row{}
+	for _, r := range rows {
+		of[r.Key] = r
+	}
+	waits, incomplete, completed := of["pending"], of["incomplete"], of["completed"]
+	if mode != replayed.VirtualTime || waits.Difference == (Stat{}) && incomplete.Difference == (Stat{}) &&
+		completed.Difference == (Stat{}) {
 		return ""
 	}
-	same, what := true, "pending"
-	var left, completed [2]float64
-	for i := range a {
-		for side, r := range []*replayed.Result{a[i], b[i]} {
-			left[side] += float64(r.Pending+r.Incomplete) / float64(len(a))
-			completed[side] += float64(r.JobsCompleted) / float64(len(a))
-			if r.Incomplete > 0 {
-				what = "pending or in incomplete gangs"
-			}
-		}
-		same = same && a[i].Pending == b[i].Pending && a[i].Incomplete == b[i].Incomplete &&
-			a[i].JobsCompleted == b[i].JobsCompleted
+	what, left := "pending", []float64{waits.A.Mean + incomplete.A.Mean, waits.B.Mean + incomplete.B.Mean}
+	if !incomplete.nothing() {
+		what = "pending or in incomplete gangs"
 	}
-	if same {
-		return ""
-	}
-	said := fmt.Sprintf("A completes %s jobs, B %s", number(round3(completed[0])), number(round3(completed[1])))
+	said := fmt.Sprintf("A completes %s jobs, B %s", number(round3(completed.A.Mean)), number(round3(completed.B.Mean)))
 	if left[0] != left[1] {
 		more, fewer := 0, 1
 		if left[1] > left[0] {

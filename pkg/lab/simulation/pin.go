@@ -38,17 +38,17 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 // pkg/lab/replay.
 // Rank is the order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is
 // first nominated.
-func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {
-	SpareHopeless(s, lowest)
-	for name, profile := range s.Profiles {
-		profile.SetPodNominator(nominations{s.SchedulingQueue, nominated})
+func Pin(w *World, rank map[string]int, lowest int32, nominated *atomic.Bool) {
+	SpareHopeless(w, lowest)
+	for name, profile := range w.Profiles {
+		profile.SetPodNominator(nominations{w.SchedulingQueue, nominated})
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface}
 				p.Evaluator.Handler = serialHandle{p.Evaluator.Handler}
 			}
 		}
-		s.Profiles[name] = &orderedProfile{Framework: profile, rank: rank}
+		w.Profiles[name] = &orderedProfile{Framework: profile, rank: rank}
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 // SpareHopeless keeps pods from the search for victims that cannot have any, and chance from where others begin. Lowest
 // is the lowest priority that any pod has.
-func SpareHopeless(s *Scheduler, lowest int32) {
-	for _, profile := range s.Profiles {
+func SpareHopeless(w *World, lowest int32) {
+	for _, profile := range w.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 				p.Evaluator.Interface = sparingPreemption{p.Evaluator.Interface, lowest}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,10 +16,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/process"
@@ -26,58 +28,49 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// Scheduler is a kube-scheduler with Berth's plugins on an in-memory API, with its informers.
-type Scheduler struct {
-	*scheduler.Scheduler
-	stop func()
-}
-
-// NewScheduler builds the scheduler of a configuration on the API in memory. It works in real time as well as on a
-// virtual clock, and looks at nodes in parallelism goroutines. What changes profiles does so before the informers
-// start, whose handlers read them.
-func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32,
-	changes ...func(*Scheduler)) (*Scheduler, error) {
-	return Setup{API: api.RESTConfig(), Config: config, Parallelism: parallelism, Changes: changes}.Start(ctx)
-}
-
-// Setup says how a scheduler is built.
+// Setup says which scheduler runs in a world.
 type Setup struct {
-	// API leads to an API in memory.
-	API         *rest.Config
-	Config      *schedulerconfig.Configuration
+	Config *schedulerconfig.Configuration
+	// Parallelism is in how many goroutines nodes are looked at.
 	Parallelism int32
+	// API leads to the world's API, by default directly.
+	API *rest.Config
 	// Plugins are those besides Berth's own.
 	Plugins frameworkruntime.Registry
-	// Changes are made before the informers start.
-	Changes []func(*Scheduler)
 	// Events makes the recorders of events by the names of profiles. Without it events are dropped.
 	Events profile.RecorderFactory
 	// Leader knows whether the scheduler leads. Without one it does.
 	Leader informers.Leader
+	// Logs lets it log.
+	Logs bool
 }
 
 // Start builds the scheduler as the command does, starts its informers and waits until it has seen every object.
-// Nothing is scheduled until ScheduleOne or Run is called. Stop must be called in the end.
-func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
+// Changes of its profiles are made before the informers start, whose handlers read them. Nothing is scheduled until Run
+// or ScheduleOne is called. Stop must be called in the end. It works in real time as well as on a virtual clock.
+func (w *World) Start(s Setup, changes ...func()) error {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := s.Config.Component.DeepCopy()
 	registry := plugins.Registry()
 	if err := registry.Merge(s.Plugins); err != nil {
-		return nil, fmt.Errorf("registering plugins: %w", err)
+		return fmt.Errorf("registering plugins: %w", err)
 	}
 	if s.Events == nil {
 		s.Events = func(string) events.EventRecorderLogger { return discardEvents{} }
+	}
+	if s.API == nil {
+		s.API = w.API.RESTConfig()
 	}
 	restConfig, jsonConfig := rest.CopyConfig(s.API), rest.CopyConfig(s.API)
 	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
 		runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making the API client: %w", err)
+		return fmt.Errorf("making the API client: %w", err)
 	}
 	dynamicClient, err := dynamic.NewForConfig(jsonConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making the dynamic API client: %w", err)
+		return fmt.Errorf("making the dynamic API client: %w", err)
 	}
 	factory := scheduler.NewInformerFactory(client, 0, nil)
 	if s.Leader != nil {
@@ -85,10 +78,17 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	}
 	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.Background())
+	if !s.Logs {
+		// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	w.Plugins = map[string]fwk.Plugin{}
 	for name, factory := range registry {
 		registry[name] = func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			return factory(ctx, args, handle)
+			plugin, err := factory(ctx, args, handle)
+			w.Plugins[name] = plugin
+			return plugin, err //nolint:wrapcheck // it is the caller's
 		}
 	}
 	// What New starts for as long as its context lasts is there for metrics alone, and each of its flushes, a second
@@ -113,42 +113,70 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, s.Config.Invalid(err)
+		return s.Config.Invalid(err)
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
 	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
-	built := &Scheduler{Scheduler: sched, stop: func() {
-		sched.SchedulingQueue.Close()
-		cancel()
-		factory.Shutdown()
-		dynamicInformers.Shutdown()
-		if err := sched.Profiles.Close(); err != nil {
-			klog.Background().V(2).Info("Closing plugins failed", "err", err)
-		}
-	}}
-	for _, change := range s.Changes {
-		change(built)
+	w.Scheduler, w.AllNodes, w.ctx, w.cancel, w.done = sched, maps.Clone(sched.Profiles), ctx, cancel, nil
+	w.informers = []interface{ Shutdown() }{factory, dynamicInformers}
+	candidates.Wrap(sched.Profiles)
+	for _, change := range changes {
+		change()
 	}
 	factory.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	dynamicInformers.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
-		built.stop()
-		return nil, fmt.Errorf("waiting for the informers: %w", err)
+		w.Stop()
+		return fmt.Errorf("waiting for the informers: %w", err)
 	}
-	return built, nil
+	return nil
+}
+
+// Run lets the scheduler schedule what waits, until Stop.
+func (w *World) Run() {
+	w.SchedulingQueue.Run(klog.FromContext(w.ctx))
+	w.done = make(chan struct{})
+	go func() {
+		defer close(w.done)
+		for w.ctx.Err() == nil {
+			w.ScheduleOne(w.ctx)
+		}
+	}()
+}
+
+// Stopped is closed when the scheduler is to stop.
+func (w *World) Stopped() <-chan struct{} { return w.ctx.Done() }
+
+// Stop ends every goroutine of the scheduler, if there is one, and forgets it.
+func (w *World) Stop() {
+	if w.Scheduler == nil {
+		return
+	}
+	w.SchedulingQueue.Close()
+	w.cancel()
+	for _, factory := range w.informers {
+		factory.Shutdown()
+	}
+	if err := w.Profiles.Close(); err != nil {
+		klog.Background().V(2).Info("Closing plugins failed", "err", err)
+	}
+	if w.done != nil {
+		<-w.done
+	}
+	w.Scheduler, w.AllNodes, w.Plugins, w.informers = nil, nil, nil, nil
 }
 
 // Nodes brings the scheduler's snapshot up to date, which is the same for all profiles, and returns its nodes.
-func (s *Scheduler) Nodes(ctx context.Context) ([]fwk.NodeInfo, error) {
-	for _, profile := range s.Profiles {
+func (w *World) Nodes() ([]fwk.NodeInfo, error) {
+	for _, profile := range w.Profiles {
 		snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
 		if !ok {
 			return nil, fmt.Errorf("the scheduler's snapshot is a %T", profile.SnapshotSharedLister())
 		}
-		if err := s.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
+		if err := w.Cache.UpdateSnapshot(klog.FromContext(w.ctx), snapshot); err != nil {
 			return nil, fmt.Errorf("taking the scheduler's snapshot: %w", err)
 		}
 		return snapshot.NodeInfos().List()
@@ -157,8 +185,8 @@ func (s *Scheduler) Nodes(ctx context.Context) ([]fwk.NodeInfo, error) {
 }
 
 // HeldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.
-func (s *Scheduler) HeldBack(pod *v1.Pod) *fwk.Status {
-	profile := s.Profiles[pod.Spec.SchedulerName]
+func (w *World) HeldBack(pod *v1.Pod) *fwk.Status {
+	profile := w.Profiles[pod.Spec.SchedulerName]
 	if profile == nil {
 		return nil
 	}
@@ -170,8 +198,24 @@ func (s *Scheduler) HeldBack(pod *v1.Pod) *fwk.Status {
 	return nil
 }
 
-// Stop ends every goroutine of the scheduler.
-func (s *Scheduler) Stop() { s.stop() }
+// FilterWithout is what the filters of a profile say of a node if those of its pods were gone that leave. The state is
+// that of a cycle of the pod after PreFilter; it is not changed.
+func FilterWithout(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod,
+	node fwk.NodeInfo, leaves func(*v1.Pod) bool) *fwk.Status {
+	state, left := state.Clone(), node.Snapshot()
+	for _, on := range node.GetPods() {
+		if !leaves(on.GetPod()) {
+			continue
+		}
+		if err := left.RemovePod(klog.FromContext(ctx), on.GetPod()); err != nil {
+			return fwk.AsStatus(err)
+		}
+		if status := profile.RunPreFilterExtensionRemovePod(ctx, state, pod, on, left); !status.IsSuccess() {
+			return status
+		}
+	}
+	return profile.RunFilterPlugins(ctx, state, pod, left)
+}
 
 // discardEvents drops events: the handler of failures is told the same.
 type discardEvents struct{}

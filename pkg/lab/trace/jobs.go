@@ -3,12 +3,12 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -49,11 +49,8 @@ func ReadJobs(r io.Reader, file string) ([]Job, error) {
 	if len(jobs) == 0 {
 		return nil, &Error{File: file, Err: errors.New("there are no jobs in the file")}
 	}
-	sort.SliceStable(jobs, func(i, j int) bool {
-		if jobs[i].Arrival != jobs[j].Arrival {
-			return jobs[i].Arrival < jobs[j].Arrival
-		}
-		return jobs[i].Name < jobs[j].Name
+	slices.SortStableFunc(jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.Name, b.Name))
 	})
 	return jobs, nil
 }
@@ -80,22 +77,8 @@ func readCSVJobs(r io.Reader, file string) ([]Job, error) {
 		return nil, err
 	}
 	var jobs collector
-	for {
-		row, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		if row == nil {
-			return jobs.jobs, nil
-		}
-		job := read(row)
-		if row.err != nil {
-			return nil, row.err
-		}
-		if err := jobs.add(job); err != nil {
-			return nil, &Error{File: file, Line: row.line, Err: err}
-		}
-	}
+	err = t.each(func(row *row) { jobs.read(row, read) })
+	return jobs.jobs, err
 }
 
 func readJob(r *row) Job {
@@ -166,6 +149,13 @@ type collector struct {
 	pods int
 }
 
+// read adds the job of a row.
+func (c *collector) read(row *row, job func(*row) Job) {
+	if j := job(row); row.err == nil {
+		row.refuse(c.add(j))
+	}
+}
+
 func (c *collector) add(j Job) error {
 	if c.seen == nil {
 		c.seen = map[string]bool{}
@@ -199,12 +189,8 @@ func readJSONLines(r io.Reader, file string) ([]Job, error) {
 		if err != nil {
 			return nil, &Error{File: file, Line: line, Err: err}
 		}
-		job := readJob(row)
-		if row.err != nil {
+		if jobs.read(row, readJob); row.err != nil {
 			return nil, row.err
-		}
-		if err := jobs.add(job); err != nil {
-			return nil, &Error{File: file, Line: line, Err: err}
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {

@@ -36,27 +36,20 @@ func ReadNodes(r io.Reader, file string) ([]Node, error) {
 	}
 	var nodes []Node
 	seen := map[string]int{}
-	for {
-		row, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		if row == nil {
-			break
-		}
+	err = t.each(func(row *row) {
 		read(row, func(n Node) {
-			if first, double := seen[n.Name]; double && row.err == nil {
-				row.err = &Error{File: file, Line: row.line, Err: fmt.Errorf("node %q is there already in line %d", n.Name, first)}
+			if first, double := seen[n.Name]; double {
+				row.refuse(fmt.Errorf("node %q is there already in line %d", n.Name, first))
 			}
 			seen[n.Name] = row.line
 			nodes = append(nodes, n)
 		})
-		if row.err != nil {
-			return nil, row.err
-		}
 		if len(nodes) > maxCount {
-			return nil, &Error{File: file, Line: row.line, Err: fmt.Errorf("more than %d nodes", maxCount)}
+			row.refuse(fmt.Errorf("more than %d nodes", maxCount))
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(nodes) == 0 {
 		return nil, &Error{File: file, Err: errors.New("there are no nodes in the file")}

@@ -20,14 +20,7 @@ func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 	}
 	rates := &price.ModelRates{GPU: map[string]price.MicroDollars{}}
 	seen := map[string]bool{}
-	for {
-		row, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		if row == nil {
-			return rates, nil
-		}
+	return rates, t.each(func(row *row) {
 		resource, rate := row.label("resource"), row.microDollars("dollars_per_hour")
 		switch {
 		case resource == "":
@@ -36,9 +29,6 @@ func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 			row.fail("dollars_per_hour", "", "decimal dollars")
 		case seen[resource]:
 			row.fail("resource", resource, "each resource once")
-		}
-		if row.err != nil {
-			return nil, row.err
 		}
 		seen[resource] = true
 		switch resource {
@@ -49,5 +39,5 @@ func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 		default:
 			rates.GPU[resource] = rate
 		}
-	}
+	})
 }

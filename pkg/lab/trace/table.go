@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"berth.dev/berth/pkg/cost/price"
 )
 
@@ -141,6 +143,19 @@ func (t *table) next() (*row, error) {
 	return &row{table: t, line: line, fields: fields}, nil
 }
 
+// each has every row read, up to the first that has something wrong.
+func (t *table) each(read func(*row)) error {
+	for {
+		row, err := t.next()
+		if err != nil || row == nil {
+			return err
+		}
+		if read(row); row.err != nil {
+			return row.err
+		}
+	}
+}
+
 func (t *table) parseError(err error) error {
 	var parse *csv.ParseError
 	var ours *Error
@@ -166,9 +181,13 @@ type row struct {
 }
 
 func (r *row) fail(column, value, allowed string) {
-	if r.err == nil {
-		r.err = &Error{File: r.table.file, Line: r.line,
-			Err: fmt.Errorf("column %q: %q is not allowed; want %s", column, value, allowed)}
+	r.refuse(fmt.Errorf("column %q: %q is not allowed; want %s", column, value, allowed))
+}
+
+// refuse is about the row as a whole.
+func (r *row) refuse(err error) {
+	if r.err == nil && err != nil {
+		r.err = &Error{File: r.table.file, Line: r.line, Err: err}
 	}
 }
 
@@ -293,18 +312,7 @@ func (r *row) models(column string) []string {
 }
 
 // labelValue says whether s may be the value of a Kubernetes label and is not empty.
-func labelValue(s string) bool {
-	if s == "" || len(s) > 63 {
-		return false
-	}
-	for i, c := range []byte(s) {
-		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alphanumeric && (c != '-' && c != '_' && c != '.' || i == 0 || i == len(s)-1) {
-			return false
-		}
-	}
-	return true
-}
+func labelValue(s string) bool { return s != "" && len(validation.IsValidLabelValue(s)) == 0 }
 
 func (r *row) label(column string) string {
 	value := r.text(column)
@@ -317,7 +325,7 @@ func (r *row) label(column string) string {
 // namespace returns the name of a namespace, empty where there is none.
 func (r *row) namespace(column string) string {
 	value := r.text(column)
-	if value != "" && (len(value) > 63 || strings.Contains(value, ".") || nameProblem(value) != "") {
+	if value != "" && len(validation.IsDNS1123Label(value)) > 0 {
 		r.fail(column, value, "the name of a namespace (at most 63 lower case letters, digits and '-')")
 	}
 	return value

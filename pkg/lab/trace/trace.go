@@ -52,8 +52,6 @@ type Job struct {
 	CheckpointEvery time.Duration
 	// RunTime is how long the pods declare to run, 0 if they do not.
 	RunTime time.Duration
-	// Ranked numbers the pods of a gang as an indexed Job does.
-	Ranked bool
 }
 
 // MilliGPU is what one pod of the job takes, in thousandths of a GPU.

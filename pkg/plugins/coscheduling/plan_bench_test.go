@@ -1,21 +1,17 @@
 package coscheduling_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
@@ -64,20 +60,16 @@ func planOnce(b *testing.B, nodes, members, gpus int, distinct bool) time.Durati
 	if err != nil {
 		b.Fatal(err)
 	}
-	api := memapi.New()
-	simulation.ServeCustomKinds(api, nil)
+	w := simulation.NewWorld()
 	copied := func(obj runtime.Object) runtime.Object { return obj.DeepCopyObject() }
-	if err := simulation.Fill(api, objects, copied); err != nil {
+	if err := w.Fill(objects, copied); err != nil {
 		b.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	scheduler, err := simulation.NewScheduler(ctx, api, configuration, 2)
-	if err != nil {
+	defer w.Stop()
+	if err := w.Start(simulation.Setup{Config: configuration, Parallelism: 2}); err != nil {
 		b.Fatal(err)
 	}
-	defer scheduler.Stop()
-	fw := scheduler.Profiles[profile]
+	ctx, fw := b.Context(), w.AllNodes[profile]
 	for range 200 {
 		for _, pod := range pods {
 			ready := true
@@ -87,8 +79,7 @@ func planOnce(b *testing.B, nodes, members, gpus int, distinct bool) time.Durati
 			if !ready {
 				continue
 			}
-			if err := scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx),
-				fw.SnapshotSharedLister().(*internalcache.Snapshot)); err != nil {
+			if _, err := w.Nodes(); err != nil {
 				b.Fatal(err)
 			}
 			began := time.Now()

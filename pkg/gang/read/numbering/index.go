@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gang/ranks"
 	"berth.dev/berth/pkg/podview"
@@ -92,9 +91,4 @@ func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
 func numberAt(pod *v1.Pod, key string) (int, bool) {
 	n, err := strconv.Atoi(podview.LabelOrAnnotation(pod, key))
 	return n, err == nil && n >= 0 && n < MaxMembers
-}
-
-// SetIndex numbers a pod as an indexed Job does.
-func SetIndex(pod *v1.Pod, index int) {
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, completionIndexKey, strconv.Itoa(index))
 }

@@ -34,20 +34,18 @@ func encode(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// eventEncoder encodes watch events into frames of the stream format that goes with info.
-func eventEncoder(info runtime.SerializerInfo) func(EventType, runtime.Object) ([]byte, error) {
-	return func(t EventType, obj runtime.Object) ([]byte, error) {
-		raw, err := encode(info, obj)
-		if err != nil {
-			return nil, err
-		}
-		var frame bytes.Buffer
-		event := &metav1.WatchEvent{Type: string(t), Object: runtime.RawExtension{Raw: raw}}
-		if err := info.StreamSerializer.Encode(event, info.StreamSerializer.NewFrameWriter(&frame)); err != nil {
-			return nil, fmt.Errorf("encoding a watch event: %w", err)
-		}
-		return frame.Bytes(), nil
+// encodeEvent makes a watch event a frame of the stream format that goes with info.
+func encodeEvent(info runtime.SerializerInfo, t EventType, obj runtime.Object) ([]byte, error) {
+	raw, err := encode(info, obj)
+	if err != nil {
+		return nil, err
 	}
+	var frame bytes.Buffer
+	event := &metav1.WatchEvent{Type: string(t), Object: runtime.RawExtension{Raw: raw}}
+	if err := info.StreamSerializer.Encode(event, info.StreamSerializer.NewFrameWriter(&frame)); err != nil {
+		return nil, fmt.Errorf("encoding a watch event: %w", err)
+	}
+	return frame.Bytes(), nil
 }
 
 func encodeList(info runtime.SerializerInfo, k kind, objects []runtime.Object, version string) ([]byte, error) {

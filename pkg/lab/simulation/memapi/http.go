@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,17 +77,11 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer s.mu.Unlock()
 		return s.read(req, t), nil
 	}
-	carryOut := func() (*http.Response, error) {
-		return s.writes.do(req, func() *http.Response {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.write(req, t, body)
-		}, body)
-	}
+	w := &pendingWrite{req: req, target: t, body: body, done: make(chan *http.Response, 1)}
 	if s.Weather != nil {
-		return under(s.Weather, req, carryOut)
+		return s.underWeather(w)
 	}
-	return carryOut()
+	return s.commit(w)
 }
 
 func (s *Server) read(req *http.Request, t target) *http.Response {
@@ -139,8 +134,8 @@ func (s *Server) watch(req *http.Request, t target, tab *table, match selector,
 			return failure(req, apierrors.NewResourceExpired("version "+from+" is not the present one"))
 		}
 	}
-	w := newWatcher(t.key.Namespace, match, eventEncoder(info), func(closed *watcher) { s.release(tab, closed) })
-	w.weather = s.Weather
+	w := &watcher{namespace: t.key.Namespace, match: match, info: info, server: s, table: tab}
+	w.cond.L = &w.mu
 	for _, e := range missed {
 		w.send(e)
 	}
@@ -158,15 +153,11 @@ func (s *Server) watch(req *http.Request, t target, tab *table, match selector,
 // changedSince says whether any object of the table, or the absence of one, is newer than the version.
 func (t *table) changedSince(version int64) bool { return t.version > version }
 
-func (s *Server) release(t *table, closed *watcher) {
+func (s *Server) release(closed *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, w := range t.watchers {
-		if w == closed {
-			t.watchers = append(t.watchers[:i:i], t.watchers[i+1:]...)
-			return
-		}
-	}
+	t := closed.table
+	t.watchers = slices.DeleteFunc(t.watchers, func(w *watcher) bool { return w == closed })
 }
 
 func success(req *http.Request, code int, info runtime.SerializerInfo, obj runtime.Object) *http.Response {

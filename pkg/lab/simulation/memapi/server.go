@@ -49,8 +49,8 @@ type Server struct {
 	// Observe, when set before the first use, is called with every change while the server is locked: it must return
 	// quickly and not call the server.
 	Observe func(Event)
-	// MutateBinding, when set, may change the pod that a binding is about to store, as a kubelet would that starts it.
-	MutateBinding func(pod runtime.Object)
+	// StartPods has a pod run from the instant in which it is bound, where a kubelet takes a while.
+	StartPods bool
 	// Graceful lets a pod that has a node and says how long it takes to end (spec.terminationGracePeriodSeconds) stay,
 	// marked with a deletionTimestamp, when a client deletes it, until Delete is called. Without it every deletion is
 	// done at once.

@@ -60,22 +60,15 @@ type frame struct {
 type watcher struct {
 	namespace string
 	match     selector
-	encode    func(EventType, runtime.Object) ([]byte, error)
-	release   func(*watcher)
-	weather   Weather // nil for none
+	info      runtime.SerializerInfo
+	server    *Server
+	table     *table
 
 	mu     sync.Mutex
 	cond   sync.Cond
 	queue  []frame
 	closed bool
 	err    error
-}
-
-func newWatcher(namespace string, match selector, encode func(EventType, runtime.Object) ([]byte, error),
-	release func(*watcher)) *watcher {
-	w := &watcher{namespace: namespace, match: match, encode: encode, release: release}
-	w.cond.L = &w.mu
-	return w
 }
 
 // send queues an event if the watch is interested, turning a change into or out of its selection into an addition or a
@@ -97,10 +90,10 @@ func (w *watcher) send(e Event) {
 	case e.Type == Deleted && !was, e.Type != Deleted && !is:
 		return
 	}
-	content, err := w.encode(kind, e.Object)
+	content, err := encodeEvent(w.info, kind, e.Object)
 	var at time.Time
-	if w.weather != nil {
-		at = time.Now().Add(w.weather.Event())
+	if w.server.Weather != nil {
+		at = time.Now().Add(w.server.Weather.Event())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +118,7 @@ func (w *watcher) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	if late := time.Until(w.queue[0].at); w.weather != nil && late > 0 {
+	if late := time.Until(w.queue[0].at); w.server.Weather != nil && late > 0 {
 		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
 		w.mu.Unlock()
 		time.Sleep(late) //nolint:forbidigo // the weather is of virtual time
@@ -146,6 +139,6 @@ func (w *watcher) Close() error {
 	w.closed = true
 	w.cond.Broadcast()
 	w.mu.Unlock()
-	w.release(w)
+	w.server.release(w)
 	return nil
 }

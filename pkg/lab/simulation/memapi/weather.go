@@ -29,18 +29,18 @@ type Weather interface {
 // errLost is what a client sees of a connection that ends without an answer.
 var errLost = errors.New("connection reset by peer")
 
-// under carries a request through the weather.
-func under(weather Weather, req *http.Request, carryOut func() (*http.Response, error)) (*http.Response, error) {
-	there, back, fate := weather.Request(req)
-	if err := pause(req.Context(), there); err != nil {
+// underWeather carries a write through the weather.
+func (s *Server) underWeather(w *pendingWrite) (*http.Response, error) {
+	there, back, fate := s.Weather.Request(w.req)
+	if err := pause(w.req.Context(), there); err != nil {
 		return nil, err
 	}
 	var response *http.Response
 	var err error
 	if fate != RequestLost {
-		response, err = carryOut()
+		response, err = s.commit(w)
 	}
-	if pauseErr := pause(req.Context(), back); pauseErr != nil {
+	if pauseErr := pause(w.req.Context(), back); pauseErr != nil {
 		err = pauseErr
 	} else if fate != Arrives {
 		err = errLost

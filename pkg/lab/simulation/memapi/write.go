@@ -27,22 +27,23 @@ type writeQueue struct {
 }
 
 type pendingWrite struct {
+	req    *http.Request
+	target target
+	body   []byte
+	// order is that in which writes of one instant are applied.
 	order string
-	apply func() *http.Response
 	done  chan *http.Response
 }
 
-func (q *writeQueue) do(req *http.Request, apply func() *http.Response, body []byte) (*http.Response, error) {
+// commit applies a write, or lets it wait for its turn.
+func (s *Server) commit(w *pendingWrite) (*http.Response, error) {
+	q := &s.writes
 	q.mu.Lock()
 	if !q.deferred {
 		q.mu.Unlock()
-		return apply(), nil
+		return s.apply(w), nil
 	}
-	w := &pendingWrite{
-		order: req.URL.Path + "\x00" + req.Method + "\x00" + string(body),
-		apply: apply,
-		done:  make(chan *http.Response, 1),
-	}
+	w.order = w.req.URL.Path + "\x00" + w.req.Method + "\x00" + string(w.body)
 	q.pending = append(q.pending, w)
 	select {
 	case q.changed <- struct{}{}:
@@ -52,9 +53,15 @@ func (q *writeQueue) do(req *http.Request, apply func() *http.Response, body []b
 	select {
 	case response := <-w.done:
 		return response, nil
-	case <-req.Context().Done():
-		return nil, req.Context().Err()
+	case <-w.req.Context().Done():
+		return nil, w.req.Context().Err()
 	}
+}
+
+func (s *Server) apply(w *pendingWrite) *http.Response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.write(w.req, w.target, w.body)
 }
 
 // Defer makes later writes wait for CommitFirst.
@@ -86,15 +93,15 @@ func (s *Server) CommitFirst() bool {
 		return false
 	}
 	first := 0
-	for i, w := range q.pending {
-		if w.order < q.pending[first].order {
+	for i := range q.pending {
+		if q.pending[i].order < q.pending[first].order {
 			first = i
 		}
 	}
 	w := q.pending[first]
 	q.pending = slices.Delete(q.pending, first, first+1)
 	q.mu.Unlock()
-	w.done <- w.apply() //nolint:bodyclose // the caller of the transport closes it
+	w.done <- s.apply(w) //nolint:bodyclose // the caller of the transport closes it
 	return true
 }
 
@@ -270,8 +277,8 @@ func (s *Server) bind(t target, body []byte) error {
 		}
 		pod.Status.NominatedNodeName = ""
 		setScheduled(pod)
-		if s.MutateBinding != nil {
-			s.MutateBinding(pod)
+		if s.StartPods {
+			pod.Status.Phase, pod.Status.StartTime = v1.PodRunning, ptr.To(metav1.Now())
 		}
 		return pod, nil
 	})

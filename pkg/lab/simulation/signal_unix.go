@@ -1,5 +1,0 @@
-package simulation
-
-import "syscall"
-
-const unusedSignal = syscall.SIGURG
