@@ -91,7 +91,7 @@ type connections struct {
 }
 
 // startCluster starts the cluster for a run.
-func startCluster(ctx context.Context, o options) (_ *cluster, err error) {
+func startCluster(ctx context.Context, o *options) (_ *cluster, err error) {
 	c := &cluster{checker: invariants.New(invariants.Patience), scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	c.excused.Store(true)
 	if c.binary, err = sandbox.FindBinary(); err != nil {

@@ -44,7 +44,7 @@ func main() {
 }
 
 // check refuses what cannot be played.
-func (o options) check() error {
+func (o *options) check() error {
 	if o.times < 0 {
 		return fmt.Errorf("--times %d: must be 0 or more", o.times)
 	}
@@ -61,7 +61,7 @@ func (o options) check() error {
 }
 
 // plan lists the disasters of a run, mixed.
-func plan(o options) []disaster {
+func plan(o *options) []disaster {
 	var all []disaster
 	for _, d := range disasters {
 		if strings.Contains(d.name, o.only) {
@@ -75,7 +75,7 @@ func plan(o options) []disaster {
 
 // run plays everything, and returns what was found until the end or until it broke off. A promise that was not kept is
 // an error.
-func (o options) run(ctx context.Context, out io.Writer) (any, error) {
+func (o *options) run(ctx context.Context, out io.Writer) (any, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (o options) run(ctx context.Context, out io.Writer) (any, error) {
 }
 
 // playAll plays the rounds.
-func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writer) error {
+func (c *cluster) playAll(ctx context.Context, o *options, r *report, out io.Writer) error {
 	for i, d := range plan(o) {
 		round, err := c.play(ctx, d, o.seed+uint64(i), o.podsPerSecond) //nolint:gosec // small
 		if err != nil {

@@ -34,7 +34,7 @@ func TestARunIsPlanned(t *testing.T) {
 			rounds: map[string]int{"etcd killed": 2, "etcd full": 0}},
 	} {
 		got := map[string]int{}
-		for _, d := range plan(test.o) {
+		for _, d := range plan(&test.o) {
 			got[d.name]++
 		}
 		for fault, times := range test.rounds {

@@ -27,7 +27,6 @@ var podGroups = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 // binding is a pod that has got its node.
 type binding struct {
 	at      time.Time
-	pod     types.NamespacedName
 	waiting time.Duration
 }
 
@@ -144,7 +143,7 @@ func (o *observer) take(kind string, event watch.EventType, object runtime.Objec
 		case event == watch.Deleted:
 			delete(o.made, pod.UID)
 		case before.Spec.NodeName == "" && pod.Spec.NodeName != "":
-			o.bindings = append(o.bindings, binding{now, key, now.Sub(o.made[pod.UID])})
+			o.bindings = append(o.bindings, binding{now, now.Sub(o.made[pod.UID])})
 		}
 	}
 	o.checker.Observe(event, object, old)

@@ -93,7 +93,7 @@ func straight(values []float64) (mean, growth float64) {
 }
 
 // soak puts load on the cluster for so long, samples the scheduler, and judges whether it has grown.
-func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer) error {
+func (c *cluster) soak(ctx context.Context, o *options, r *report, out io.Writer) error {
 	c.load.set(o.podsPerSecond, false)
 	c.excused.Store(false)
 	began, sampled := time.Now(), 0

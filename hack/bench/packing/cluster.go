@@ -41,8 +41,6 @@ type product struct {
 type kind struct {
 	request gpu.Request
 	class   gpu.Class
-	// controller has made all pods of the kind; empty where each is on its own.
-	controller string
 	// milli is the GPU that it asks for in sum.
 	milli int
 	// members is how many such pods start together or not at all.

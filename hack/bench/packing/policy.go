@@ -216,7 +216,7 @@ func (o *ours) placed(k *kind, n int) {
 	case k.class.Count == 0:
 		o.running.AddBeside(int64(n) * k.request.CPUMilli)
 	default:
-		o.running.Add(k.class, k.controller, n)
+		o.running.Add(k.class, "", n) // each pod is on its own
 	}
 	if d := o.running.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)
