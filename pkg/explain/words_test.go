@@ -161,7 +161,7 @@ func TestOnlyNodesThatAPodCouldUseComeClosest(t *testing.T) {
 	}{
 		{"another model by annotation", byModel, []runtime.Object{of("b", b200, "4"), of("l4", l4, "8"), onL4}, nil,
 			"No node could take it, even if it was empty: of 2 nodes, 1 with another GPU model (NVIDIA-L4; GPUAware) and 1 "},
-		{"another model of which only a small node is left", byModel, []runtime.Object{of("l4", l4, "4"), onL4},
+		{"another model with only a small node left", byModel, []runtime.Object{of("l4", l4, "4"), onL4},
 			[]string{"l4"}, "No node could take it, even if it was empty: of 1 node, 1 with another GPU model"},
 		{"another model by node selector", bySelector, []runtime.Object{of("b", b200, "4"), of("l4", l4, "8"), onL4}, nil,
 			"No node could take it, even if it was empty: of 2 nodes, "},
