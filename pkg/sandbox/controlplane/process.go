@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -27,8 +28,9 @@ type process struct {
 	args []string
 	// of is told each time the component has been started. Its log has the name of the component.
 	of *controlPlane
-	// lease is released before a scheduler is started again.
+	// lease is released by admin before a scheduler is started again.
 	lease schedulerLease
+	admin kubernetes.Interface
 
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -68,7 +70,7 @@ func (p *process) run(ctx context.Context) {
 		p.last = fmt.Errorf("%s stopped (%w): %s", p.name, err, said)
 		p.mu.Unlock()
 		klog.FromContext(ctx).Info("Component stopped, starting it again", "component", p.name, "reason", err)
-		p.lease.release(ctx, p.of.client)
+		p.lease.release(ctx, p.admin)
 		select {
 		case <-ctx.Done():
 		case <-time.After(restartDelay):

@@ -56,6 +56,8 @@ type controlPlane struct {
 	admin  *rest.Config
 	client kubernetes.Interface
 	report *json.Encoder
+	// unheard is set once the process that started this one is gone, so that nobody waits for the sandbox.
+	unheard error
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
@@ -136,6 +138,9 @@ func (cp *controlPlane) start(ctx context.Context) error {
 	} {
 		if err := step(ctx); err != nil {
 			return err
+		}
+		if cp.unheard != nil {
+			return cp.unheard
 		}
 	}
 	return cp.writeState()
@@ -274,7 +279,7 @@ func (cp *controlPlane) startScheduler(ctx context.Context) error {
 	}
 	since := time.Now().Add(-time.Second)
 	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease,
-		args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
+		admin: cp.client, args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.startProcess(ctx, scheduler)
 	leads := func(ctx context.Context) (bool, error) {
 		if !serves(ctx, served) {
@@ -309,8 +314,12 @@ func (cp *controlPlane) stopProcesses() {
 	cp.processes = nil
 }
 
-// say tells the process that started this one what begins now. If that is gone, the last report says so.
-func (cp *controlPlane) say(what string) { _ = cp.report.Encode(sandbox.Report{Step: what}) }
+// say tells the process that started this one what begins now.
+func (cp *controlPlane) say(what string) {
+	if err := cp.report.Encode(sandbox.Report{Step: what}); err != nil {
+		cp.unheard = fmt.Errorf("reporting progress: %w", err)
+	}
+}
 
 func (cp *controlPlane) writeState() error {
 	cp.mu.Lock()
