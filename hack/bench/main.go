@@ -74,8 +74,10 @@ func newRun() *cobra.Command {
   # Families in which a simple rule may win, with the profiles that know prices
   go run ./hack/bench run packing-hard --policies best-fit,most-allocated,ours,berth,cost
 
-  # Whole traces
+  # A whole trace of pods
   go run ./hack/bench run packing-openb cost --trace openb
+
+  # A whole trace of jobs
   go run ./hack/bench run starttimes --trace cluster02.csv --nodes 16`, "\n"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			chosen, err := choose(names, o.guard)

@@ -27,13 +27,13 @@ func TestAClassIsJudgedByPoliciesAsItsNodesAre(t *testing.T) {
 		}
 		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`,
 			"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`}, all...)
-		if _, reason := g.place(t, licensed("holder", "matlab").Obj(), g.Infos(t)[0].Node().Name); reason != "" &&
+		if _, reason := g.place(t, licensed("holder").Obj(), g.Infos(t)[0].Node().Name); reason != "" &&
 			!strings.Contains(reason, "outside") {
 			t.Fatal(reason)
 		}
 		reader := func(p *st.PodWrapper) *v1.Pod { return p.Annotation("berth.dev/datasets", "imagenet").Obj() }
-		for _, p := range []*v1.Pod{objects.Pod("plain").Obj(), ofTenant("acme").Obj(), licensed("user", "matlab").Obj(),
-			reader(objects.Pod("reader")), reader(licensed("all", "matlab"))} {
+		for _, p := range []*v1.Pod{objects.Pod("plain").Obj(), ofTenant("acme").Obj(), licensed("user").Obj(),
+			reader(objects.Pod("reader")), reader(licensed("all"))} {
 			o := g.Cycle(t, p)
 			judge, first, scores := g.plugin.Judge(t.Context(), o.State, p), map[string]any{}, o.Totals()
 			for _, info := range g.Infos(t) {

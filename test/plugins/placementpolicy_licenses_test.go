@@ -55,7 +55,7 @@ func (g *governed) used(t *testing.T) int64 {
 	return licenses[0].Used
 }
 
-func matlab(name string) *v1.Pod { return licensed(name, "matlab").Obj() }
+func matlab(name string) *v1.Pod { return licensed(name).Obj() }
 
 func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 	t.Parallel()
@@ -123,11 +123,11 @@ func TestAPolicyThatComesLaterCountsPodsThatAreAboutToRun(t *testing.T) {
 
 func TestALicenseThatWasFreedByEvictionIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		preemptor := licensed("preemptor", "matlab").Priority(10).NominatedNodeName("a").Obj()
+		preemptor := licensed("preemptor").Priority(10).NominatedNodeName("a").Obj()
 		g := govern(t, specs{"tools": `licenses: [{name: matlab, count: 1}]`}, twoPools(preemptor)...)
 		pass(second)
 		for priority, free := range map[int32]bool{0: false, 10: true, 20: true} {
-			got := g.Cycle(t, licensed(fmt.Sprint("p", priority), "matlab").Priority(priority).Obj()).Totals()
+			got := g.Cycle(t, licensed(fmt.Sprint("p", priority)).Priority(priority).Obj()).Totals()
 			if fits := len(got) == 2; fits != free {
 				t.Errorf("a pod of priority %d: %v, want it to fit: %t", priority, got, free)
 			}

@@ -72,9 +72,9 @@ func (g *governed) status(tb testing.TB, name string) *placementv1alpha1.Placeme
 	return &policy.Status
 }
 
-// licensed makes a pod that asks for licenses.
-func licensed(name, licenses string) *st.PodWrapper {
-	return objects.Pod(name).SchedulerName("berth-scheduler").Annotation("berth.dev/licenses", licenses)
+// licensed makes a pod that asks for a license of matlab.
+func licensed(name string) *st.PodWrapper {
+	return objects.Pod(name).SchedulerName("berth-scheduler").Annotation("berth.dev/licenses", "matlab")
 }
 
 func ofTenant(name string) *st.PodWrapper {
@@ -106,7 +106,7 @@ func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
 		scores   map[string]int64
 		reasons  map[string]string
 	}{
-		"a license that no policy defines": {pod: licensed("p", "matlab"),
+		"a license that no policy defines": {pod: licensed("p"),
 			reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
 		"a rule that binds it": {policies: specs{"tenants": onlyPoolA}, pod: ofTenant("p"), scores: map[string]int64{"a": 0},
 			reasons: map[string]string{"b": "node(s) that rule a of placement policy tenants does not allow"}},
@@ -235,7 +235,7 @@ func TestPodsWakeWhenANamespaceUsesLessOfALicense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				waits := licensed("waits", "matlab").Obj()
+				waits := licensed("waits").Obj()
 				g := govern(t, specs{"tools": tools}, twoPools(objects.Namespace("vision", "team", "vision"),
 					objects.Pod("holder").Namespace("vision").Node("a").Obj(), waits, objects.Pod("plain").Obj())...)
 				if reasons := g.Cycle(t, waits).Reasons(); !strings.Contains(reasons["a"], "1 of 1 in use") {
@@ -276,8 +276,8 @@ func TestWhatWakesAPodThatPoliciesRefused(t *testing.T) {
 		const afterPod, afterNode, afterOwn = 0, 1, 2
 		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`}, twoPools()...)
 		g.Cycle(t, objects.Pod("any").Obj())
-		acme, user, plain, gone := ofTenant("acme").Obj(), licensed("user", "matlab").Obj(), objects.Pod("plain").Obj(),
-			licensed("gone", "matlab").Node("b").Obj()
+		acme, user, plain, gone := ofTenant("acme").Obj(), licensed("user").Obj(), objects.Pod("plain").Obj(),
+			licensed("gone").Node("b").Obj()
 		for name, test := range map[string]struct {
 			event    int
 			pod      *v1.Pod
@@ -289,7 +289,7 @@ func TestWhatWakesAPodThatPoliciesRefused(t *testing.T) {
 			"a pod goes that held nothing":        {afterPod, user, plain, nil, fwk.QueueSkip},
 			"a holder gives its license back": {afterPod, user, gone,
 				objects.Pod("gone").Node("b").ResourceVersion("2").Obj(), fwk.Queue},
-			"a holder changes in nothing that matters": {afterPod, user, gone, licensed("gone", "matlab").Node("b").Label("x",
+			"a holder changes in nothing that matters": {afterPod, user, gone, licensed("gone").Node("b").Label("x",
 				"y").ResourceVersion("3").Obj(), fwk.QueueSkip},
 			"a node of the right pool comes": {afterNode, acme, nil, pooled("n", "pool", "a"), fwk.Queue},
 			"a node of another pool comes":   {afterNode, acme, nil, pooled("n", "pool", "b"), fwk.QueueSkip},

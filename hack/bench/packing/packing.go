@@ -2,7 +2,7 @@
 // of many kinds, as the cluster fills up and as it turns over. The rules are those of the literature and the one of
 // pkg/gpu, with the mix of the work given or that of what runs, and with each of its terms off.
 //
-// hack/bench calls it. It knows no scheduler, no API and no clock, and the same seeds give the same figures.
+// The program in hack/bench calls it. It knows no scheduler, no API and no clock. The same seeds give the same figures.
 package packing
 
 import (

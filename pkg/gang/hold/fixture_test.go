@@ -10,8 +10,6 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-const gpu = v1.ResourceName("nvidia.com/gpu")
-
 // testMembers knows gangs by the labels of pods.
 func testMembers() *members.Directory {
 	return &members.Directory{Policy: &read.OwnerPolicy{}, Groups: cache.NewStore(cache.MetaNamespaceKeyFunc)}

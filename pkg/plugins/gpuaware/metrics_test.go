@@ -94,7 +94,8 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) { //nolint:parallel
 	// A profile that reads the same node under another name counts it no second time.
 	h.newFramework(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
 	want := map[string]float64{"berth_gpu_allocated": 0, "berth_gpu_devices": 8, "berth_gpu_fragmentation_ratio": 0,
-		"berth_gpu_free": 8, "berth_gpu_memory_fragmentation_ratio": 0, "berth_gpu_expected_unused": 0, "berth_gpu_unhealthy": 0}
+		"berth_gpu_free": 8, "berth_gpu_memory_fragmentation_ratio": 0, "berth_gpu_expected_unused": 0,
+		"berth_gpu_unhealthy": 0}
 	await.Until(t, "the metrics", func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {

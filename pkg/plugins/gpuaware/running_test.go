@@ -44,7 +44,7 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		on("plugin", podObject("beside", strs{"cpu": "4"}, nil)), daemon,
 		on("none", podObject("elsewhere", strs{"cpu": "16"}, nil)),
 		assignedTo(podObject("share", nil, strs{"alibabacloud.com/gpu-milli": "300"}), "shared", 0, 300, 4915),
-		squatter("squats", "shared", nil, strs{"alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-milli": "1000"}),
+		squatter("squats", "shared", strs{"alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-milli": "1000"}),
 		on("slices", claiming("claims", "c")),
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("slices"),

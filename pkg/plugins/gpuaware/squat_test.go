@@ -11,8 +11,8 @@ import (
 )
 
 // squatter is a pod that a tenant puts on a node without a scheduler.
-func squatter(name, node string, requests, annotations strs) *v1.Pod {
-	pod := podObject(name, requests, annotations)
+func squatter(name, node string, annotations strs) *v1.Pod {
+	pod := podObject(name, nil, annotations)
 	pod.Spec.NodeName = node
 	return pod
 }
@@ -44,7 +44,7 @@ func TestAnnotationsAloneTakeNothingFromOthers(t *testing.T) {
 			if args == nil {
 				args = defaultArgs()
 			}
-			h := newHarness(t, alone(args), sharedNode("n", 2), squatter("squatter", "n", nil, tc.annotations))
+			h := newHarness(t, alone(args), sharedNode("n", 2), squatter("squatter", "n", tc.annotations))
 			fit := 0
 			for i := range 3 {
 				if _, err := h.place(t, h.add(t,
@@ -63,7 +63,7 @@ func TestAnnotationsAloneTakeNothingFromOthers(t *testing.T) {
 func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2),
-		squatter("squatter", "n", nil, strs{"alibabacloud.com/gpu-milli": "600", "alibabacloud.com/gpu-index": "0"}))
+		squatter("squatter", "n", strs{"alibabacloud.com/gpu-milli": "600", "alibabacloud.com/gpu-index": "0"}))
 	for i, want := range []string{"1", "0"} {
 		bound, err := h.place(t, h.add(t, podObject(fmt.Sprint("p", i), nil, strs{"alibabacloud.com/gpu-milli": "700"})))
 		if err != nil {
@@ -78,7 +78,7 @@ func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
 func TestAPodThatClaimsGPUsIsToldThatItHasNone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2),
-		squatter("squatter", "n", nil, strs{"gpu-fraction": "0.5"}))
+		squatter("squatter", "n", strs{"gpu-fraction": "0.5"}))
 	if said := <-h.Recorder.Events; !strings.Contains(said, "DevicesNotAssigned") ||
 		!strings.Contains(said, "gpu-fraction") {
 		t.Errorf("event %q, want one that names the annotation", said)

@@ -18,6 +18,8 @@ import (
 func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
 
 // TestShippedWithKubelets has the shipped configuration, with kubelets and controllers.
+//
+//nolint:tparallel // its parts follow each other on one control plane
 func TestShippedWithKubelets(t *testing.T) {
 	t.Parallel()
 	b := box.Start(t, "", sandbox.Options{})
@@ -62,6 +64,8 @@ profiles:
 `
 
 // TestGangs keeps no nodes for gangs.
+//
+//nolint:tparallel // its parts follow each other on one control plane
 func TestGangs(t *testing.T) {
 	t.Parallel()
 	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
@@ -70,6 +74,8 @@ func TestGangs(t *testing.T) {
 }
 
 // TestLimits keeps nodes for gangs within limits, which are shares of all nodes.
+//
+//nolint:tparallel // its parts follow each other on one control plane
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	config := write(t, fmt.Sprintf(gangConfig, limitedReservation))
