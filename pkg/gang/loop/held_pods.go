@@ -30,7 +30,7 @@ type HeldPods struct {
 	holder func(*v1.Pod) gang.ID
 	// backlog are pods that are tried alone, are in the queue, and that its events must not wake.
 	backlog *waiting.Backlog
-	// inbox is told of gangs whose members are asked for while they are held.
+	// inbox is told of gangs whose members are asked for while these are held back.
 	inbox *waiting.Inbox
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
@@ -180,24 +180,21 @@ func (h *HeldPods) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.C
 }
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put
-// into the queue as one that is held back, and all are let go in one step. A member that stays held is not let in: who
-// asked for it knows something that may help its gang, such as a license that is free now, so the gang is tried.
+// into the queue as one that is held back, and all are let go in one step. A member that its gang holds back, here or,
+// after it has led, in the queue, is not let in: who asked for it knows something that may help its gang, such as a
+// license that is free now, so the gang is tried.
 func (h *HeldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	ctx := klog.NewContext(context.Background(), logger)
 	var enter []apitypes.UID
 	for _, asked := range pods {
-		pod := h.Pod(asked.UID)
-		if pod == nil {
-			continue
-		}
-		if id := h.holder(pod); id != (gang.ID{}) {
+		if id := h.holder(asked); id != (gang.ID{}) {
 			h.inbox.Happened(waiting.Happening{Only: id})
-			continue
+		} else if pod := h.Pod(asked.UID); pod != nil {
+			h.SchedulingQueue.Add(ctx, pod)
+			enter = append(enter, pod.UID)
 		}
-		h.SchedulingQueue.Add(ctx, pod)
-		enter = append(enter, pod.UID)
 	}
 	for _, uid := range enter {
 		h.take(uid)

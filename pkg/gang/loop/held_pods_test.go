@@ -207,19 +207,25 @@ func TestAGangIsTriedWhenSomebodyAsksForAMemberThatItHolds(t *testing.T) {
 	registerQueueMetrics()
 	ctx, logger := t.Context(), klog.Logger{}
 	inbox := waiting.NewInbox()
-	h := heldPods(func(pod *v1.Pod) bool { return pod.Name == "member" }, inbox)
-	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
-	for _, name := range []string{"member", "single"} {
+	holds := func(pod *v1.Pod) bool { return pod.Name != "single" }
+	h := heldPods(holds, inbox)
+	h.SchedulingQueue = queueWith(ctx, holds)
+	told := map[waiting.Happening]bool{{Only: gang.ID{Namespace: "ns", Name: "g"}}: true}
+	// One that has led is in the queue.
+	for name, want := range map[string]map[waiting.Happening]bool{"member": told, "leader": told, "single": {}} {
 		pod := st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).Obj()
-		h.Add(ctx, pod)
+		if name == "leader" {
+			h.SchedulingQueue.Add(ctx, pod)
+		} else {
+			h.Add(ctx, pod)
+		}
 		h.Activate(logger, map[string]*v1.Pod{"ns/" + name: pod})
+		if diff := cmp.Diff(want, inbox.Take().Happenings); diff != "" {
+			t.Errorf("what the loop is told when somebody asks for the %s (-want +got):\n%s", name, diff)
+		}
 	}
-	want := map[waiting.Happening]bool{{Only: gang.ID{Namespace: "ns", Name: "g"}}: true}
-	if diff := cmp.Diff(want, inbox.Take().Happenings); diff != "" {
-		t.Errorf("what the loop is told (-want +got):\n%s", diff)
-	}
-	if h.Pod("member") == nil {
-		t.Error("the member was let into the queue")
+	if active := h.PodsInActiveQ(); len(active) != 1 || active[0].Name != "single" {
+		t.Errorf("%d pods are tried, want the single one", len(active))
 	}
 }
 

@@ -38,7 +38,7 @@ func (p *policies) apply(t *testing.T, name, spec string) error {
 
 // testPolicies is about what the API in memory does not have: the rules of the CRD, and a CRD that goes and comes back.
 func testPolicies(t *testing.T, b *box.Box) {
-	p := &policies{b.Part(t, "policies", "shapes: [{name: n, count: 1, allocatable: {cpu: \"16\", memory: 64Gi}}]")}
+	p := &policies{b.Part(t, "policies", "shapes: [{name: policies, count: 1, allocatable: {cpu: \"16\", memory: 64Gi}}]")}
 	t.Run("the API server refuses what makes no sense", p.refuses)
 	t.Run("a CRD goes and comes back", p.crd)
 }
