@@ -151,7 +151,7 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 		about = subject.AboutFile(len(pods), foreign, pods[0].Name)
 	}
 	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0],
-		Profile: f.profile, Now: cluster.Taken})
+		Unread: forbidden(cluster), Profile: f.profile, Now: cluster.Taken})
 	if err != nil {
 		return badInput(err)
 	}

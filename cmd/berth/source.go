@@ -85,12 +85,20 @@ func (f *source) read(ctx context.Context, messages io.Writer) (*dump.Dump, erro
 		}
 	}
 	cluster, err := dump.Of(ctx, reader)
-	for _, kind := range cluster.LeftOut {
-		if strings.Contains(kind, "forbidden") {
-			fmt.Fprintf(messages, "left out: %s\n", kind)
-		}
+	for _, kind := range forbidden(cluster) {
+		fmt.Fprintf(messages, "left out: %s\n", kind)
 	}
 	return cluster, err
+}
+
+// forbidden are the kinds that the cluster has and the user may not list.
+func forbidden(cluster *dump.Dump) (kinds []string) {
+	for _, kind := range cluster.LeftOut {
+		if strings.Contains(kind, "forbidden") {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // addWatchTo adds the flags of a command that shows a whole cluster.

@@ -159,8 +159,11 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	now := time.Now()
 	result, status := fw.RunPostFilterPlugins(ctx, state, pod, byNode)
 	w.Settle()
-	if w.leader != nil {
-		// The search for a gang ran meanwhile. The next try of the gang carries out what it has found.
+	nominated := func() bool {
+		return status.IsSuccess() && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != ""
+	}
+	if !nominated() {
+		// The search for a gang, or among gangs, ran meanwhile. The next try carries out what it has found.
 		state = framework.NewCycleState()
 		_, _, _ = fw.RunPreFilterPlugins(ctx, state, pod)
 		result, status = fw.RunPostFilterPlugins(ctx, state, pod, byNode)
@@ -171,7 +174,7 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		p.Victims = append(p.Victims, name.String())
 	}
 	switch {
-	case status.IsSuccess() && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "":
+	case nominated():
 		p.Node = result.NominatedNodeName
 	case len(p.Victims) == 0 || w.leader == nil:
 		p.Victims, p.Message = []string{}, status.Message()

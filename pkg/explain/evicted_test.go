@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
@@ -66,5 +68,38 @@ func TestItSaysWhichPodsAGangEvictsAndWhichNot(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the explanation is\n%s\nwant %q", text, want)
 		}
+	}
+}
+
+func TestItSaysThatASinglePodEvictsAWholeGang(t *testing.T) {
+	t.Parallel()
+	objects := []runtime.Object{node("a", "8")}
+	for i := range 2 {
+		p := pod(fmt.Sprintf("train-%d", i), "a", "4", 0)
+		p.UID = types.UID(p.Name)
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "train",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+		objects = append(objects, p)
+	}
+	boss := pod("boss", "", "8", 10)
+	for _, obj := range append(objects[1:], boss) {
+		obj.(*v1.Pod).Spec.SchedulerName = "default-scheduler"
+	}
+	e, text := explained(t, boss, append(objects, boss))
+	want := []string{"default/train-0", "default/train-1"}
+	if diff := cmp.Diff(want, e.Preemption.Victims); diff != "" {
+		t.Errorf("victims (-want +got):\n%s\nthe explanation is\n%s", diff, text)
+	}
+}
+
+func TestWithoutTheObjectThatSaysHowManyStartThereIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	member := pod("train-0", "", "4", 0)
+	member.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "train"}
+	unread := "podgroups.scheduling.x-k8s.io: podgroups.scheduling.x-k8s.io is forbidden"
+	_, err := Pod(Question{Configuration: shipped(t), Objects: []runtime.Object{node("a", "8"), member}, Pod: member,
+		Unread: []string{unread}, Now: now})
+	if err == nil || !strings.Contains(err.Error(), "gang default/train") || !strings.Contains(err.Error(), unread) {
+		t.Errorf("the error is %v, want one that names the gang and what was not read", err)
 	}
 }

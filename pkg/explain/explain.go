@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type Question struct {
 	Pod *v1.Pod
 	// Profile explains the pod as if it named that profile; empty: the one that it names.
 	Profile string
+	// Unread are the kinds that could not be listed, each with the reason.
+	Unread []string
 	// Now is the time at which it is asked: price windows and deadlines depend on it.
 	Now time.Time
 }
@@ -171,6 +174,10 @@ func Pod(q Question) (*Explanation, error) {
 	err := simulation.Virtual(q.Now, func() error { return explain(e, configuration, q.Objects, target) })
 	if err != nil {
 		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
+	}
+	if e.Gang != nil && e.Gang.MinMember == 0 && len(q.Unread) > 0 {
+		return nil, fmt.Errorf("explaining pod %s: how many pods of gang %s start together is said nowhere, or by what may "+
+			"not be listed: %s", e.Pod, e.Gang.Name, strings.Join(q.Unread, "; "))
 	}
 	if len(e.scored()) > 0 {
 		e.NotScored = notScored(q.Configuration, target)

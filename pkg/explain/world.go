@@ -51,6 +51,7 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if err := w.fill(objects); err != nil {
 		return err
 	}
+	target = w.target
 	defer w.Stop()
 	err := w.Start(simulation.Setup{Config: configuration, Parallelism: parallelism, Leader: bystander{}})
 	if err != nil {
@@ -76,7 +77,7 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 			said, _, _ := read.Of(target)
 			alone = read.WithoutGang(target, said != id)
 			if e.Gang.Missing == "" && e.Gang.node(target.Name) == "" {
-				alone = w.target // its gang decides where it may go, or that it may not
+				alone = target // its gang decides where it may go, or that it may not
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func Status(out io.Writer, c *overview.Cluster, status *overview.Status) error {
 	s.lines("scheduler  "+status.Scheduler.Message, "GPUs       "+totals[0], "nodes      "+totals[1],
 		"pods       "+totals[2], "workloads  "+cmp.Or(strings.Join(states, ", "), "none"))
 	s.lines(prefixed("left out   ", status.LeftOut)...)
-	s.section(plural.Of(len(status.Waiting), "workload")+" without all of its pods", overview.JobRows(status.Waiting),
-		mostWaiting, "berth jobs -A")
+	n := len(status.Waiting)
+	s.section(fmt.Sprintf("%s without all of %s pods", plural.Of(n, "workload"), plural.Choose(n, "its", "their")),
+		overview.JobRows(status.Waiting), mostWaiting, "berth jobs -A")
 	return s.print(out, "status")
 }

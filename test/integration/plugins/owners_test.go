@@ -57,7 +57,7 @@ spec:
 // testOwners has pods be gangs of objects that the scheduler cannot read, as their kind is not served yet, or not any
 // more, or as its role lacks a right.
 func testOwners(t *testing.T, b *box.Box) {
-	b = b.Part(t, "owners", "shapes: [{name: owners, count: 1, allocatable: {cpu: \"16\", memory: 64Gi}}]")
+	b = b.Part(t, "owners", `shapes: [{name: owners, count: 1, allocatable: {cpu: "16", memory: 64Gi}}]`)
 	// member creates a pod as the training operator makes it.
 	member := func(t *testing.T, kind, owner string) string {
 		t.Helper()
