@@ -59,7 +59,7 @@ func newRun() *cobra.Command {
   # What guards, in one to two minutes on two cores with no other work
   make bench-guard
 
-  # Some figures, and where the time goes
+  # Some figures, with profiles of the CPU
   go run ./hack/bench run gangs backlog --profiles /tmp && go tool pprof -top /tmp/backlog-berth.pprof
 
   # Accept what the memory is now
