@@ -56,7 +56,7 @@ type controlPlane struct {
 	admin  *rest.Config
 	client kubernetes.Interface
 	report *json.Encoder
-	// unheard is set once the process that started this one is gone, so that nobody waits for the sandbox.
+	// unheard is set once the process that started this one, and waits for the sandbox, is gone.
 	unheard error
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
