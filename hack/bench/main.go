@@ -68,7 +68,7 @@ func newRun() *cobra.Command {
   # 15,000 nodes and 150,000 pods need 5 GiB and two minutes
   go run ./hack/bench run scale --nodes 15000
 
-  # A steady load of 95%, with pods that come and go
+  # Pods that come and go, at a steady load of 95%
   go run ./hack/bench run packing --load 0.95
 
   # Families in which a simple rule may win, with the profiles that know prices
