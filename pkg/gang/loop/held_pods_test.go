@@ -202,7 +202,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	}
 }
 
-func TestAGangIsTriedWhenSomebodyAsksForAMemberThatItHolds(t *testing.T) {
+func TestAGangIsTriedWhenAMemberIsAskedForThatItHolds(t *testing.T) {
 	t.Parallel()
 	registerQueueMetrics()
 	ctx, logger := t.Context(), klog.Logger{}
@@ -221,7 +221,7 @@ func TestAGangIsTriedWhenSomebodyAsksForAMemberThatItHolds(t *testing.T) {
 		}
 		h.Activate(logger, map[string]*v1.Pod{"ns/" + name: pod})
 		if diff := cmp.Diff(want, inbox.Take().Happenings); diff != "" {
-			t.Errorf("what the loop is told when somebody asks for the %s (-want +got):\n%s", name, diff)
+			t.Errorf("what the loop is told when %s is asked for (-want +got):\n%s", name, diff)
 		}
 	}
 	if active := h.PodsInActiveQ(); len(active) != 1 || active[0].Name != "single" {
