@@ -45,8 +45,8 @@ type Backlog struct {
 	// The rest is for Next alone.
 	pods   map[apitypes.UID]*waiting
 	shapes map[capacity.ShapeKey]*shape
-	// preemptors counts the pods for which others could be evicted, by priority.
-	preemptors map[int32]int
+	// preemptors are by priority.
+	preemptors map[int32]*preemptors
 	// roomy are the shapes for which there may be room.
 	roomy map[*shape]bool
 	// tried are the pods that were named, the oldest first; some of them are done. trying counts those that are not,
@@ -63,13 +63,18 @@ const (
 	// unseen is a pod that has failed and that Next has not seen yet. Events wake it, as they wake one that is tried.
 	unseen state = iota + 1
 	waits
+	// waitsAwake is a pod that waits and that events wake, too: less important pods could be evicted for it.
+	waitsAwake
 	tried
+	// again is a pod for which there was room when Next saw that it had failed. It is tried once more.
+	again
 )
 
-// failure is a pod for which no node was found, and its place in the queue.
+// failure is a pod for which no node was found, and its place in the queue; again tells that it was tried once more.
 type failure struct {
-	pod *v1.Pod
-	key gang.Key
+	pod   *v1.Pod
+	key   gang.Key
+	again bool
 }
 
 // waiting is a pod that waits for room or is tried.
@@ -93,7 +98,7 @@ type shape struct {
 func NewBacklog(index *capacity.Index, holds Holds, members *members.Directory) *Backlog {
 	return &Backlog{capacity: index, members: members, known: map[apitypes.UID]state{},
 		pods: map[apitypes.UID]*waiting{}, shapes: map[capacity.ShapeKey]*shape{}, roomy: map[*shape]bool{},
-		preemptors: map[int32]int{}, atOnce: leastAtOnce, shut: shut{holds: holds}}
+		preemptors: map[int32]*preemptors{}, atOnce: leastAtOnce, shut: shut{holds: holds}}
 }
 
 // Holds reports whether events must not wake the pod. It is called under the lock of kube-scheduler's queue.
@@ -115,8 +120,8 @@ func (b *Backlog) Empty() bool {
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.failed = append(b.failed, failure{pod, key, b.known[pod.UID] == again})
 	b.known[pod.UID] = unseen
-	b.failed = append(b.failed, failure{pod, key})
 }
 
 // Gone takes note of a pod that has a node or is deleted, once the account of free capacity knows.
@@ -132,8 +137,8 @@ func (b *Backlog) Gone(uid apitypes.UID) {
 // Next returns the pods to try now: those that come first of all for which there may be room, and no more than there is
 // room for by the account. gained are the shapes for which there is more room than before.
 func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
-	b.takeNews(now)
-	next, more := b.letPreempt(), false
+	next, more := b.takeNews(now), false
+	b.watchPreemptors()
 	for _, key := range gained {
 		if s := b.shapes[key]; s != nil {
 			b.roomy[s], more = true, true
@@ -231,8 +236,10 @@ func (b *Backlog) mark(uid apitypes.UID, to state) {
 	}
 }
 
-// takeNews learns what came of pods that were tried, and takes in those for which there is no room.
-func (b *Backlog) takeNews(now time.Time) {
+// takeNews learns what came of pods that were tried, and takes in those for which there is no room. It returns those to
+// try once more: what there is room on may have come after they were tried, and kube-scheduler's queue would have them
+// wait behind others that are less important.
+func (b *Backlog) takeNews(now time.Time) (next []*v1.Pod) {
 	b.mu.Lock()
 	failed, gone := b.failed, b.gone
 	b.failed, b.gone = nil, nil
@@ -244,7 +251,12 @@ func (b *Backlog) takeNews(now time.Time) {
 			}
 			b.end(w)
 		}
-		if !b.takeIn(f) {
+		owned, room := b.takeIn(f)
+		switch {
+		case room && !f.again:
+			b.mark(f.pod.UID, again)
+			next = append(next, f.pod)
+		case !owned:
 			b.forget(f.pod.UID)
 		}
 	}
@@ -264,19 +276,22 @@ func (b *Backlog) takeNews(now time.Time) {
 		b.tried[0] = nil
 		b.tried = b.tried[1:]
 	}
+	return next
 }
 
-// takeIn has a pod wait for which no node has room and no pod can be evicted, and reports whether it is such a pod.
-func (b *Backlog) takeIn(f failure) bool {
-	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
-		return false
+// takeIn has a pod wait for which no node has room, and reports whether it is such a pod, and if not, whether that is
+// because there is room.
+func (b *Backlog) takeIn(f failure) (owned, room bool) {
+	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" {
+		return false, false
 	}
 	key := b.capacity.Acquire(f.pod)
 	s := b.shapes[key]
 	slots, _ := b.capacity.Slots(key)
-	if slots > 0 && b.slotsFor(key, f.pod) > 0 || s == nil && len(b.shapes) >= mostShapes {
+	room = slots > 0 && b.slotsFor(key, f.pod) > 0
+	if room || s == nil && len(b.shapes) >= mostShapes {
 		b.capacity.Release(key)
-		return false
+		return false, room
 	}
 	if s != nil {
 		b.capacity.Release(key) // it is held once for all
@@ -292,57 +307,57 @@ func (b *Backlog) takeIn(f failure) bool {
 		s.waiting.Push(w)
 	}
 	b.pods[f.pod.UID] = w
-	b.countPreemptor(f.pod, 1)
-	b.mark(f.pod.UID, waits)
-	return true
+	b.mark(f.pod.UID, b.countPreemptor(w))
+	return true, false
 }
 
-// mayPreempt reports whether pods might be evicted for the pod, or are.
-func (b *Backlog) mayPreempt(pod *v1.Pod) bool {
-	return !podview.NeverPreempts(pod) && b.capacity.Cluster.MakesWay(corev1helpers.PodPriority(pod))
-}
-
-// letPreempt leaves the pods to kube-scheduler's queue for which there are pods to evict now, and returns those of them
-// to try at once because there may be room: no event has woken them.
-func (b *Backlog) letPreempt() (next []*v1.Pod) {
-	var let []*waiting
-	for priority := range b.preemptors {
-		if !b.capacity.Cluster.MakesWay(priority) {
+// watchPreemptors leaves the pods to events, too, for which others may be evicted now.
+func (b *Backlog) watchPreemptors() {
+	for priority, p := range b.preemptors {
+		makesWay := b.capacity.Cluster.MakesWay(priority)
+		if makesWay == p.makesWay {
 			continue
 		}
+		p.makesWay = makesWay
 		for _, w := range b.pods {
-			if corev1helpers.PodPriority(w.pod) == priority && !podview.NeverPreempts(w.pod) {
-				let = append(let, w)
+			if w.triedAt.IsZero() && w.preempts() && w.priority() == priority {
+				b.mark(w.pod.UID, p.waits())
 			}
 		}
 	}
-	slices.SortFunc(let, first)
-	left := map[*shape]int{}
-	for _, w := range let {
-		if _, known := left[w.shape]; !known {
-			slots, _ := b.capacity.Slots(w.shape.key)
-			left[w.shape] = slots - w.shape.trying
-		}
-		if w.triedAt.IsZero() && left[w.shape] > 0 {
-			left[w.shape]--
-			next = append(next, w.pod)
-		}
-	}
-	for _, w := range let {
-		b.end(w)
-		b.forget(w.pod.UID)
-	}
-	return next
 }
 
-func (b *Backlog) countPreemptor(pod *v1.Pod, by int) {
-	if podview.NeverPreempts(pod) {
-		return
+func (w *waiting) priority() int32 { return corev1helpers.PodPriority(w.pod) }
+
+func (w *waiting) preempts() bool { return !podview.NeverPreempts(w.pod) }
+
+// preemptors is how many pods of one priority are owned for which others could be evicted if some were less important,
+// and whether some are.
+type preemptors struct {
+	pods     int
+	makesWay bool
+}
+
+// waits is the state of such a pod that waits.
+func (p *preemptors) waits() state {
+	if p.makesWay {
+		return waitsAwake
 	}
-	priority := corev1helpers.PodPriority(pod)
-	if b.preemptors[priority] += by; b.preemptors[priority] == 0 {
-		delete(b.preemptors, priority)
+	return waits
+}
+
+// countPreemptor notes that the pod is owned, and returns the state in which it waits.
+func (b *Backlog) countPreemptor(w *waiting) state {
+	if !w.preempts() {
+		return waits
 	}
+	p := b.preemptors[w.priority()]
+	if p == nil {
+		p = &preemptors{makesWay: b.capacity.Cluster.MakesWay(w.priority())}
+		b.preemptors[w.priority()] = p
+	}
+	p.pods++
+	return p.waits()
 }
 
 // end owns the pod no more.
@@ -350,7 +365,11 @@ func (b *Backlog) end(w *waiting) {
 	s := w.shape
 	w.done = true
 	delete(b.pods, w.pod.UID)
-	b.countPreemptor(w.pod, -1)
+	if p := b.preemptors[w.priority()]; p != nil && w.preempts() {
+		if p.pods--; p.pods == 0 {
+			delete(b.preemptors, w.priority())
+		}
+	}
 	s.owned--
 	if !w.triedAt.IsZero() {
 		s.trying--
