@@ -151,8 +151,8 @@ func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	clone.Add(l, ask("r", "racks"), rackA)
 	clone.Add(l, ask("s", "racks"), rackA)
 	for _, labels := range []map[string]string{rackA, rackB} {
-		if reason, planned := clone.Refuses(labels); reason != "pool racks has no free address in domain rack="+
-			labels["rack"] || !planned {
+		reason, planned := clone.Refuses(labels)
+		if reason != "pool racks has no free address here but those planned for other pods" || !planned {
 			t.Errorf("on %v the clone says %q, for planned pods: %t", labels, reason, planned)
 		}
 	}

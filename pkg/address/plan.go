@@ -18,6 +18,8 @@ type Plan struct {
 	// are planned.
 	domains []Domain
 	free    []int64
+	// atStart is free before any pod was planned.
+	atStart []int64
 	// planned are other pods that are to take an address, with the subnet that it is of.
 	planned map[string]int
 }
@@ -51,8 +53,9 @@ func (l *Ledger) plan(ask *Ask) (*Plan, string) {
 	if reason != "" {
 		return nil, reason
 	}
+	free := pool.free()
 	return &Plan{pool: pool, elsewhere: "node(s) outside the domains of pool " + pool.Name, domains: pool.Domains,
-		free: pool.free()}, ""
+		free: free, atStart: slices.Clone(free)}, ""
 }
 
 // Clone returns a plan of its own.
@@ -97,10 +100,25 @@ func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 		return "", false
 	case subnet == none:
 		return p.elsewhere, false
-	case p.domains[subnet].Key == "":
-		return fmt.Sprintf("pool %s has no free address", p.pool.Name), len(p.planned) > 0
 	}
-	return fmt.Sprintf("pool %s has no free address in domain %s", p.pool.Name, p.domains[subnet]), len(p.planned) > 0
+	if p.plannedFree(labels) {
+		return fmt.Sprintf("pool %s has no free address here but those planned for other pods", p.pool.Name), true
+	}
+	where := ""
+	if d := p.domains[subnet]; d.Key != "" {
+		where = " in domain " + d.String()
+	}
+	return fmt.Sprintf("pool %s has no free address%s", p.pool.Name, where), len(p.planned) > 0
+}
+
+// plannedFree reports whether a pod on a node with the labels could have an address if no other pods were planned.
+func (p *Plan) plannedFree(labels map[string]string) bool {
+	for i, d := range p.domains {
+		if p.atStart[i] > 0 && d.Holds(labels) {
+			return true
+		}
+	}
+	return false
 }
 
 // Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,

@@ -191,7 +191,7 @@ func (d *Demand) Refuses(m Marks, f *Free) (reason string, evictable bool) {
 		r := &d.set.licenses[number]
 		soon := ""
 		if n := f.atStart[number] - f.left[number]; n > 0 {
-			soon = fmt.Sprintf(" and %d about to be", n)
+			soon = fmt.Sprintf(" and %d planned for other pods", n)
 		}
 		return fmt.Sprintf("node(s) without a free license %s: %d of %d in use%s, the pod uses %d (%s)", r.license,
 			r.count-max(f.left[number], f.atStart[number]), r.count, soon, amount, &r.rule), r.count >= amount

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -75,18 +76,24 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 // invited may be what it lacked.
 func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
 
-// endBackoff ends the back-off of the gang that comes first of those that fit into what came free.
+// endBackoff ends the back-off of the gang that comes first of those for which something came free: it fits into gained
+// shapes, or a happening concerns it alone, such as an address.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
 // account may not know what keeps it from starting.
-func (l *Loop) endBackoff(gained []capacity.ShapeKey, now time.Time) {
-	var paused []*waiting.Gang
+func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Happening]bool, now time.Time) {
+	helped := map[gang.ID]bool{}
 	for _, shape := range gained {
-		for id := range l.List.ByShape[shape] {
-			g := l.List.ByID[id]
-			if g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= l.Backoff.Initial) {
-				paused = append(paused, g)
-			}
+		maps.Copy(helped, l.List.ByShape[shape])
+	}
+	for h := range happenings {
+		helped[h.Only] = true
+	}
+	var paused []*waiting.Gang
+	for id := range helped {
+		g := l.List.ByID[id]
+		if g != nil && g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= l.Backoff.Initial) {
+			paused = append(paused, g)
 		}
 	}
 	slices.SortFunc(paused, waiting.FirstByKey)

@@ -56,9 +56,9 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
 		gangs map[string]waiting.Backoff
-		// taken is what the node has in use still.
-		taken string
-		want  []string
+		// taken is what the node has in use still; told is the gang alone that a happening concerns.
+		taken, told string
+		want        []string
 	}{
 		"the first that pauses is tried": {
 			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
@@ -71,6 +71,9 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		"one that should have fitted is tried after the shortest pause": {
 			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
 			want:  []string{"b"}},
+		"one that a happening concerns is tried": {
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
+			told:  "a", want: []string{"a"}},
 		"none is tried if there is too little room": {
 			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
 			taken: "2"},
@@ -98,7 +101,11 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 				l.queue.Retry(id, now)
 			}
 
-			l.endBackoff(gained, now)
+			happenings := map[waiting.Happening]bool{}
+			if test.told != "" {
+				gained, happenings = nil, map[waiting.Happening]bool{{Only: gang.ID{Name: test.told}}: true}
+			}
+			l.endBackoff(gained, happenings, now)
 			var tried []string
 			for id, ok, _ := l.queue.Next(now); ok; id, ok, _ = l.queue.Next(now) {
 				tried = append([]string{id.Name}, tried...)

@@ -210,7 +210,7 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 			l.retry(l.List.ByID[id], now)
 		}
 	}
-	l.endBackoff(gained, now)
+	l.endBackoff(gained, n.Happenings, now)
 	if eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
 		l.Holds.Gate.Away.Retry(hold.WakeSome)
 	}
