@@ -59,7 +59,11 @@ func (c *claims) fit(info fwk.NodeInfo, r *gpu.Request) gpu.Reason {
 	case inventory == nil || c.pod.Loose():
 		return gpu.Reason{}
 	}
-	return gpu.Fit(inventory, r)
+	reason := gpu.Fit(inventory, r)
+	if reason.Cause == gpu.NoGPU {
+		reason.Detail = "GPUs that claims can have" // a device plugin may give out others
+	}
+	return reason
 }
 
 // inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of
