@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -25,11 +26,13 @@ func (q queue) Less(a, b fwk.QueuedEntityInfo) bool {
 	if kb.Less(ka) {
 		return false
 	}
-	if q.shared.settings.classes.on() {
-		// Creation is told in seconds: within one of them pods keep the order in which they came.
-		if ta, tb := a.GetTimestamp(), b.GetTimestamp(); !ta.Equal(tb) {
-			return ta.Before(tb)
-		}
+	// Creation is told in seconds: within one of them pods keep the order in which they came. Those that came at once,
+	// as where a cluster is filled in memory, keep that of their creation.
+	if ta, tb := a.GetTimestamp(), b.GetTimestamp(); !ta.Equal(tb) {
+		return ta.Before(tb)
+	}
+	if ta, tb := created(a), created(b); !ta.Equal(tb) {
+		return ta.Before(tb)
 	}
 	return nameOf(a) < nameOf(b)
 }
@@ -43,6 +46,14 @@ func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
 		}
 	}
 	return q.shared.settings.classes.key(e)
+}
+
+// created is when a pod was created, zero for a group.
+func created(e fwk.QueuedEntityInfo) time.Time {
+	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok && single.GetPod() != nil {
+		return single.GetPod().CreationTimestamp.Time
+	}
+	return time.Time{}
 }
 
 func nameOf(e fwk.QueuedEntityInfo) string {

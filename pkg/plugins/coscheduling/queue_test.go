@@ -116,6 +116,15 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
+func TestPodsThatComeAtOnceKeepTheOrderOfTheirCreation(t *testing.T) {
+	t.Parallel()
+	older, younger := waitingPod(t, "b", 0, 0, ""), waitingPod(t, "a", 0, time.Hour, "")
+	older.Timestamp = younger.Timestamp
+	if p := queueOf(nil); !p.Less(older, younger) || p.Less(younger, older) {
+		t.Error("of two pods that came to the queue at once, the younger one comes first")
+	}
+}
+
 func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 	t.Parallel()
 	p := queueOf(sla.NewOrder([]sla.Class{{Name: "own", Deadline: time.Hour, EarliestOwn: time.Minute},
