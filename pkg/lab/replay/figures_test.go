@@ -133,6 +133,8 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 		j.Arrival, j.Duration = arrival, duration
 		return j
 	}
+	tooLarge := at(0, time.Hour)
+	tooLarge.GPUs = 16
 	over := func(from, to float64, until replayed.Until) *replayed.Window {
 		return &replayed.Window{From: from, To: to, Until: until}
 	}
@@ -155,6 +157,7 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 			over(0, 3600, replayed.Horizon), 100},
 		"done before the horizon": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, replayed.TimeMean,
 			over(0, 7200, replayed.WorkDone), 75},
+		"at once, and it never fits": {[]trace.Job{tooLarge}, 0, 0, replayed.EndState, nil, 0},
 		"at once and forever": {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
 	} {
 		t.Run(name, func(t *testing.T) {

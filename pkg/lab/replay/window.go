@@ -111,7 +111,8 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	for i := range c.jobs {
 		ending = ending || c.jobs[i].Duration > 0
 	}
-	if len(c.jobs) == 0 || r.window.until != replayed.LastArrival && !ending && !cut {
+	nothing := sums.seconds <= 0 && c.options.Warmup == 0 // no job that came at the start ever fitted
+	if len(c.jobs) == 0 || nothing || r.window.until != replayed.LastArrival && !ending && !cut {
 		if c.options.Warmup > 0 {
 			return inputError{fmt.Errorf(
 				"a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
