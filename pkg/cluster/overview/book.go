@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -272,11 +273,20 @@ func (f *feed) LeaveOut(kind, reason string) {
 	}
 }
 
-// leftOutNow are the kinds that cannot be read, each with the reason.
-func (n *notes) leftOutNow() []string {
+// leftOutNow are the kinds that cannot be read, and what is not counted yet, each with the reason.
+func (f *feed) leftOutNow() []string {
 	list := []string{}
-	for _, kind := range slices.Sorted(maps.Keys(n.leftOut)) {
-		list = append(list, kind+": "+n.leftOut[kind])
+	for _, kind := range slices.Sorted(maps.Keys(f.leftOut)) {
+		list = append(list, kind+": "+f.leftOut[kind])
+	}
+	claiming := 0
+	for _, p := range f.pods {
+		if len(p.pod.Spec.ResourceClaims) > 0 && p.pod.Spec.NodeName == "" && !podview.Finished(p.pod) {
+			claiming++
+		}
+	}
+	if claiming > 0 {
+		list = append(list, plural.Of(claiming, "pending pod")+": devices that are claimed count when they are allocated")
 	}
 	return list
 }

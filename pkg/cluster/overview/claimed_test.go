@@ -60,6 +60,20 @@ status:
 	}
 }
 
+func TestPodsThatClaimAndWaitAreLeftOut(t *testing.T) {
+	t.Parallel()
+	claiming := func(p *v1.Pod) { p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}} }
+	b := newBook(node("a", ""), pod("bound", "a", "cpu=1", claiming), pod("waits", "", "cpu=1", claiming),
+		pod("plain", "", "cpu=1"))
+	want := []string{"1 pending pod: devices that are claimed count when they are allocated"}
+	if diff := cmp.Diff(want, b.Cluster(now).LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, b.JobList(now).LeftOut); diff != "" {
+		t.Errorf("left out of the list of jobs (-want +got):\n%s", diff)
+	}
+}
+
 func TestMoney(t *testing.T) {
 	t.Parallel()
 	costs := func(dollars string) func(*v1.Node) {

@@ -332,7 +332,7 @@ type JobList struct {
 	Taken  time.Time `json:"taken"`
 	Jobs   []Job     `json:"jobs"`
 	Queues []Queue   `json:"queues"`
-	// LeftOut are the kinds that could not be read, each with the reason.
+	// LeftOut is what could not be read, or is not counted yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 

@@ -25,7 +25,7 @@ type Cluster struct {
 	Queues []Queue `json:"queues"`
 	// Warnings are the latest events of type Warning, the newest first.
 	Warnings []Warning `json:"warnings"`
-	// LeftOut are the kinds that could not be read, each with the reason.
+	// LeftOut is what could not be read, or is not counted yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 

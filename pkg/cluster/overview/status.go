@@ -20,7 +20,7 @@ type Status struct {
 	JobsByState map[JobState]int `json:"jobsByState"`
 	// Waiting are the workloads with pods that have no node, those first that are furthest from running.
 	Waiting []Job `json:"waiting"`
-	// LeftOut are the kinds that could not be read, each with the reason.
+	// LeftOut is what could not be read, or is not counted yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 

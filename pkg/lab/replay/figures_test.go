@@ -158,7 +158,7 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 		"done before the horizon": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, replayed.TimeMean,
 			over(0, 7200, replayed.WorkDone), 75},
 		"at once, and it never fits": {[]trace.Job{tooLarge}, 0, 0, replayed.EndState, nil, 0},
-		"at once and forever": {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
+		"at once and forever":        {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
