@@ -183,15 +183,25 @@ func (r *Reader) List(ctx context.Context, kind Kind, namespace string, each fun
 }
 
 // Follow tells the handler of the objects of a kind as they are and as they change, until ctx ends. A kind that cannot
-// be listed is an error.
+// be listed and watched is an error: without the right to watch, what is shown would be behind and not say so.
 func (r *Reader) Follow(ctx context.Context, kind Kind, handler cache.ResourceEventHandler) error {
 	source, err := r.source(kind, metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}
-	if _, err := source.ListWithContext(ctx, one); err != nil {
+	listed, err := source.ListWithContext(ctx, one)
+	if err != nil {
 		return err
 	}
+	at, err := meta.ListAccessor(listed)
+	if err != nil {
+		return fmt.Errorf("reading a list of %s: %w", kind.Kind, err)
+	}
+	tried, err := source.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: at.GetResourceVersion()})
+	if err != nil {
+		return err
+	}
+	tried.Stop()
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, Handler: handler,
 		Transform: kind.trim})
 	go informer.RunWithContext(ctx)

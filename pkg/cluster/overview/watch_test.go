@@ -223,10 +223,15 @@ func TestWhatMayNotBeRead(t *testing.T) {
 		code    int
 		left    string
 		refused bool
+		// watched is set if they may be listed.
+		watched bool
 	}{
 		"events are forbidden": {path: "/events", code: http.StatusForbidden, left: "events: not for you"},
 		"claims are forbidden": {path: "/resourceclaims", code: http.StatusForbidden,
 			left: "resourceclaims: not for you"},
+		"events may be listed only": {path: "/events", code: http.StatusForbidden, watched: true,
+			left: "events: not for you"},
+		"pods may be listed only":  {path: "/pods", code: http.StatusForbidden, watched: true, refused: true},
 		"slices are not served":    {path: "/resourceslices", code: http.StatusNotFound},
 		"PodGroups are not served": {path: "/podgroups", code: http.StatusNotFound},
 		"pods are forbidden":       {path: "/pods", code: http.StatusForbidden, refused: true},
@@ -237,7 +242,8 @@ func TestWhatMayNotBeRead(t *testing.T) {
 			t.Parallel()
 			config := server(t).RESTConfig()
 			config.Transport = filtered{config.Transport, func(req *http.Request) int {
-				if strings.HasSuffix(req.URL.Path, test.path) {
+				watches := req.URL.Query().Get("watch") != ""
+				if strings.HasSuffix(req.URL.Path, test.path) && (watches || !test.watched) {
 					return test.code
 				}
 				return 0
