@@ -119,7 +119,7 @@ install: ## the CRDs, the rights and the scheduler in the cluster of your kubeco
 uninstall: ## what install made, but for the CRDs
 	kubectl delete --ignore-not-found -k manifests/base
 
-# RACE=1 needs a C compiler, because the race detector is a C library. go vet is part of `make verify`: here it would look at all of
+# RACE=1 needs a C compiler, because the race detector is a C library. go vet is part of `make lint`: here it would look at all of
 # Kubernetes again for the race detector. Debugging information would take four tenths of the time to link. A heap that may grow to
 # five times what is in use, within limits, saves a tenth of what the tests compute; the race detector needs that memory itself.
 RACE ?=
@@ -139,7 +139,7 @@ lint: ## golangci-lint with the rules of .golangci.yml
 generate: ## deepcopy functions, the CRDs, the static pod's configuration, the chart's copies, the reference of arguments, the list of licenses
 	hack/generate.sh
 
-verify: build ## modules, generated files, go vet, and what the binaries say of themselves
+verify: build ## modules, generated files, and what the binaries say of themselves
 	EXPECTED_VERSION=$(KUBE_VERSION)-berth.$(VERSION) hack/verify.sh
 
 # For example: make histories SEEDS=1-2000
