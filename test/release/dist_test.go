@@ -32,7 +32,7 @@ func newDistribution(t *testing.T) distribution {
 		"main.go": "package main\n\nfunc main() { println(\"it runs\") }\n",
 		"bin/go": "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n  while [ \"$1\" != -o ]; do shift; done\n" +
 			"  mkdir -p \"${2%/*}\"\n" +
-			"  exec cp " + program + " \"$2\" ;;\nesac\nexec " + goCommand(t) + " \"$@\"\n",
+			"  exec cp " + program + " \"$2\" ;;\nesac\nexec " + box.Installed(t, "go", "golang") + " \"$@\"\n",
 	} {
 		file := filepath.Join(d.tools, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
@@ -46,15 +46,6 @@ func newDistribution(t *testing.T) distribution {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return d
-}
-
-func goCommand(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // build runs the script and returns the checksums of the files.
