@@ -49,11 +49,8 @@ func testDevices(t *testing.T, w *guarded) {
 		refused("creating a pod", told, err)
 		refused("patching a pod", told, write(key, `"0"`))
 		refused("patching a pod's status", told, write(key, `"0"`, "status"))
-		binding := &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: map[string]string{key: "0"}},
-			Target:     corev1.ObjectReference{Kind: "Node", Name: "n"},
-		}
-		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
+		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx,
+			bindingTo(pod, map[string]string{key: "0"}), metav1.CreateOptions{}))
 		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
 		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{}, "status"); err != nil {
@@ -89,9 +86,7 @@ func testDevices(t *testing.T, w *guarded) {
 	if err := write("example.com/note", `"x"`); err != nil {
 		t.Errorf("another annotation of a pod that has devices: %v", err)
 	}
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name},
-		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
-	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if err := w.user.CoreV1().Pods("default").Bind(ctx, bindingTo(other, nil), metav1.CreateOptions{}); err != nil {
 		t.Errorf("a binding without such annotations: %v", err)
 	}
 	for _, key := range gpuview.AskingKeys() {
@@ -134,12 +129,9 @@ func testLicenses(t *testing.T, w *guarded) {
 		return err
 	}
 	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node",
-		Name: "n"}}
-	more := binding.DeepCopy()
-	more.Annotations = map[string]string{wellknown.LicensesKey: "matlab=9"}
-	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
-	expect("a binding", "", pods.Bind(ctx, binding, metav1.CreateOptions{}))
+	expect("a binding with it", told, pods.Bind(ctx, bindingTo(pod, map[string]string{wellknown.LicensesKey: "matlab=9"}),
+		metav1.CreateOptions{}))
+	expect("a binding", "", pods.Bind(ctx, bindingTo(pod, nil), metav1.CreateOptions{}))
 	expect("a change", told, patch(`"matlab=9"`))
 	expect("a change with the status", told, patch(`"matlab=9"`, "status"))
 	expect("removing it", told, patch("null"))

@@ -166,6 +166,12 @@ func podWith(annotations map[string]string) *corev1.Pod {
 	}
 }
 
+// bindingTo binds a pod to the node n.
+func bindingTo(pod *corev1.Pod, annotations map[string]string) *corev1.Binding {
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: annotations},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+}
+
 // denial is what a policy says, empty without an error, and the whole error if no policy said it.
 func denial(err error) string {
 	if err == nil {
