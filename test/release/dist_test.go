@@ -115,6 +115,16 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 		}
 	}
 
+	// Among the texts are that of Go itself, notices, and one beside another of the same module.
+	texts, err := exec.CommandContext(t.Context(), "tar", "-xzOf", filepath.Join(d.dir, "berth-1.2.3-linux-arm64.tar.gz"),
+		"THIRD_PARTY_LICENSES").Output()
+	for _, want := range []string{"\nGo's standard library\n\nCopyright 2009 The Go Authors", "\ngo.yaml.in/yaml/v2@",
+		"/LICENSE.libyaml\n\nThe following files", "/NOTICE\n"} {
+		if err != nil || !strings.Contains(string(texts), want) {
+			t.Errorf("the texts of the licenses lack %q (error %v)", want, err)
+		}
+	}
+
 	// Images are named as in the registry.
 	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
 	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart,
