@@ -182,8 +182,8 @@ func (r *reader) bash(t *testing.T, commands string) (string, error) {
 	return bash(t, r.root, commands, stepTimeout, "KUBECONFIG="+r.box.Kubeconfig())
 }
 
-// bash runs commands in a checkout and returns what they print. What they start in the background ends with the test.
-func bash(t *testing.T, checkout, commands string, limit time.Duration, environment ...string) (string, error) {
+// bash runs commands in a folder that looks like a checkout, and returns what they print. What they start in the background ends with the test.
+func bash(t *testing.T, folder, commands string, limit time.Duration, environment ...string) (string, error) {
 	t.Helper()
 	// A file, because a pipe would stay open as long as a command in the background.
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -194,8 +194,8 @@ func bash(t *testing.T, checkout, commands string, limit time.Duration, environm
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = checkout, out, out
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(checkout, "bin", "tools")+":"+os.Getenv("PATH"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A shell that has started a control plane takes it down when it is told to end.
