@@ -182,7 +182,8 @@ func (r *reader) bash(t *testing.T, commands string) (string, error) {
 	return bash(t, r.root, commands, stepTimeout, "KUBECONFIG="+r.box.Kubeconfig())
 }
 
-// bash runs commands in a folder that looks like a checkout, and returns what they print. What they start in the background ends with the test.
+// bash runs commands in a folder that looks like a checkout, and returns what they print. What they start in the
+// background ends with the test.
 func bash(t *testing.T, folder, commands string, limit time.Duration, environment ...string) (string, error) {
 	t.Helper()
 	// A file, because a pipe would stay open as long as a command in the background.
