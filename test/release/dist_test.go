@@ -26,9 +26,15 @@ func newDistribution(t *testing.T) distribution {
 	program := filepath.Join(d.tools, "program")
 	for file, content := range map[string]string{
 		program: "#!/bin/sh\necho it runs\n",
-		filepath.Join(d.tools, "go"): "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n" +
-			"  while [ \"$1\" != -o ]; do shift; done\n  mkdir -p \"${2%/*}\"\n  exec cp " + program + " \"$2\" ;;\nesac\nexec " +
-			box.Installed(t, "go", "golang") + " \"$@\"\n",
+		filepath.Join(d.tools, "go"): `#!/bin/bash
+case " $* " in
+*' -trimpath '*)
+  while [ "$1" != -o ]; do shift; done
+  mkdir -p "${2%/*}"
+  exec cp ` + program + ` "$2" ;;
+esac
+exec ` + box.Installed(t, "go", "golang") + ` "$@"
+`,
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
 			t.Fatal(err)
