@@ -1,6 +1,6 @@
-# The images of the commands that run in a cluster, each a target: scheduler, extender, node-agent, berth. Build them with `make
-# image COMMAND=extender` and so on, which passes COMMAND along with the target. `make dist` packs the
-# same files without a container engine.
+# The images of the commands that run in a cluster, each a target: scheduler, extender, node-agent. Build them with `make image
+# COMMAND=extender` and so on, which passes COMMAND along with the target. `make dist` packs the same files without a container
+# engine.
 #
 # Each command has an image of its own, because no node runs two of them: an image with all three files is as large as the
 # three together (64 MB compressed instead of 17 to 24 MB), and would put the scheduler on the base that only the node agent

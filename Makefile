@@ -71,8 +71,7 @@ $(BIN)/tools/helm: FORCE
 
 # The texts of the licenses of what COMMAND links: MIT, BSD and Apache ask for them beside a binary.
 $(BIN)/THIRD_PARTY_LICENSES: FORCE
-	@go build -C hack/tools/licenses -o $(abspath $(BIN))/tools/licenses .
-	@$(BIN)/tools/licenses --texts ./cmd/$(COMMAND) >$@
+	@hack/licenses.sh $(COMMAND) >$@
 
 # For example: make image COMMAND=extender IMAGE=you/berth-extender BUILDER=podman GO_IMAGE=you/golang:1.26 IMAGE_FLAGS='--platform linux/arm64'
 COMMAND ?= scheduler

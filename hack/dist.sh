@@ -35,14 +35,13 @@ for architecture in "${architectures[@]}"; do
   done
 done
 
-go build -C hack/tools/licenses -o "$work/tools/licenses" .
 go build -ldflags '-s -w' -o "$work/tools/kubectl" k8s.io/kubernetes/cmd/kubectl
 for command in scheduler extender node-agent berth; do
   name=berth-$command
   if [ "$command" = berth ]; then name=berth; fi
   mkdir -p "$work/texts/$name"
   cp LICENSE "$work/texts/$name/"
-  "$work/tools/licenses" --texts "./cmd/$command" >"$work/texts/$name/THIRD_PARTY_LICENSES"
+  hack/licenses.sh "$command" >"$work/texts/$name/THIRD_PARTY_LICENSES"
 done
 
 # archive FILE FOLDER NAME...: the same files give the same bytes.

@@ -27,7 +27,6 @@ check "the modules are those of go.sum" go mod verify
 check "generated files are up to date" hack/generate.sh --check
 check "documents and messages use plain words (hack/phrases.txt)" go test -vet=off ./docs -run UsePlainWords
 check "the workflows are right" go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-check "the list of licenses is right" go test -vet=off -C hack/tools/licenses ./...
 # The harness itself is only compiled: it takes minutes to run.
 check "the modules of upstream's benchmark are tidy" go -C hack/bench/perf mod tidy -diff
 check "upstream's benchmark compiles" go test -C hack/bench/perf -vet=off -run '^$' ./...

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,104 +132,32 @@ func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	}
 }
 
-func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
+// The user of the default scheduler has its account, its lease and its rights already.
+func TestInPlaceOfTheDefaultSchedulerOnlyFurtherRightsAreApplied(t *testing.T) {
 	t.Parallel()
-	for dir, want := range map[string][]string{
-		"admission": {
-			"ClusterRole /berth-device-assigner",
-			"ClusterRoleBinding /berth-device-assigner-hami",
-			"MutatingAdmissionPolicy /berth-scheduler-name",
-			"MutatingAdmissionPolicyBinding /berth-scheduler-name",
-			"ValidatingAdmissionPolicy /berth-pod-devices",
-			"ValidatingAdmissionPolicy /berth-pod-values",
-			"ValidatingAdmissionPolicy /berth-podgroup-stand-ins",
-			"ValidatingAdmissionPolicy /berth-podgroup-values",
-			"ValidatingAdmissionPolicy /berth-scheduler-taint",
-			"ValidatingAdmissionPolicyBinding /berth-pod-devices",
-			"ValidatingAdmissionPolicyBinding /berth-pod-values",
-			"ValidatingAdmissionPolicyBinding /berth-podgroup-stand-ins",
-			"ValidatingAdmissionPolicyBinding /berth-podgroup-values",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler-taint",
-		},
-		"base": {
-			"ClusterRole /berth-edit",
-			"ClusterRole /berth-scheduler",
-			"ClusterRole /berth-scheduler-hami",
-			"ClusterRole /berth-view",
-			"ClusterRoleBinding /berth-scheduler",
-			"ClusterRoleBinding /berth-scheduler-hami",
-			"ClusterRoleBinding /berth-scheduler-volumes",
-			"ConfigMap kube-system/berth-scheduler-config-HASH",
-			"Deployment kube-system/berth-scheduler",
-			"PodDisruptionBudget kube-system/berth-scheduler",
-			"Role kube-system/berth-scheduler-lease",
-			"RoleBinding kube-system/berth-scheduler-authentication-reader",
-			"RoleBinding kube-system/berth-scheduler-lease",
-			"ServiceAccount kube-system/berth-scheduler",
-			"ValidatingAdmissionPolicy /berth-scheduler",
-			"ValidatingAdmissionPolicy /berth-scheduler-account",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
-		},
-		"extender": {
-			"ClusterRole /berth-extender",
-			"ClusterRoleBinding /berth-extender",
-			"ConfigMap kube-system/berth-extender-config-HASH",
-			"Deployment kube-system/berth-extender",
-			"Service kube-system/berth-extender",
-			"ServiceAccount kube-system/berth-extender",
-		},
-		"metrics": {
-			"ClusterRole /berth-metrics-reader",
-			"Service kube-system/berth-extender-metrics",
-			"Service kube-system/berth-node-agent-metrics",
-			"Service kube-system/berth-scheduler-metrics",
-		},
-		"network-policy": {
-			"NetworkPolicy kube-system/berth-extender",
-			"NetworkPolicy kube-system/berth-node-agent",
-			"NetworkPolicy kube-system/berth-scheduler",
-		},
-		"node-agent": {
-			"ClusterRole /berth-node-agent",
-			"ClusterRoleBinding /berth-node-agent",
-			"DaemonSet kube-system/berth-node-agent",
-			"ServiceAccount kube-system/berth-node-agent",
-			"ValidatingAdmissionPolicy /berth-node-agent",
-			"ValidatingAdmissionPolicyBinding /berth-node-agent",
-		},
-		"replace-default": {
-			"ClusterRole /berth-edit",
-			"ClusterRole /berth-scheduler",
-			"ClusterRole /berth-scheduler-hami",
-			"ClusterRole /berth-view",
-			"ClusterRoleBinding /berth-scheduler",
-			"ClusterRoleBinding /berth-scheduler-hami",
-			"ValidatingAdmissionPolicy /berth-scheduler",
-			"ValidatingAdmissionPolicy /berth-scheduler-account",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler",
-			"ValidatingAdmissionPolicyBinding /berth-scheduler-account",
-		},
-	} {
-		t.Run(dir, func(t *testing.T) {
-			t.Parallel()
-			var got []string
-			for _, object := range build(t, dir) {
-				accessor, err := meta.Accessor(object)
-				if err != nil {
-					t.Fatal(err)
-				}
-				name := accessor.GetName()
-				if _, config := object.(*corev1.ConfigMap); config && strings.Contains(name, "-config-") {
-					name = name[:strings.LastIndex(name, "-")] + "-HASH"
-				}
-				got = append(got, object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetNamespace()+"/"+name)
-			}
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("objects (-want +got):\n%s", diff)
-			}
-		})
+	var got []string
+	for _, object := range build(t, "replace-default") {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetName())
+	}
+	slices.Sort(got)
+	want := []string{
+		"ClusterRole berth-edit",
+		"ClusterRole berth-scheduler",
+		"ClusterRole berth-scheduler-hami",
+		"ClusterRole berth-view",
+		"ClusterRoleBinding berth-scheduler",
+		"ClusterRoleBinding berth-scheduler-hami",
+		"ValidatingAdmissionPolicy berth-scheduler",
+		"ValidatingAdmissionPolicy berth-scheduler-account",
+		"ValidatingAdmissionPolicyBinding berth-scheduler",
+		"ValidatingAdmissionPolicyBinding berth-scheduler-account",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }
 

@@ -2,17 +2,13 @@ package manifests_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"berth.dev/berth/pkg/wellknown"
 )
 
 func TestTheNodeAgentMayReadAndPatchNodesAndAskWhoMayReadMetrics(t *testing.T) {
@@ -34,32 +30,6 @@ func TestTheNodeAgentMayReadAndPatchNodesAndAskWhoMayReadMetrics(t *testing.T) {
 		return
 	}
 	t.Error("no ClusterRole")
-}
-
-func TestThePolicyIsAboutTheAgentsAccountAndTheAgentsKey(t *testing.T) {
-	t.Parallel()
-	var daemonSet *appsv1.DaemonSet
-	var policy *admissionv1.ValidatingAdmissionPolicy
-	for _, object := range build(t, "node-agent") {
-		switch o := object.(type) {
-		case *appsv1.DaemonSet:
-			daemonSet = o
-		case *admissionv1.ValidatingAdmissionPolicy:
-			policy = o
-		}
-	}
-	if daemonSet == nil || policy == nil {
-		t.Fatal("no DaemonSet or no policy")
-	}
-	account := "system:serviceaccount:" + daemonSet.Namespace + ":" + daemonSet.Spec.Template.Spec.ServiceAccountName
-	if !matches(t, policy, account) {
-		t.Errorf("the policy does not match %s, as which the DaemonSet runs", account)
-	}
-	if !slices.ContainsFunc(policy.Spec.Validations, func(v admissionv1.Validation) bool {
-		return strings.Contains(v.Expression, "key == '"+wellknown.GPULinksKey+"'")
-	}) {
-		t.Errorf("no validation of the policy names %s", wellknown.GPULinksKey)
-	}
 }
 
 // TestTheOverlayForGKEGivesTheAgentTheDriverOfTheNode: there the container runtime adds nothing.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
@@ -90,73 +89,6 @@ func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, missing(own, stock)); diff != "" {
 		t.Errorf("rights of the stock scheduler that we lack (-want +got):\n%s", diff)
-	}
-}
-
-func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
-	t.Parallel()
-	own, stock := ownAndStockRules(t)
-	want := []string{
-		"get coordination.k8s.io/leases berth-scheduler",
-		"update coordination.k8s.io/leases berth-scheduler",
-		"patch /nodes",
-		"get scheduling.x-k8s.io/podgroups",
-		"list scheduling.x-k8s.io/podgroups",
-		"watch scheduling.x-k8s.io/podgroups",
-		"create scheduling.x-k8s.io/podgroups",
-		"delete scheduling.x-k8s.io/podgroups",
-		"patch scheduling.x-k8s.io/podgroups",
-		"get berth.dev/placementpolicies",
-		"list berth.dev/placementpolicies",
-		"watch berth.dev/placementpolicies",
-		"patch berth.dev/placementpolicies/status",
-		"get berth.dev/ippools",
-		"list berth.dev/ippools",
-		"watch berth.dev/ippools",
-		"patch berth.dev/ippools/status",
-		"get berth.dev/ipreservations",
-		"list berth.dev/ipreservations",
-		"watch berth.dev/ipreservations",
-		"create berth.dev/ipreservations",
-		"patch berth.dev/ipreservations",
-		"delete berth.dev/ipreservations",
-		"assign berth.dev/devices",
-		"patch scheduling.x-k8s.io/podgroups/status",
-		"update scheduling.x-k8s.io/podgroups/status",
-		// Granted to the stock role only where GenericWorkload or CompositePodGroup is on.
-		"get scheduling.k8s.io/compositepodgroups",
-		"list scheduling.k8s.io/compositepodgroups",
-		"watch scheduling.k8s.io/compositepodgroups",
-		"patch scheduling.k8s.io/compositepodgroups/status",
-		"update scheduling.k8s.io/compositepodgroups/status",
-		"get scheduling.k8s.io/podgroups",
-		"list scheduling.k8s.io/podgroups",
-		"watch scheduling.k8s.io/podgroups",
-		"patch scheduling.k8s.io/podgroups/status",
-		"update scheduling.k8s.io/podgroups/status",
-	}
-	// What gangs are made of.
-	for _, kind := range read.OwnerKindNames() {
-		owner, _ := read.OwnerKindOf(kind)
-		if owner.Group == "apps" || owner.Group == "" {
-			continue
-		}
-		for _, verb := range []string{"get", "list", "watch"} {
-			want = append(want, verb+" "+owner.Group+"/"+owner.Resource)
-		}
-	}
-	want = append(want, "patch scheduling.volcano.sh/podgroups")
-	for _, kind := range read.GroupKinds() {
-		if kind.Group == "scheduling.k8s.io" {
-			continue // named above
-		}
-		for _, verb := range []string{"get", "list", "watch"} {
-			want = append(want, verb+" "+kind.Group+"/"+kind.Resource)
-		}
-	}
-	slices.Sort(want)
-	if diff := cmp.Diff(want, missing(stock, own)); diff != "" {
-		t.Errorf("rights beyond those of the stock scheduler (-want +got):\n%s", diff)
 	}
 }
 

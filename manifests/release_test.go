@@ -93,6 +93,22 @@ func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
 	}
 }
 
+// TestTheReleaseCallsTargetsThatExist fails for a target that has gone. It would be noticed only when a tag is pushed.
+func TestTheReleaseCallsTargetsThatExist(t *testing.T) {
+	t.Parallel()
+	workflow, err := os.ReadFile("../.github/workflows/release.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := regexp.MustCompile(`(?m)^ +make (\S+)`).FindAllSubmatch(workflow, -1)
+	if len(called) < 2 {
+		t.Errorf("found %d calls of make, want those for the images and for the files", len(called))
+	}
+	for _, match := range called {
+		found(t, "../Makefile", `(?m)^(`+regexp.QuoteMeta(string(match[1]))+`):`)
+	}
+}
+
 // TestADistributionOfChangedFilesSaysSo runs the script up to where it would build.
 func TestADistributionOfChangedFilesSaysSo(t *testing.T) {
 	t.Parallel()

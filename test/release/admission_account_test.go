@@ -13,33 +13,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// stolen is the token of a component in the hands of a thief.
+// stolen is the token of the scheduler in the hands of a thief.
 type stolen struct {
 	*guarded
 	client kubernetes.Interface
-	// who is what the messages call the component.
-	who string
 }
 
 // testAccount uses the rights of the scheduler's account as a thief of its token would.
 func testAccount(t *testing.T, w *guarded) {
-	token := stolen{w, w.as(t, "system:serviceaccount:kube-system:berth-scheduler"), "scheduler"}
+	token := stolen{w, w.as(t, "system:serviceaccount:kube-system:berth-scheduler")}
 	token.mayNotPatchPods(t)
 	token.awaitGuard(t)
-	const others = ", but conditions, nominatedNodeName, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
-	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, " +
-		"berth.dev/DeadlineMissed"
-	token.mayWriteStatuses(t, others, conditions, map[string]string{
-		"why it is pending":           `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
-		"that it is evicted":          `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
-		"that it misses its deadline": `{"status":{"conditions":[{"type":"berth.dev/DeadlineMissed","status":"True","reason":"CannotEndInTime","message":"late"}]}}`,
-		"a nomination":                `{"status":{"nominatedNodeName":"n"}}`,
-		"a claim that it has made":    `{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`,
-		"an address":                  `{"metadata":{"annotations":{"berth.dev/ip-address":"10.0.0.1"}}}`,
-		"devices, in one patch":       `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
-		"devices that it takes back":  `{"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`,
-		"what changes nothing of one": `{"status":{"phase":"Pending"}}`,
-	})
+	token.mayWriteStatuses(t)
 	token.mayBind(t)
 }
 
@@ -77,22 +62,23 @@ func (s stolen) mayNotPatchPods(t *testing.T) {
 // awaitGuard waits for the policy, which counts some time after it was created.
 func (s stolen) awaitGuard(t *testing.T) {
 	pod := s.pod(t.Context(), t)
-	s.Await(t, "the policy of the account of the "+s.who, func(ctx context.Context) (bool, error) {
+	s.Await(t, "the policy of the scheduler's account", func(ctx context.Context) (bool, error) {
 		return denial(s.patch(ctx, pod, `{"metadata":{"labels":{"app":"stolen"}}}`, "status")) != "", nil
 	})
 }
 
-func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, allowed map[string]string) {
+func (s stolen) mayWriteStatuses(t *testing.T) {
 	field := func(name string) string {
-		return "the " + s.who + " may not change " + name + " in the status of a pod" + ownFields
+		return "the scheduler may not change " + name + " in the status of a pod, but conditions, nominatedNodeName, " +
+			"extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
 	}
 	condition := func(name string) string {
-		return "the " + s.who + " may not change condition " + name + " of a pod" + ownConditions
+		return "the scheduler may not change condition " + name + " of a pod, but PodScheduled, DisruptionTarget, " +
+			"berth.dev/GPUsAssigned, berth.dev/DeadlineMissed"
 	}
 	const metadata = "the scheduler may change annotations of pods and a few fields of their status, " +
 		"and nothing else of them"
-	type write struct{ patch, want string }
-	writes := map[string]write{
+	for name, w := range map[string]struct{ patch, want string }{
 		"a label":             {`{"metadata":{"labels":{"app":"stolen"}}}`, metadata},
 		"a finalizer":         {`{"metadata":{"finalizers":["example.com/never"]}}`, metadata},
 		"the phase":           {`{"status":{"phase":"Failed"}}`, field("phase")},
@@ -102,11 +88,17 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 		"readiness":           {`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, condition("Ready")},
 		"a condition less":    {`{"status":{"conditions":[{"$patch":"delete","type":"Ready"}]}}`, condition("Ready")},
 		"a gate of readiness": {`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`, condition("example.com/gate")},
-	}
-	for name, patch := range allowed {
-		writes[name] = write{patch: patch}
-	}
-	for name, w := range writes {
+
+		"why it is pending":           {`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`, ""},
+		"that it is evicted":          {`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`, ""},
+		"that it misses its deadline": {`{"status":{"conditions":[{"type":"berth.dev/DeadlineMissed","status":"True","reason":"CannotEndInTime","message":"late"}]}}`, ""},
+		"a nomination":                {`{"status":{"nominatedNodeName":"n"}}`, ""},
+		"a claim that it has made":    {`{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`, ""},
+		"an address":                  {`{"metadata":{"annotations":{"berth.dev/ip-address":"10.0.0.1"}}}`, ""},
+		"devices, in one patch":       {`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, ""},
+		"devices that it takes back":  {`{"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`, ""},
+		"what changes nothing of one": {`{"status":{"phase":"Pending"}}`, ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")); got != w.want {
 				t.Errorf("got %q, want %q", got, w.want)
@@ -117,7 +109,7 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 
 // mayBind: a Binding adds its labels and annotations to the pod. Those of the node's place come from the API server.
 func (s stolen) mayBind(t *testing.T) {
-	refused := "the " + s.who + " may not add labels to the pod that it binds"
+	const refused = "the scheduler may not add labels to the pod that it binds"
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-",
 		Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
 	node, err := s.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
@@ -144,9 +136,6 @@ func (s stolen) mayBind(t *testing.T) {
 				t.Errorf("the pod has labels %v, want zone %q", bound.Labels, want)
 			}
 		})
-	}
-	if s.who != "scheduler" {
-		return
 	}
 	t.Run("a label by the old resource", func(t *testing.T) {
 		pod := s.pod(t.Context(), t)

@@ -2,6 +2,8 @@ package release_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,11 +49,8 @@ func testDevices(t *testing.T, w *guarded) {
 		refused("creating a pod", told, err)
 		refused("patching a pod", told, write(key, `"0"`))
 		refused("patching a pod's status", told, write(key, `"0"`, "status"))
-		binding := &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: map[string]string{key: "0"}},
-			Target:     corev1.ObjectReference{Kind: "Node", Name: "n"},
-		}
-		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
+		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx,
+			bindingTo(pod, map[string]string{key: "0"}), metav1.CreateOptions{}))
 		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
 		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{}, "status"); err != nil {
@@ -87,9 +86,7 @@ func testDevices(t *testing.T, w *guarded) {
 	if err := write("example.com/note", `"x"`); err != nil {
 		t.Errorf("another annotation of a pod that has devices: %v", err)
 	}
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name},
-		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
-	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if err := w.user.CoreV1().Pods("default").Bind(ctx, bindingTo(other, nil), metav1.CreateOptions{}); err != nil {
 		t.Errorf("a binding without such annotations: %v", err)
 	}
 	for _, key := range gpuview.AskingKeys() {
@@ -132,12 +129,9 @@ func testLicenses(t *testing.T, w *guarded) {
 		return err
 	}
 	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node",
-		Name: "n"}}
-	more := binding.DeepCopy()
-	more.Annotations = map[string]string{wellknown.LicensesKey: "matlab=9"}
-	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
-	expect("a binding", "", pods.Bind(ctx, binding, metav1.CreateOptions{}))
+	expect("a binding with it", told, pods.Bind(ctx, bindingTo(pod, map[string]string{wellknown.LicensesKey: "matlab=9"}),
+		metav1.CreateOptions{}))
+	expect("a binding", "", pods.Bind(ctx, bindingTo(pod, nil), metav1.CreateOptions{}))
 	expect("a change", told, patch(`"matlab=9"`))
 	expect("a change with the status", told, patch(`"matlab=9"`, "status"))
 	expect("removing it", told, patch("null"))
@@ -148,20 +142,21 @@ func testLicenses(t *testing.T, w *guarded) {
 	expect("a pod with spec.nodeName", told, err)
 }
 
+// ofDaemonSet is a pod that refers to a DaemonSet as its controller.
+func ofDaemonSet(apiVersion string) *corev1.Pod {
+	pod, yes := podWith(nil), true
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "DaemonSet", Name: "agent", UID: "1",
+		Controller: &yes}}
+	return pod
+}
+
 // testDaemons refers to DaemonSets from pods that none has made.
 func testDaemons(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	const told = "pods of DaemonSets may run where others may not: only the DaemonSet controller makes them"
 	pods := w.user.CoreV1().Pods("default")
-	yes := true
-	owned := func(group string) *corev1.Pod {
-		pod := podWith(nil)
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: "DaemonSet", Name: "agent", UID: "1",
-			Controller: &yes}}
-		return pod
-	}
 	for _, group := range []string{"apps/v1", "example.com/v1", "v1"} {
-		if _, err := pods.Create(ctx, owned(group), dryRun); denial(err) != told {
+		if _, err := pods.Create(ctx, ofDaemonSet(group), dryRun); denial(err) != told {
 			t.Errorf("a pod of a DaemonSet of %s: got %q, want %q", group, denial(err), told)
 		}
 	}
@@ -169,14 +164,11 @@ func testDaemons(t *testing.T, w *guarded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod.OwnerReferences = owned("apps/v1").OwnerReferences
+	pod.OwnerReferences = ofDaemonSet("apps/v1").OwnerReferences
 	if _, err := pods.Update(ctx, pod, metav1.UpdateOptions{}); denial(err) != told {
 		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
 	}
-	controller := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
-	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system",
-		Name: "daemon-set-controller"})
-	made, err := controller.CoreV1().Pods("default").Create(ctx, owned("apps/v1"), metav1.CreateOptions{})
+	made, err := w.daemonSets.CoreV1().Pods("default").Create(ctx, ofDaemonSet("apps/v1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +205,21 @@ var goodRequests = map[string]string{
 
 func testOverlay(t *testing.T, w *guarded) {
 	ctx := t.Context()
+	overlay := t.TempDir()
+	var folders []string
+	for _, dir := range []string{"base", "admission"} {
+		folder, err := filepath.Rel(overlay, filepath.Join(manifests(t), dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, folder)
+	}
+	text := "namespace: gpu-system\nresources: [" + strings.Join(folders, ", ") + "]\n"
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var subjects []rbacv1.Subject
-	for _, object := range unstructuredObjects(t, rendered(t, "gpu-system", "base", "admission")) {
+	for _, object := range built(t, overlay) {
 		var binding rbacv1.ClusterRoleBinding
 		if object.GetKind() != "ClusterRoleBinding" || object.GetName() != "berth-scheduler" {
 			continue
@@ -290,54 +295,30 @@ func testSchedulerName(t *testing.T, w *guarded) {
 }
 
 func testTaint(t *testing.T, w *guarded) {
-	daemon := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
-	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system",
-		Name: "daemon-set-controller"})
-	owned := func(pod *corev1.Pod) *corev1.Pod {
-		yes := true
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1",
-			Controller: &yes}}
-		return pod
-	}
-	tolerant := func(scheduler, key string) *corev1.Pod {
-		pod := podWith(nil)
+	tolerant := func(pod *corev1.Pod, scheduler, key string) *corev1.Pod {
 		pod.Spec.SchedulerName = scheduler
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
 		return pod
 	}
+	claiming := tolerant(ofDaemonSet("apps/v1"), "", wellknown.SchedulerKey)
+	claiming.OwnerReferences[0].Controller = nil // otherwise another policy refuses it, too
 	const refused = "pod of scheduler default-scheduler may not tolerate the taint berth.dev/scheduler: nodes with it " +
 		"are for gpu-aware-scheduler, " +
 		"cost-optimized-scheduler, gang-scheduler, scheduler-plugins-scheduler, berth-scheduler"
 	for _, test := range []struct {
 		name, want string
-		err        func() error
+		client     kubernetes.Interface
+		pod        *corev1.Pod
 	}{
-		{"a pod of the default scheduler", refused, func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", wellknown.SchedulerKey), dryRun)
-			return err
-		}},
-		{"a pod that claims to be a DaemonSet's", refused, func() error {
-			pod := owned(tolerant("", wellknown.SchedulerKey))
-			pod.OwnerReferences[0].Controller = nil // otherwise another policy refuses it, too
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, dryRun)
-			return err
-		}},
-		{"a pod of a DaemonSet", "", func() error {
-			_, err := daemon.CoreV1().Pods("ml").Create(t.Context(), owned(tolerant("", wellknown.SchedulerKey)), dryRun)
-			return err
-		}},
-		{"a pod of Berth", "", func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", wellknown.SchedulerKey),
-				dryRun)
-			return err
-		}},
-		{"a pod that tolerates everything", "", func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", ""), dryRun)
-			return err
-		}},
+		{"a pod of the default scheduler", refused, w.user, tolerant(podWith(nil), "", wellknown.SchedulerKey)},
+		{"a pod that claims to be a DaemonSet's", refused, w.user, claiming},
+		{"a pod of a DaemonSet", "", w.daemonSets, tolerant(ofDaemonSet("apps/v1"), "", wellknown.SchedulerKey)},
+		{"a pod of Berth", "", w.user, tolerant(podWith(nil), "gang-scheduler", wellknown.SchedulerKey)},
+		{"a pod that tolerates everything", "", w.user, tolerant(podWith(nil), "", "")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := denial(test.err()); got != test.want {
+			_, err := test.client.CoreV1().Pods("default").Create(t.Context(), test.pod, dryRun)
+			if got := denial(err); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

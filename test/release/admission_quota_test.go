@@ -28,7 +28,7 @@ func testQuota(t *testing.T, w *guarded) {
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "gpus"},
 		Spec: corev1.ResourceQuotaSpec{Hard: amounts(map[string]string{
-			"requests.nvidia.com/gpu": "3", "requests.nvidia.com/gpumem": "20000", "requests.example.com/gpu-milli": "1000",
+			"requests.nvidia.com/gpu": "3", "requests.nvidia.com/gpumem": "20000",
 		})}}
 	if _, err := w.Client.CoreV1().ResourceQuotas(namespace).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -59,22 +59,16 @@ func testQuota(t *testing.T, w *guarded) {
 		annotations, limits map[string]string
 		// refused is the resource that the quota has too little of, empty if the pod is taken.
 		refused string
-		// want is what is used afterwards: GPUs, MiB and milli.
-		want [3]string
+		// gpus and memory are what is used afterwards.
+		gpus, memory string
 	}{
-		{"a whole GPU", nil, map[string]string{"nvidia.com/gpu": "1"}, "", [3]string{"1", "0", "0"}},
-		{"a share in HAMi's form", nil, map[string]string{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8000"}, "",
-			[3]string{"2", "8k", "0"}},
+		{"a whole GPU", nil, map[string]string{"nvidia.com/gpu": "1"}, "", "1", "0"},
+		{"a share in HAMi's form", nil, map[string]string{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8000"}, "", "2", "8k"},
 		{"more memory than is left", nil, map[string]string{"nvidia.com/gpumem": "12001"}, "requests.nvidia.com/gpumem",
-			[3]string{"2", "8k", "0"}},
-		{"more GPUs than are left", nil, map[string]string{"nvidia.com/gpu": "2"}, "requests.nvidia.com/gpu",
-			[3]string{"2", "8k", "0"}},
+			"2", "8k"},
+		{"more GPUs than are left", nil, map[string]string{"nvidia.com/gpu": "2"}, "requests.nvidia.com/gpu", "2", "8k"},
 		{"a share in openb's form counts nothing", map[string]string{"alibabacloud.com/gpu-milli": "500"}, nil, "",
-			[3]string{"2", "8k", "0"}},
-		{"the same with a declared amount", map[string]string{"alibabacloud.com/gpu-milli": "500"},
-			map[string]string{"example.com/gpu-milli": "500"}, "", [3]string{"2", "8k", "500"}},
-		{"more declared than is left", map[string]string{"alibabacloud.com/gpu-milli": "501"},
-			map[string]string{"example.com/gpu-milli": "501"}, "requests.example.com/gpu-milli", [3]string{"2", "8k", "500"}},
+			"2", "8k"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := podWith(test.annotations)
@@ -88,10 +82,10 @@ func testQuota(t *testing.T, w *guarded) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, name := range []corev1.ResourceName{"requests.nvidia.com/gpu", "requests.nvidia.com/gpumem",
-				"requests.example.com/gpu-milli"} {
-				if got := list[name]; got.Cmp(resource.MustParse(test.want[i])) != 0 {
-					t.Errorf("%s: used %s, want %s", name, got.String(), test.want[i])
+			for name, want := range amounts(map[string]string{"requests.nvidia.com/gpu": test.gpus,
+				"requests.nvidia.com/gpumem": test.memory}) {
+				if got := list[name]; got.Cmp(want) != 0 {
+					t.Errorf("%s: used %s, want %s", name, got.String(), want.String())
 				}
 			}
 		})

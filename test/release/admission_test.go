@@ -2,21 +2,16 @@ package release_test
 
 import (
 	"context"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/wellknown"
@@ -37,8 +32,8 @@ const team = "team"
 // reads a stand-in for Prometheus, and the controllers of quotas and Jobs.
 type guarded struct {
 	*box.Box
-	// user writes as the team.
-	user kubernetes.Interface
+	// user writes as the team, daemonSets as the controller of DaemonSets.
+	user, daemonSets kubernetes.Interface
 }
 
 // TestOnAGuardedControlPlane installs the policies once. Its parts change nothing that others rely on.
@@ -50,8 +45,8 @@ func TestOnAGuardedControlPlane(t *testing.T) {
 		NoKubelet: true, Controllers: []string{"resourcequota-controller", "job-controller"},
 		SchedulerConfig: measuring(t, prometheus.URL),
 	})}
+	w.user, w.daemonSets = w.as(t, team), w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
 	w.install(t)
-	w.user = w.as(t, team)
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *guarded)
@@ -83,64 +78,28 @@ func TestOnAGuardedControlPlane(t *testing.T) {
 	}
 }
 
+// configOf is the configuration of clients of another user.
+func (w *guarded) configOf(user string) *rest.Config {
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	return config
+}
+
 // as is a client of another user.
 func (w *guarded) as(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
-	config := rest.CopyConfig(w.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(w.configOf(user))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
 }
 
-// rendered is a folder of manifests as kubectl apply -k sends it, with the namespace of an overlay if one is given.
-func rendered(t *testing.T, namespace string, dirs ...string) []byte {
-	t.Helper()
-	files := filesys.MakeFsInMemory()
-	shipped := os.DirFS(manifests(t))
-	for _, dir := range []string{"base", "crd", "admission"} {
-		err := fs.WalkDir(shipped, dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			content, err := fs.ReadFile(shipped, path)
-			if err != nil {
-				return err
-			}
-			return files.WriteFile("/"+path, content)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	overlay := "resources: [../" + strings.Join(dirs, ", ../") + "]\n"
-	if namespace != "" {
-		overlay += "namespace: " + namespace + "\n"
-	}
-	if err := files.WriteFile("/overlay/kustomization.yaml", []byte(overlay)); err != nil {
-		t.Fatal(err)
-	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/overlay")
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := resources.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
 // install applies the policies, gives the team its rights, and waits until each policy holds.
 func (w *guarded) install(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	files := fstest.MapFS{"admission.yaml": {Data: rendered(t, "", "admission")}}
-	if _, err := sandbox.CreateFiles(ctx, w.Config, "default", files, "admission.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	newApplier(t, w.Config).applyAll(t, "admission")
 	w.AwaitClusterRole(t, hamiDevicePlugin, "berth-device-assigner")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: team}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"", "apps", "batch", "scheduling.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
@@ -149,12 +108,13 @@ func (w *guarded) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: team})
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system",
+		Name: "daemon-set-controller"})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml",
 		Labels: map[string]string{wellknown.SchedulerKey: "berth-scheduler"}}}
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	user := w.as(t, team)
 	bad := podWith(map[string]string{wellknown.SpotKey: "x"})
 	devices := podWith(map[string]string{wellknown.GPUAssignedKey: "x"})
 	tolerant := podWith(nil)
@@ -162,7 +122,7 @@ func (w *guarded) install(t *testing.T) {
 	for policy, pod := range map[string]*corev1.Pod{"berth-pod-values": bad, "berth-pod-devices": devices,
 		"berth-scheduler-taint": tolerant} {
 		w.Await(t, "policy "+policy, func(ctx context.Context) (bool, error) {
-			_, err := user.CoreV1().Pods("default").Create(ctx, pod, dryRun)
+			_, err := w.user.CoreV1().Pods("default").Create(ctx, pod, dryRun)
 			return err != nil && strings.Contains(err.Error(), "'"+policy+"'"), nil
 		})
 	}
@@ -174,7 +134,7 @@ func (w *guarded) install(t *testing.T) {
 			nil
 	})
 	w.Await(t, "policy berth-scheduler-name", func(ctx context.Context) (bool, error) {
-		pod, err := user.CoreV1().Pods("ml").Create(ctx, podWith(nil), dryRun)
+		pod, err := w.user.CoreV1().Pods("ml").Create(ctx, podWith(nil), dryRun)
 		return err == nil && pod.Spec.SchedulerName == "berth-scheduler", nil
 	})
 }
@@ -204,6 +164,12 @@ func podWith(annotations map[string]string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-", Annotations: annotations},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
 	}
+}
+
+// bindingTo binds a pod to the node n.
+func bindingTo(pod *corev1.Pod, annotations map[string]string) *corev1.Binding {
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Annotations: annotations},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
 }
 
 // denial is what a policy says, empty without an error, and the whole error if no policy said it.

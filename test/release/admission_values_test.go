@@ -3,20 +3,17 @@ package release_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cost/priceview"
@@ -180,78 +177,34 @@ func testValues(t *testing.T, w *guarded) {
 }
 
 func testTemplates(t *testing.T, w *guarded) {
-	pod := podWith(map[string]string{wellknown.SpotKey: "sometimes"})
-	want := said(pod)
-	labels := map[string]string{"app": "x"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations, Labels: labels},
-		Spec: pod.Spec}
-	once := *template.DeepCopy()
-	once.Annotations, once.Spec.RestartPolicy = template.Annotations, corev1.RestartPolicyNever
-	name := metav1.ObjectMeta{Name: "x"}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
-	ctx := t.Context()
-	apps, batch := w.user.AppsV1(), w.user.BatchV1()
-	for kind, create := range map[string]func() error{
-		"Deployment": func() error {
-			_, err := apps.Deployments("default").Create(ctx,
-				&appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, dryRun)
-			return err
-		},
-		"StatefulSet": func() error {
-			_, err := apps.StatefulSets("default").Create(ctx,
-				&appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}, dryRun)
-			return err
-		},
-		"DaemonSet": func() error {
-			_, err := apps.DaemonSets("default").Create(ctx,
-				&appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, dryRun)
-			return err
-		},
-		"ReplicaSet": func() error {
-			_, err := apps.ReplicaSets("default").Create(ctx,
-				&appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}}, dryRun)
-			return err
-		},
-		"ReplicationController": func() error {
-			rc := &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: labels,
-				Template: &template}}
-			_, err := w.user.CoreV1().ReplicationControllers("default").Create(ctx, rc, dryRun)
-			return err
-		},
-		"Job": func() error {
-			_, err := batch.Jobs("default").Create(ctx, &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: once}},
-				dryRun)
-			return err
-		},
-		"CronJob": func() error {
-			spec := batchv1.CronJobSpec{Schedule: "@daily",
-				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}
-			_, err := batch.CronJobs("default").Create(ctx, &batchv1.CronJob{ObjectMeta: name, Spec: spec}, dryRun)
-			return err
-		},
+	user := newApplier(t, w.configOf(team))
+	refused := said(podWith(map[string]string{wellknown.SpotKey: "sometimes"}))
+	const selected = "{selector: {matchLabels: {app: x}}, template: TEMPLATE}"
+	for _, test := range []struct{ version, kind, restart, spec string }{
+		{"apps/v1", "Deployment", "Always", selected},
+		{"apps/v1", "StatefulSet", "Always", selected},
+		{"apps/v1", "DaemonSet", "Always", selected},
+		{"apps/v1", "ReplicaSet", "Always", selected},
+		{"v1", "ReplicationController", "Always", "{selector: {app: x}, template: TEMPLATE}"},
+		{"batch/v1", "Job", "Never", "{template: TEMPLATE}"},
+		{"batch/v1", "CronJob", "Never", `{schedule: "@daily", jobTemplate: {spec: {template: TEMPLATE}}}`},
 	} {
-		if got := denial(create()); got != want {
-			t.Errorf("%s: got %s, want %s", kind, got, want)
+		for spot, want := range map[string]string{"sometimes": refused, "avoid": ""} {
+			template := fmt.Sprintf("{metadata: {labels: {app: x}, annotations: {berth.dev/spot: %s}}, "+
+				"spec: {restartPolicy: %s, containers: [{name: main, image: image}]}}", spot, test.restart)
+			object := fmt.Appendf(nil, "{apiVersion: %s, kind: %s, metadata: {name: x, namespace: default}, spec: %s}",
+				test.version, test.kind, strings.Replace(test.spec, "TEMPLATE", template, 1))
+			if got := denial(user.apply(t, unstructuredObjects(t, object)[0], metav1.DryRunAll)); got != want {
+				t.Errorf("%s with %s: got %s, want %s", test.kind, spot, got, want)
+			}
 		}
-		template.Annotations[wellknown.SpotKey] = "avoid" // both templates have the same map
-		if err := create(); err != nil {
-			t.Errorf("%s with a good value: %v", kind, err)
-		}
-		template.Annotations[wellknown.SpotKey] = "sometimes"
 	}
 }
 
 // groupsAs is a client of another user for PodGroups of the namespace default.
 func (w *guarded) groupsAs(t *testing.T, user string) dynamic.ResourceInterface {
 	t.Helper()
-	config := rest.CopyConfig(w.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kind := schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
-	return client.Resource(kind).Namespace("default")
+	return newApplier(t, w.configOf(user)).client.Resource(podGroups).Namespace("default")
 }
 
 func groupWith(name string, annotations map[string]string) *unstructured.Unstructured {

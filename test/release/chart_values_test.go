@@ -1,6 +1,7 @@
 package release_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,7 @@ const everything = "--set=extender.enabled=true,nodeAgent.enabled=true,admission
 func chartWith(t *testing.T, args ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
-	for _, object := range unstructuredObjects(t, template(t, append(args, "--kube-version=1.37.1")...)) {
+	for _, object := range unstructuredObjects(t, template(t, append([]string{"--kube-version=1.37.1"}, args...)...)) {
 		all[object.GetKind()+" "+object.GetName()] = object
 	}
 	return all
@@ -50,16 +51,12 @@ func TestTheChartEmulatesAnAPIServerThatIsOlderThanTheScheduler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects := map[string]*unstructured.Unstructured{}
-			for _, object := range unstructuredObjects(t, template(t, "--set=extender.enabled=true,nodeAgent.enabled=true",
-				"--set="+tc.set, "--kube-version="+tc.server)) {
-				objects[object.GetKind()+" "+object.GetName()] = object
-			}
+			objects := chartWith(t, "--set=extender.enabled=true,nodeAgent.enabled=true", "--set="+tc.set,
+				"--kube-version="+tc.server)
 			for workload, want := range map[string]string{"Deployment berth-scheduler": tc.scheduler,
 				"Deployment berth-extender": tc.extender, "DaemonSet berth-node-agent": ""} {
 				var emulated []string
-				container := at(t, objects[workload], "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
-				for _, arg := range container["args"].([]any) {
+				for _, arg := range container(t, objects[workload])["args"].([]any) {
 					if version, found := strings.CutPrefix(arg.(string), "--emulated-version="); found {
 						emulated = append(emulated, version)
 					}
@@ -83,6 +80,12 @@ func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
 		t.Fatal(err)
 	}
 	return value
+}
+
+// container returns the first container of a workload.
+func container(t *testing.T, workload *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	return at(t, workload, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
 }
 
 func TestEveryObjectOfTheChartHasTheLabelsOfItsRelease(t *testing.T) {
@@ -128,14 +131,8 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 		"serviceAccount":    map[string]any{"name": "own-account", "annotations": map[string]any{"example.com/role": "r"}},
 	}
 	with := func(more map[string]any) map[string]any {
-		all := map[string]any{}
-		for name, value := range values {
-			all[name] = value
-		}
-		for name, value := range more {
-			all[name] = value
-		}
-		return all
+		maps.Copy(more, values)
+		return more
 	}
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	content, err := yaml.Marshal(with(map[string]any{
@@ -158,15 +155,15 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 			t.Parallel()
 			pod := at(t, objects[workload], "spec", "template", "spec").(map[string]any)
 			was := at(t, shipped[workload], "spec", "template", "spec").(map[string]any)
-			container, before := pod["containers"].([]any)[0].(map[string]any), was["containers"].([]any)[0].(map[string]any)
+			got, before := container(t, objects[workload]), container(t, shipped[workload])
 			added := func(to any, name string) []any {
 				list, _ := to.([]any)
 				return append(slices.Clone(list), values[name].([]any)...)
 			}
 			for what, pair := range map[string][2]any{
-				"arguments":   {container["args"], added(before["args"], "extraArgs")},
-				"environment": {container["env"], added(before["env"], "extraEnv")},
-				"mounts":      {container["volumeMounts"], added(before["volumeMounts"], "extraVolumeMounts")},
+				"arguments":   {got["args"], added(before["args"], "extraArgs")},
+				"environment": {got["env"], added(before["env"], "extraEnv")},
+				"mounts":      {got["volumeMounts"], added(before["volumeMounts"], "extraVolumeMounts")},
 				"volumes":     {pod["volumes"], added(was["volumes"], "extraVolumes")},
 				"annotation":  {at(t, objects[workload], "spec", "template", "metadata", "annotations", "example.com/a"), "b"},
 				"label":       {at(t, objects[workload], "spec", "template", "metadata", "labels", "team"), "x"},
@@ -237,16 +234,6 @@ func TestSwitchesOfTheChartLeaveThingsOut(t *testing.T) {
 	}
 }
 
-func TestDefinitionsStayUnlessTheirValueSaysOtherwise(t *testing.T) {
-	t.Parallel()
-	for set, want := range map[string]string{"crds.keep=true": "keep", "crds.keep=false": ""} {
-		groups := chartWith(t, "--set="+set)["CustomResourceDefinition podgroups.scheduling.x-k8s.io"]
-		if got := groups.GetAnnotations()["helm.sh/resource-policy"]; got != want {
-			t.Errorf("%s: the policy of the definition is %q, want %q", set, got, want)
-		}
-	}
-}
-
 func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
 	t.Parallel()
 	objects := chartWith(t, "--set=podDisruptionBudget.maxUnavailable=50%",
@@ -288,15 +275,16 @@ func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 	if dashboards.GetLabels()["grafana_dashboard"] != "1" || dashboards.GetAnnotations()["grafana_folder"] != "Berth" {
 		t.Errorf("labels %v, annotations %v of the dashboards", dashboards.GetLabels(), dashboards.GetAnnotations())
 	}
-	data := at(t, dashboards, "data").(map[string]any)
 	entries, err := os.ReadDir(filepath.Join(manifests(t), "monitoring", "dashboards"))
-	if err != nil || len(entries) != len(data) {
-		t.Errorf("%d dashboards in the chart, %d shipped (error %v)", len(data), len(entries), err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	shipped := map[string]any{}
 	for _, entry := range entries {
-		if diff := cmp.Diff(string(file("dashboards", entry.Name())), data[entry.Name()]); diff != "" {
-			t.Errorf("%s (-shipped +chart):\n%s", entry.Name(), diff)
-		}
+		shipped[entry.Name()] = string(file("dashboards", entry.Name()))
+	}
+	if diff := cmp.Diff(any(shipped), at(t, dashboards, "data")); diff != "" {
+		t.Errorf("dashboards (-shipped +chart):\n%s", diff)
 	}
 }
 

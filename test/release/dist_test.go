@@ -1,12 +1,9 @@
 package release_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,48 +17,37 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// distribution runs the script of make dist with a compiler that gives a small program for each of ours.
+// distribution runs the script of make dist with a compiler that gives a small script for each of our programs.
 type distribution struct{ dir, tools string }
 
 func newDistribution(t *testing.T) distribution {
 	t.Helper()
 	d := distribution{dir: filepath.Join(t.TempDir(), "dist"), tools: t.TempDir()}
 	program := filepath.Join(d.tools, "program")
-	for name, content := range map[string]string{
-		"go.mod":  "module berth.dev/berth\n",
-		"main.go": "package main\n\nfunc main() { println(\"it runs\") }\n",
-		"bin/go": "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n  while [ \"$1\" != -o ]; do shift; done\n" +
-			"  mkdir -p \"${2%/*}\"\n" +
-			"  exec cp " + program + " \"$2\" ;;\nesac\nexec " + goCommand(t) + " \"$@\"\n",
+	for file, content := range map[string]string{
+		program: "#!/bin/sh\necho it runs\n",
+		filepath.Join(d.tools, "go"): `#!/bin/bash
+case " $* " in
+*' -trimpath '*)
+  while [ "$1" != -o ]; do shift; done
+  mkdir -p "${2%/*}"
+  exec cp ` + program + ` "$2" ;;
+esac
+exec ` + box.Installed(t, "go", "golang") + ` "$@"
+`,
 	} {
-		file := filepath.Join(d.tools, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
-			os.WriteFile(file, []byte(content), 0o755)); err != nil {
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	build.Dir = d.tools
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	return d
-}
-
-func goCommand(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // build runs the script and returns the checksums of the files.
 func (d distribution) build(t *testing.T) map[string]string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(box.Root(t), "hack/dist.sh"), d.dir)
-	command.Env = append(os.Environ(), "PATH="+filepath.Join(d.tools, "bin")+":"+os.Getenv("PATH"), "VERSION=1.2.3",
+	command.Env = append(os.Environ(), "PATH="+d.tools+":"+os.Getenv("PATH"), "VERSION=1.2.3",
 		"COMMIT=abc", "TREE_STATE=clean",
 		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64",
 		"REGISTRY=registry.example/you", "IMAGE=registry.example/you/berth-scheduler@sha256:abc",
@@ -93,26 +79,11 @@ func (d distribution) read(t *testing.T, name string) []byte {
 // archived are the names of the files in an archive.
 func (d distribution) archived(t *testing.T, name string) []string {
 	t.Helper()
-	file, err := os.Open(filepath.Join(d.dir, name))
+	names, err := exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(d.dir, name)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for archive := tar.NewReader(unzipped); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return names
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, header.Name)
-	}
+	return strings.Fields(string(names))
 }
 
 // installs runs the script that installs the command and returns what it says.
@@ -139,19 +110,24 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 			}
 		}
 	}
-	var got []string
-	for name := range sums {
-		got = append(got, name)
-	}
-	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(sums))); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	for line := range strings.Lines(string(d.read(t, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		if sums[name] != sum {
 			t.Errorf("SHA256SUMS has %s for %s, whose sum is %s", sum, name, sums[name])
+		}
+	}
+
+	// Among the texts are that of Go itself, notices, and one beside another of the same module.
+	texts, err := exec.CommandContext(t.Context(), "tar", "-xzOf", filepath.Join(d.dir, "berth-1.2.3-linux-arm64.tar.gz"),
+		"THIRD_PARTY_LICENSES").Output()
+	for _, want := range []string{"\nGo's standard library\n\nCopyright 2009 The Go Authors", "\ngo.yaml.in/yaml/v2@",
+		"/LICENSE.libyaml\n\nThe following files", "/NOTICE\n"} {
+		if err != nil || !strings.Contains(string(texts), want) {
+			t.Errorf("the texts of the licenses lack %q (error %v)", want, err)
 		}
 	}
 

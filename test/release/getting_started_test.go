@@ -3,10 +3,8 @@ package release_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +42,7 @@ func worksWordByWord(t *testing.T, own *box.Box) {
 	}
 
 	shown := map[string]bool{}
-	script := []string{"set -euo pipefail", "trap 'cat output || true; bin/berth down >/dev/null 2>&1 || true' EXIT"}
+	script := []string{"trap 'cat output || true; bin/berth down >/dev/null 2>&1 || true' EXIT"}
 	for _, command := range indented(local) {
 		if command == "make build" {
 			continue // the test needs it to have run
@@ -69,7 +67,12 @@ func worksWordByWord(t *testing.T, own *box.Box) {
 			t.Errorf("no command of the page starts with %q", start)
 		}
 	}
-	said := runScript(t, folder, home, strings.Join(script, "\n"))
+	// A kubeconfig of the environment of the test would not be the reader's.
+	said, err := bash(t, folder, strings.Join(script, "\n"), 15*time.Minute, "HOME="+home,
+		"KUBECONFIG="+filepath.Join(home, ".kube", "config"))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, said)
+	}
 	if report, err := os.Stat(filepath.Join(folder, "report.html")); err != nil || report.Size() == 0 {
 		t.Errorf("no report.html: %v\n%s", err, said)
 	}
@@ -84,32 +87,4 @@ func indented(page string) []string {
 		}
 	}
 	return found
-}
-
-// runScript runs commands in a folder and returns what they say.
-func runScript(t *testing.T, folder, home, script string) string {
-	t.Helper()
-	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = output.Close() }()
-	cmd := exec.Command("bash", "-c", script)
-	// A kubeconfig of the environment of the test would not be the reader's.
-	cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"),
-		"KUBECONFIG="+filepath.Join(home, ".kube", "config"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, output, output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// The shell takes its local control plane down when it is told to end.
-	expired := time.AfterFunc(15*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
-	defer expired.Stop()
-	err = cmd.Wait()
-	said, readErr := os.ReadFile(output.Name())
-	if err != nil || readErr != nil {
-		t.Fatalf("%v %v:\n%s", err, readErr, said)
-	}
-	return string(said)
 }

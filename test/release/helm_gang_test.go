@@ -23,15 +23,11 @@ func TestTheTestOfTheChartStartsAGang(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, `shapes: [{name: one, count: 1, allocatable: {cpu: "8", memory: 16Gi}}]`,
 		sandbox.Options{Bare: true, NoKubelet: true, Controllers: []string{"job-controller", "serviceaccount-controller"}})
-	home := t.TempDir()
-	r := &release{
-		Box: cluster, binary: box.Tool(t, "helm"), chart: chart(t),
-		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
-	}
+	r := newRelease(t, cluster)
 	r.helm(t, "install", "berth", r.chart)
 	config := strings.Replace(r.config(t), "\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+
 		cluster.KubeconfigOf(t, "berth-scheduler")+"\n", 1)
-	file := filepath.Join(home, "config.yaml")
+	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

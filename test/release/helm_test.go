@@ -30,6 +30,16 @@ type release struct {
 	env           []string
 }
 
+// newRelease has a home of its own for helm. Nothing is installed yet.
+func newRelease(t *testing.T, cluster *box.Box) *release {
+	t.Helper()
+	home := t.TempDir()
+	return &release{
+		Box: cluster, binary: box.Tool(t, "helm"), chart: chart(t),
+		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
+	}
+}
+
 // helm runs a command of helm on the release and returns what it prints.
 func (r *release) helm(t *testing.T, args ...string) string {
 	t.Helper()
@@ -64,16 +74,12 @@ func (r *release) deployment(t *testing.T) *appsv1.Deployment {
 }
 
 func installsAndRemoves(t *testing.T, cluster *box.Box) {
-	home := t.TempDir()
-	r := &release{
-		Box: cluster, binary: box.Tool(t, "helm"), chart: chart(t),
-		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
-	}
+	r := newRelease(t, cluster)
 	shipped, err := os.ReadFile(filepath.Join(manifests(t), "base", "scheduler-config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := filepath.Join(home, "changed.yaml")
+	changed := filepath.Join(t.TempDir(), "changed.yaml")
 	other := strings.Replace(string(shipped), "percentageOfNodesToScore: 100", "percentageOfNodesToScore: 50", 1)
 	if other == string(shipped) {
 		t.Fatal("the shipped configuration has no percentageOfNodesToScore to change")
@@ -152,7 +158,7 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		t.Errorf("the notes lack %q:\n%s", want, notes)
 	}
 	r.helm(t, "uninstall", "berth")
-	definitions := newApplier(t, r.Box).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io",
+	definitions := newApplier(t, r.Config).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io",
 		Version: "v1", Resource: "customresourcedefinitions"})
 	var left *unstructured.UnstructuredList
 	t.Cleanup(func() {
@@ -200,7 +206,7 @@ spec: {minMember: 2}
 
 func (r *release) groupUID(t *testing.T) string {
 	t.Helper()
-	groups := newApplier(t, r.Box).client.Resource(podGroups).Namespace("default")
+	groups := newApplier(t, r.Config).client.Resource(podGroups).Namespace("default")
 	group, err := groups.Get(t.Context(), "train", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +217,7 @@ func (r *release) groupUID(t *testing.T) string {
 // removed checks that nothing of the chart but the CRDs is left.
 func (r *release) removed(t *testing.T) {
 	t.Helper()
-	a := newApplier(t, r.Box)
+	a := newApplier(t, r.Config)
 	for _, dir := range []string{"base", "metrics", "network-policy", "extender", "node-agent", "admission"} {
 		for _, object := range kustomized(t, dir) {
 			mapping, err := a.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
@@ -219,8 +225,8 @@ func (r *release) removed(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := object.GetName()
-			if base, _, found := strings.Cut(name, "-config"); object.GetKind() == "ConfigMap" && found {
-				name = base + "-config"
+			if object.GetKind() == "ConfigMap" {
+				name = withoutHash(name)
 			}
 			r.Await(t, object.GetKind()+" "+name+" to be gone", func(ctx context.Context) (bool, error) {
 				_, err := a.client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Get(ctx, name, metav1.GetOptions{})

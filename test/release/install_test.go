@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -60,13 +61,18 @@ func manifests(t *testing.T) string {
 	return filepath.Join(box.Root(t), "manifests")
 }
 
-// kustomized renders a folder as kubectl apply -k does, kinds without a Go type here included.
+// kustomized renders a folder of the manifests as kubectl apply -k does.
 func kustomized(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
-		filepath.Join(manifests(t), dir))
+	return built(t, filepath.Join(manifests(t), dir))
+}
+
+// built renders a folder, kinds without a Go type here included.
+func built(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		t.Fatalf("building %s: %v", dir, err)
+		t.Fatalf("building %s: %v", folder, err)
 	}
 	content, err := resources.AsYaml()
 	if err != nil {
@@ -81,13 +87,13 @@ type applier struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-func newApplier(t *testing.T, cluster *box.Box) *applier {
+func newApplier(t *testing.T, config *rest.Config) *applier {
 	t.Helper()
-	client, err := dynamic.NewForConfig(cluster.Config)
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	discover, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
+	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +115,16 @@ func (a *applier) apply(t *testing.T, object *unstructured.Unstructured, dryRun 
 	_, err = resource.Patch(t.Context(), object.GetName(), types.ApplyPatchType, content,
 		metav1.PatchOptions{FieldManager: "kubectl", FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun})
 	return err
+}
+
+// applyAll applies a folder of the manifests.
+func (a *applier) applyAll(t *testing.T, dir string) {
+	t.Helper()
+	for _, object := range kustomized(t, dir) {
+		if err := a.apply(t, object); err != nil {
+			t.Fatalf("applying %s %s of %s: %v", object.GetKind(), object.GetName(), dir, err)
+		}
+	}
 }
 
 // kustomizations are the folders that kubectl apply -k takes.
@@ -185,12 +201,8 @@ func appliedByBothSides(t *testing.T, cluster *box.Box) {
 }
 
 func acceptsKustomizations(t *testing.T, cluster *box.Box) {
-	a := newApplier(t, cluster)
-	for _, crd := range kustomized(t, "crd") {
-		if err := a.apply(t, crd); err != nil {
-			t.Fatalf("applying %s: %v", crd.GetName(), err)
-		}
-	}
+	a := newApplier(t, cluster.Config)
+	a.applyAll(t, "crd")
 	for _, dir := range kustomizations(t) {
 		for _, object := range kustomized(t, dir) {
 			if object.GroupVersionKind().GroupKind() == serviceMonitor {

@@ -32,12 +32,7 @@ func metricsAs(t *testing.T, scheduler *rest.Config, token string) func(context.
 // testMetrics asks the scheduler for its metrics with and without the role for it.
 func testMetrics(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	a := newApplier(t, w.Box)
-	for _, object := range kustomized(t, "metrics") {
-		if err := a.apply(t, object); err != nil {
-			t.Fatalf("applying %s %s: %v", object.GetKind(), object.GetName(), err)
-		}
-	}
+	newApplier(t, w.Config).applyAll(t, "metrics")
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus"}}
 	accounts := w.Client.CoreV1().ServiceAccounts("default")
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil {

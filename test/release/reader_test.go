@@ -98,7 +98,7 @@ func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	defer func() {
 		// So that one page that fails does not fail all that follow.
 		if t.Failed() {
-			_ = r.bash(t, r.own.Replace(steps[len(steps)-1].commands), &bytes.Buffer{})
+			_, _ = r.bash(t, r.own.Replace(steps[len(steps)-1].commands))
 		}
 		if r.changed {
 			r.restart(t, r.shipped)
@@ -153,57 +153,61 @@ func (r *reader) run(t *testing.T, s step) {
 	if found := up.FindStringSubmatchIndex(commands); found != nil {
 		file := commands[found[2]:found[3]]
 		before := strings.ReplaceAll(commands[:found[0]], "bin/berth down\n", "")
-		if err := r.bash(t, before, &bytes.Buffer{}); err != nil {
-			t.Fatal(err)
+		if output, err := r.bash(t, before); err != nil {
+			t.Fatalf("%v:\n%s", err, output)
 		}
 		r.reconfigure(t, file)
 		commands = commands[found[1]:]
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
-	var output bytes.Buffer
+	var output string
 	var failure error
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
-		output.Reset()
-		failure = r.bash(t, commands, &output)
-		if failure == nil && s.want != nil && !matches(s.want, output.String()) {
+		output, failure = r.bash(t, commands)
+		if failure == nil && s.want != nil && !matches(s.want, output) {
 			failure = errors.New("it prints something else")
 		}
 		return failure == nil || !s.repeatable(), nil
 	})
 	if err = errors.Join(failure, err); err != nil {
-		t.Fatalf("%v:\n%s\nit prints\n%s\nand the page says\n%s", err, commands, output.String(), strings.Join(s.want, "\n"))
+		t.Fatalf("%v:\n%s\nit prints\n%s\nand the page says\n%s", err, commands, output, strings.Join(s.want, "\n"))
 	}
-	t.Logf("%s%s", commands, output.String())
+	t.Logf("%s%s", commands, output)
 }
 
-// bash runs commands. What they start in the background ends with the test.
-func (r *reader) bash(t *testing.T, commands string, output *bytes.Buffer) error {
+// bash runs commands on the cluster of the reader.
+func (r *reader) bash(t *testing.T, commands string) (string, error) {
+	t.Helper()
+	return bash(t, r.root, commands, stepTimeout, "KUBECONFIG="+r.box.Kubeconfig())
+}
+
+// bash runs commands in a folder that looks like a checkout, and returns what they print. What they start in the
+// background ends with the test.
+func bash(t *testing.T, folder, commands string, limit time.Duration, environment ...string) (string, error) {
 	t.Helper()
 	// A file, because a pipe would stay open as long as a command in the background.
-	out, err := os.CreateTemp(t.TempDir(), "output")
+	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer out.Close()
-	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, out, out
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+
-		r.box.Kubeconfig())
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, out
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if strings.HasSuffix(commands, "&\n") {
+	// A shell that has started a control plane takes it down when it is told to end.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	err = cmd.Run()
+	if cmd.Process != nil && strings.HasSuffix(commands, "&\n") {
 		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) // an error means that it has ended
 	}
-	expired := time.AfterFunc(stepTimeout, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	defer expired.Stop()
-	err = cmd.Wait()
-	if text, readErr := os.ReadFile(out.Name()); readErr == nil {
-		output.Write(text)
-	}
-	return err
+	printed, readErr := os.ReadFile(out.Name())
+	return string(printed), errors.Join(err, readErr)
 }
 
 // reconfigure does what `berth up --scheduler-config` does to the file.

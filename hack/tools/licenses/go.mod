@@ -1,5 +1,0 @@
-module berth.dev/berth/hack/tools/licenses
-
-go 1.26.0
-
-require github.com/google/licensecheck v0.3.1
