@@ -32,8 +32,9 @@ const (
 // FieldLoad is a load by which another scheduler is measured: pods that wait when the scheduler starts.
 //
 // Names with "kai" are the scale tests of https://github.com/NVIDIA/KAI-Scheduler, docs/scale-tests/README.md with
-// test/e2e/scale/kwok_test.go; priorities take the place of its queues. Names with "kueue" are the TAS load of
-// https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/tas/generator.yaml.
+// test/e2e/scale/kwok_test.go. Priorities take the place of its queues, and what no node has that of a quota. The name
+// with "kueue" is the TAS load of https://github.com/kubernetes-sigs/kueue, configs/tas/generator.yaml of
+// test/performance/scheduler at commit cc13fff80cdc, where only a third of the gangs require a rack.
 type FieldLoad struct {
 	Name, Shows string
 	nodes, gpus int
@@ -48,8 +49,7 @@ type FieldLoad struct {
 const (
 	blockLabel = "topology.kubernetes.io/block"
 
-	kaiNodes, kaiPending, kaiLargeGang, kaiSingles, kaiGang = 500, 400, 125, 200, 512
-	kueueGangs                                              = 3_000
+	kaiNodes, kaiLargeGang, kaiSingles, kaiGang, kueueGangs = 500, 125, 200, 512, 3000
 )
 
 var (
@@ -59,18 +59,8 @@ var (
 
 // FieldLoads are measured on request.
 var FieldLoads = []FieldLoad{
-	{Name: "kai-fill", Shows: "4,000 pods of one GPU fill 500 nodes", nodes: kaiNodes, gpus: gpusPerNode,
-		contenders: both, objects: func(c contender) []apiruntime.Object {
-			return singles(c.profile(), kaiNodes*gpusPerNode, true)
-		}},
-	{Name: "kai-pending", Shows: "the same behind 400 pods that can never start", nodes: kaiNodes, gpus: gpusPerNode,
-		contenders: both, never: kaiPending, objects: func(c contender) []apiruntime.Object {
-			var pods []apiruntime.Object
-			for i := range kaiPending {
-				pods = append(pods, gpuPod(c.profile(), fmt.Sprintf("never-%03d", i), 2*gpusPerNode))
-			}
-			return append(pods, singles(c.profile(), kaiNodes*gpusPerNode, true)...)
-		}},
+	filling("kai-fill", "4,000 pods of one GPU fill 500 nodes", 0),
+	filling("kai-pending", "the same behind 400 pods that can never start", 400),
 	wideGang("kai-preferred", "a gang of 512 pods of 2 GPUs prefers a rack of two nodes, on 512 nodes",
 		wellknown.TopologyPreferredKey, wellknown.RackLabel),
 	wideGang("kai-required", "the same gang requires one of four zones, which it fills",
@@ -84,13 +74,24 @@ var FieldLoads = []FieldLoad{
 		contenders: both, objects: func(c contender) []apiruntime.Object {
 			return overFull(c, singles(c.profile(), kaiSingles, true))
 		}},
-	{Name: "kueue-tas", Shows: "3,000 of Kueue's 15,000 gangs, of 2, 4 or 8 pods without GPUs, require a rack of 64 nodes of 640",
+	{Name: "kueue-tas", Shows: "3,000 gangs (Kueue: 15,000) of 2 to 8 pods without GPUs require one of ten racks",
 		nodes: 640, domains: map[string]int{wellknown.RackLabel: 64}, contenders: onlyBerth,
 		objects: func(c contender) []apiruntime.Object { return kueueWorkloads(c, kueueGangs) }},
 }
 
-// wideGang is a gang whose PodGroup has that annotation, with the levels of KAI's topology: racks of two nodes, blocks of
-// eight racks, zones of eight blocks.
+// filling are pods that fill KAI's cluster, behind some that need more than a node has.
+func filling(name, shows string, never int) FieldLoad {
+	return FieldLoad{Name: name, Shows: shows, nodes: kaiNodes, gpus: gpusPerNode, contenders: both, never: never,
+		objects: func(c contender) (pods []apiruntime.Object) {
+			for i := range never {
+				pods = append(pods, gpuPod(c.profile(), fmt.Sprintf("never-%03d", i), 2*gpusPerNode))
+			}
+			return append(pods, singles(c.profile(), kaiNodes*gpusPerNode, true)...)
+		}}
+}
+
+// wideGang is a gang whose PodGroup has that annotation, with the levels of KAI's topology: racks of two nodes, blocks
+// of eight racks, zones of eight blocks. KAI's gang requires nothing.
 func wideGang(name, shows, key, level string) FieldLoad {
 	return FieldLoad{Name: name, Shows: shows, nodes: kaiGang, gpus: gpusPerNode, contenders: onlyBerth,
 		domains: map[string]int{wellknown.RackLabel: 2, blockLabel: 16, v1.LabelTopologyZone: 128},
