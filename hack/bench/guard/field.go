@@ -41,7 +41,8 @@ type FieldLoad struct {
 	// domains are the nodes of a domain, by the label that names it.
 	domains    map[string]int
 	contenders []contender
-	objects    func(c contender) []apiruntime.Object
+	// annotation of the PodGroup of a gang, and the level that is its value.
+	annotation, level string
 	// never is how many of the pods can never start.
 	never int
 }
@@ -57,47 +58,46 @@ var (
 	onlyBerth = []contender{berth}
 )
 
+// kaiTopology has racks of two nodes, blocks of eight racks, zones of eight blocks.
+var kaiTopology = map[string]int{wellknown.RackLabel: 2, blockLabel: 16, v1.LabelTopologyZone: 128}
+
 // FieldLoads are measured on request.
 var FieldLoads = []FieldLoad{
-	filling("kai-fill", "4,000 pods of one GPU fill 500 nodes", 0),
-	filling("kai-pending", "the same behind 400 pods that can never start", 400),
-	wideGang("kai-preferred", "a gang of 512 pods of 2 GPUs prefers a rack of two nodes, on 512 nodes",
-		wellknown.TopologyPreferredKey, wellknown.RackLabel),
-	wideGang("kai-required", "the same gang requires one of four zones, which it fills",
-		wellknown.TopologyRequiredKey, v1.LabelTopologyZone),
+	{Name: "kai-fill", Shows: "4,000 pods of one GPU fill 500 nodes", nodes: kaiNodes, gpus: gpusPerNode,
+		contenders: both},
+	{Name: "kai-pending", Shows: "the same behind 400 pods that can never start", nodes: kaiNodes, gpus: gpusPerNode,
+		contenders: both, never: 400},
+	{Name: "kai-preferred", Shows: "a gang of 512 pods of 2 GPUs prefers a rack of two nodes, on 512 nodes",
+		nodes: kaiGang, gpus: gpusPerNode, domains: kaiTopology, contenders: onlyBerth,
+		annotation: wellknown.TopologyPreferredKey, level: wellknown.RackLabel},
+	{Name: "kai-required", Shows: "the same gang requires one of four zones, which it fills (KAI: nothing)",
+		nodes: kaiGang, gpus: gpusPerNode, domains: kaiTopology, contenders: onlyBerth,
+		annotation: wellknown.TopologyRequiredKey, level: v1.LabelTopologyZone},
 	{Name: "kai-reclaim", Shows: "a gang of 125 pods of 8 GPUs (KAI: 250) evicts 1,000 of 4,000 pods, which come " +
-		"again; with stock, without a gang", nodes: kaiNodes, gpus: gpusPerNode, contenders: both,
-		objects: func(c contender) []apiruntime.Object {
-			return overFull(c, gangs(c.profile(), 1, kaiLargeGang, gpusPerNode))
-		}},
+		"again; with stock, without a gang", nodes: kaiNodes, gpus: gpusPerNode, contenders: both},
 	{Name: "kai-reclaim-pods", Shows: "200 pods of one GPU (KAI: 4,000) do so", nodes: kaiNodes, gpus: gpusPerNode,
-		contenders: both, objects: func(c contender) []apiruntime.Object {
-			return overFull(c, singles(c.profile(), kaiSingles, true))
-		}},
+		contenders: both},
 	{Name: "kueue-tas", Shows: "3,000 gangs (Kueue: 15,000) of 2 to 8 pods without GPUs require one of ten racks",
 		nodes: 640, domains: map[string]int{wellknown.RackLabel: 64}, contenders: onlyBerth,
-		objects: func(c contender) []apiruntime.Object { return kueueWorkloads(c, kueueGangs) }},
+		annotation: wellknown.TopologyRequiredKey, level: wellknown.RackLabel},
 }
 
-// filling are pods that fill KAI's cluster, behind some that need more than a node has.
-func filling(name, shows string, never int) FieldLoad {
-	return FieldLoad{Name: name, Shows: shows, nodes: kaiNodes, gpus: gpusPerNode, contenders: both, never: never,
-		objects: func(c contender) (pods []apiruntime.Object) {
-			for i := range never {
-				pods = append(pods, gpuPod(c.profile(), fmt.Sprintf("never-%03d", i), 2*gpusPerNode))
-			}
-			return append(pods, singles(c.profile(), kaiNodes*gpusPerNode, true)...)
-		}}
-}
-
-// wideGang is a gang whose PodGroup has that annotation, with the levels of KAI's topology: racks of two nodes, blocks
-// of eight racks, zones of eight blocks. KAI's gang requires nothing.
-func wideGang(name, shows, key, level string) FieldLoad {
-	return FieldLoad{Name: name, Shows: shows, nodes: kaiGang, gpus: gpusPerNode, contenders: onlyBerth,
-		domains: map[string]int{wellknown.RackLabel: 2, blockLabel: 16, v1.LabelTopologyZone: 128},
-		objects: func(c contender) []apiruntime.Object {
-			return topological(gangs(c.profile(), 1, kaiGang, 2), key, level)
-		}}
+// objects are the pods of the load, those that run before it, and PodGroups.
+func (l *FieldLoad) objects(c contender) (objects []apiruntime.Object) {
+	switch l.Name {
+	case "kai-reclaim":
+		return overFull(c, gangs(c.profile(), 1, kaiLargeGang, gpusPerNode))
+	case "kai-reclaim-pods":
+		return overFull(c, singles(c.profile(), kaiSingles, true))
+	case "kai-preferred", "kai-required":
+		return topological(gangs(c.profile(), 1, kaiGang, 2), l.annotation, l.level)
+	case "kueue-tas":
+		return topological(kueueWorkloads(c, kueueGangs), l.annotation, l.level)
+	}
+	for i := range l.never {
+		objects = append(objects, gpuPod(c.profile(), fmt.Sprintf("never-%03d", i), 2*gpusPerNode))
+	}
+	return append(objects, singles(c.profile(), kaiNodes*gpusPerNode, true)...)
 }
 
 // topological sets an annotation of each PodGroup among objects.
@@ -124,7 +124,7 @@ func overFull(c contender, objects []apiruntime.Object) []apiruntime.Object {
 	return append(full, objects...)
 }
 
-// kueueWorkloads are gangs that each require a rack. Of ten, seven have 2 pods of half a core, two have 4 of a core and
+// kueueWorkloads are gangs without GPUs. Of ten, seven have 2 pods of half a core, two have 4 of a core and
 // a quarter, and one has 8 of two cores and a half: 15,000 ask for nine tenths of the CPU.
 func kueueWorkloads(c contender, n int) []apiruntime.Object {
 	var objects []apiruntime.Object
@@ -144,7 +144,7 @@ func kueueWorkloads(c contender, n int) []apiruntime.Object {
 		}
 		objects = append(objects, gangOf(name, pods)...)
 	}
-	return topological(objects, wellknown.TopologyRequiredKey, wellknown.RackLabel)
+	return objects
 }
 
 // FieldRow is what a load takes. CPU is that of the whole process.
