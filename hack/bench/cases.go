@@ -34,6 +34,13 @@ const (
 // cases are all that there are.
 func cases() []benchCase {
 	all := append(ofFigures(guard.Figures, guards), ofFigures(guard.OnRequest, "minutes")...)
+	for i := range guard.FieldLoads {
+		load := &guard.FieldLoads[i]
+		all = append(all, benchCase{name: load.Name, shows: load.Shows, needs: "minutes", flags: "--profiles",
+			run: func(ctx context.Context, out io.Writer, o *options) (any, error) {
+				return load.Measure(ctx, out, o.profiles)
+			}})
+	}
 	return append(all, []benchCase{
 		{name: guard.Scale, shows: "start, heap and CPU for a pod of both schedulers, with ten pods on each node",
 			needs: "5 GiB and two minutes for 15,000 nodes", flags: "--nodes --profiles",

@@ -92,5 +92,10 @@ func (child *Child) measure(c contender) (any, error) {
 			return f.measure(c)
 		}
 	}
+	for i := range FieldLoads {
+		if FieldLoads[i].Name == child.Name {
+			return FieldLoads[i].measure(c)
+		}
+	}
 	return nil, fmt.Errorf("nothing is measured under the name %q", child.Name)
 }

@@ -105,12 +105,21 @@ func gangs(profile string, n, members int, gpus int64) []runtime.Object {
 	var objects []runtime.Object
 	for g := range n {
 		name := fmt.Sprintf("gang-%03d", g)
-		objects = append(objects, read.NewPodGroup(namespace, name, members))
+		var pods []*v1.Pod
 		for m := range members {
-			pod := gpuPod(profile, fmt.Sprintf("%s-%03d", name, m), gpus)
-			read.Join(pod, name)
-			objects = append(objects, pod)
+			pods = append(pods, gpuPod(profile, fmt.Sprintf("%s-%03d", name, m), gpus))
 		}
+		objects = append(objects, gangOf(name, pods)...)
+	}
+	return objects
+}
+
+// gangOf are the PodGroup of a gang and its members.
+func gangOf(name string, pods []*v1.Pod) []runtime.Object {
+	objects := []runtime.Object{read.NewPodGroup(namespace, name, len(pods))}
+	for _, pod := range pods {
+		read.Join(pod, name)
+		objects = append(objects, pod)
 	}
 	return objects
 }
