@@ -78,11 +78,7 @@ func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
 				wake = WakeSome // more of them are gone by then
 			}
 		}
-		for _, n := range before {
-			if n > 0 {
-				wake += WakeSome
-			}
-		}
+		wake += wakeFor(before)
 		if len(kept) == 0 && wake > 0 {
 			wake = WakeAll
 		}
@@ -108,6 +104,41 @@ func (p *Holds) Renew(id gang.ID, kept []Hold) {
 		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), same), kept...))
 		return 0
 	})
+}
+
+// Follow has what is kept for members after evictions be where the plan has them that is carried out: it may send them
+// to each other's nodes, and some of them enter later than others.
+func (p *Holds) Follow(id gang.ID, plan []gang.Assignment) {
+	if len(p.To(id)) == 0 {
+		return
+	}
+	p.change(func() int {
+		kept, left := slices.Clone(p.kept[id]), map[string]int{}
+		nodes := make(map[gang.UID]string, len(plan))
+		for _, a := range plan {
+			nodes[a.UID] = a.Node
+		}
+		for i := range kept {
+			o := &kept[i]
+			if node, planned := nodes[o.Member]; planned && o.Kind == AfterEviction {
+				left[o.Node]++
+				left[node]--
+				o.Node = node
+			}
+		}
+		p.put(id, kept)
+		return wakeFor(left)
+	})
+}
+
+// wakeFor is how many pods to wake that were turned away, where so many fewer things are kept on nodes.
+func wakeFor(left map[string]int) (wake int) {
+	for _, n := range left {
+		if n > 0 {
+			wake += WakeSome
+		}
+	}
+	return wake
 }
 
 // Drop ends the holds of a gang for which ends holds.

@@ -110,8 +110,33 @@ func (b *heldBook) replace(id gang.ID, kind Kind, kept []Hold) (ended bool) {
 	return slices.ContainsFunc(slices.Collect(maps.Values(left)), func(n int) bool { return n > 0 })
 }
 
-// Whatever is kept, taken, put off and let go, all questions have the same answers as a list has, and a pod that was
-// turned away is woken whenever something ends that is not taken on its own node.
+// follow is Holds.Follow, and reports whether fewer things are kept on some node.
+func (b *heldBook) follow(id gang.ID, plan []gang.Assignment) (ended bool) {
+	left := map[string]int{}
+	for i := range b.lines {
+		o := &b.lines[i]
+		for _, a := range plan {
+			if o.To == id && o.Kind == AfterEviction && o.Member == a.UID {
+				left[o.Node]++
+				left[a.Node]--
+				o.Node = a.Node
+			}
+		}
+	}
+	return left["a"] > 0 || left["b"] > 0
+}
+
+// nodes are where holds are, by their numbers.
+func nodes(holds []Hold) map[apitypes.UID]string {
+	at := map[apitypes.UID]string{}
+	for _, o := range holds {
+		at[number(o)] = o.Node
+	}
+	return at
+}
+
+// Whatever is kept, moved, taken, put off and let go, all questions have the same answers as a list has, and a pod that
+// was turned away is woken whenever something ends that is not taken on its own node.
 func TestHoldsAgainstAList(t *testing.T) {
 	t.Parallel()
 	gangs := []gang.ID{{Namespace: "ns", Name: "g"}, {Namespace: "ns", Name: "h"}}
@@ -126,7 +151,7 @@ func TestHoldsAgainstAList(t *testing.T) {
 			id := rapid.SampledFrom(gangs).Draw(t, "gang")
 			kind := rapid.SampledFrom([]Kind{AfterEviction, ForReturn, ForRest, forTurn}).Draw(t, "kind")
 			ended := false
-			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			switch rapid.IntRange(0, 7).Draw(t, "step") {
 			case 0, 1:
 				o := book.draw(t, id, kind, now)
 				p.Add(o)
@@ -161,6 +186,11 @@ func TestHoldsAgainstAList(t *testing.T) {
 					}
 				}
 				p.Postpone(id, []*v1.Pod{})
+			case 7:
+				plan := []gang.Assignment{{UID: "p0", Node: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "planned")},
+					{UID: "p1", Node: "a"}}
+				ended = book.follow(id, plan)
+				p.Follow(id, plan)
 			}
 			if woken := len(inbox.Take().Activations) > 0; woken != ended {
 				t.Fatalf("a pod that was turned away is woken: %t, want %t", woken, ended)
@@ -170,6 +200,10 @@ func TestHoldsAgainstAList(t *testing.T) {
 				all := book.numbers(func(o Hold) bool { return o.To == id })
 				if diff := cmp.Diff(all, numbers(p.To(id))); diff != "" {
 					t.Fatalf("kept to %s (-want +got):\n%s", id, diff)
+				}
+				of := slices.DeleteFunc(slices.Clone(book.lines), func(o Hold) bool { return o.To != id })
+				if diff := cmp.Diff(nodes(of), nodes(p.To(id))); diff != "" {
+					t.Fatalf("where something is kept to %s (-want +got):\n%s", id, diff)
 				}
 				if slices.Contains(p.Gangs(), id) != (len(all) > 0) {
 					t.Fatalf("%s is among those to which something is kept: %v", id, p.Gangs())

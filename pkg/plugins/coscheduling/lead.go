@@ -79,11 +79,12 @@ func (l *leading) propose(result *plan.Plan) (*fwk.PreFilterResult, *fwk.Status)
 	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.Apply(l.ctx, effects)
-	switch {
-	case !serves:
+	if !serves {
 		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
 			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: l.id})
-	case !proceed:
+	}
+	c.holds.Follow(l.id, result.Assignments)
+	if !proceed {
 		return l.pass()
 	}
 	for _, a := range result.Assignments {
