@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -178,4 +179,28 @@ func TestTheRulesOfAllPluginsCount(t *testing.T) {
 			t.Errorf("a pod with the labels %q: %q, want %q", labels, got, want)
 		}
 	}
+}
+
+// claiming is a profile of no pod, whose device classes hand out resources.
+type claiming struct {
+	framework.Framework
+	classes classes
+}
+
+func (claiming) ProfileName() string { return "claiming" }
+
+func (c claiming) SharedDRAManager() fwk.SharedDRAManager { return c.classes }
+
+type classes struct {
+	fwk.SharedDRAManager
+	claimed map[v1.ResourceName]bool
+}
+
+func (c classes) DeviceClassResolver() fwk.DeviceClassResolver { return c }
+
+func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
+	if !c.claimed[name] {
+		return nil
+	}
+	return &resourcev1.DeviceClass{}
 }

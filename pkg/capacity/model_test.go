@@ -8,12 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
@@ -351,30 +348,6 @@ func (m *roomModel) askGained(t *rapid.T, _ []int) {
 	same(t, "eased", eased, m.eased)
 	clear(m.gained)
 	m.eased = false
-}
-
-// claiming is a profile of no pod, whose device classes hand out resources.
-type claiming struct {
-	framework.Framework
-	classes classes
-}
-
-func (claiming) ProfileName() string { return "claiming" }
-
-func (c claiming) SharedDRAManager() fwk.SharedDRAManager { return c.classes }
-
-type classes struct {
-	fwk.SharedDRAManager
-	claimed map[v1.ResourceName]bool
-}
-
-func (c classes) DeviceClassResolver() fwk.DeviceClassResolver { return c }
-
-func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
-	if !c.claimed[name] {
-		return nil
-	}
-	return &resourcev1.DeviceClass{}
 }
 
 func TestIndexAgainstModel(t *testing.T) {
