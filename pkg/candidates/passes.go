@@ -36,14 +36,13 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 		status, known := r.cycle.statuses[info]
 		if !known {
 			status = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, info)
-			r.cycle.statuses[info] = status
 		}
-		switch {
-		case status.Code() == fwk.Error:
-			delete(r.cycle.statuses, info) // the framework is to meet the error itself
+		if status.Code() == fwk.Error {
 			r.err = true
 			return false
-		case status.IsSuccess():
+		}
+		r.cycle.statuses[info] = status
+		if status.IsSuccess() {
 			e.node = at
 			return true
 		}
@@ -69,6 +68,11 @@ func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 		}
 		r.await(next)
 	}
+	r.filter()
+}
+
+// filter filters nodes in parallel. It keeps no errors: the framework is to meet them itself.
+func (r *ranking) filter() {
 	r.statuses = sized(r.statuses, len(r.nodes))
 	r.Parallelizer().Until(r.ctx, len(r.nodes), func(i int) {
 		r.statuses[i] = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, r.nodes[i])
@@ -78,7 +82,9 @@ func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 		return
 	}
 	for i, info := range r.nodes {
-		r.cycle.statuses[info] = r.statuses[i]
+		if r.statuses[i].Code() != fwk.Error {
+			r.cycle.statuses[info] = r.statuses[i]
+		}
 	}
 	clear(r.statuses)
 }

@@ -51,23 +51,16 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 				heap = heap.pop()
 			}
 		}
-		r.statuses = sized(r.statuses, len(r.nodes))
-		r.Parallelizer().Until(r.ctx, len(r.nodes), func(i int) {
-			r.statuses[i] = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, r.nodes[i])
-		}, "Filter")
-		if r.ctx.Err() != nil { // some were not filtered
-			return nil, failed
-		}
-		for i, info := range r.nodes {
-			if r.statuses[i].Code() == fwk.Error {
+		r.filter()
+		for _, info := range r.nodes {
+			status, known := r.cycle.statuses[info]
+			if !known { // an error, or it was not filtered
 				return nil, failed
 			}
-			r.cycle.statuses[info] = r.statuses[i]
-			if r.statuses[i].IsSuccess() {
+			if status.IsSuccess() {
 				picked.Insert(info.Node().Name)
 			}
 		}
-		clear(r.statuses)
 	}
 	if len(picked) == 0 {
 		return nil, noneFits

@@ -86,10 +86,10 @@ func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	switch verdict := s.rule.verdicts[n.slot]; verdict {
 	case admitted:
 	case refused:
-		return obstacle.OfNodes(obstacle.Told(s.rule.ofPlugin.Against(n.node)))
+		return obstacle.OfNodes(obstacle.Told(s.rule.against(n.node)))
 	default:
 		cause := obstacle.OfNodes(stockWords[verdict])
-		cause.Own = verdict != failing && verdict != cordoned
+		cause.Own = verdict != cordoned
 		return cause
 	}
 	if cause := x.resources.shortOf(s.bounds, n.has, nil); cause != (obstacle.NodeCause{}) {
@@ -134,7 +134,7 @@ func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCaus
 func (r *resources) unoffered(asks []ask) v1.ResourceName {
 	for _, a := range asks {
 		i, known := r.index[a.name]
-		if offered := known && r.offered[i] > 0; !offered && a.name != v1.ResourcePods && !r.claimed(a.name) {
+		if offered := known && r.offered[i] > 0; !offered && a.name != v1.ResourcePods && !r.profiles.Claimed(a.name) {
 			return a.name
 		}
 	}
@@ -151,14 +151,10 @@ func (x *book) missing(keys []string) obstacle.NodeCause {
 	return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}
 }
 
-// FailingHardware is what Coscheduling says of nodes with failing hardware, which members of gangs keep off.
-const FailingHardware = "node(s) had failing hardware"
-
 // stockWords are those of the filters for what a verdict says.
 var stockWords = map[verdict]obstacle.Told{
 	cordoned:   "node(s) were unschedulable",
 	misnamed:   "node(s) didn't match the requested node name",
 	tainted:    "node(s) had untolerated taint(s)",
 	unselected: "node(s) didn't match Pod's node affinity/selector",
-	failing:    FailingHardware,
 }

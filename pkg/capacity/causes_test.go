@@ -8,6 +8,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang/obstacle"
+	"berth.dev/berth/pkg/process"
 )
 
 // What nodes lack otherwise is compared in TestIndexAgainstModel.
@@ -38,7 +39,7 @@ func TestLabelsOfLevelsThatNoNodeHas(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			x := New(unclaimed, allFilters)
+			x := New(&process.Profiles{})
 			for _, node := range tc.nodes {
 				x.Feed.SetNode(node)
 			}

@@ -6,11 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/process"
 )
 
 func TestTheDomainOfAGangIsWhereMostOfItsPodsAre(t *testing.T) {
 	t.Parallel()
-	x := New(unclaimed, allFilters)
+	x := New(&process.Profiles{})
 	for name, labels := range map[string]map[string]string{
 		"a": {"zone": "z1", "rack": "r1"}, "b": {"zone": "z1", "rack": "r1"}, "c": {"zone": "z1", "rack": "r2"},
 		"d": {"zone": "z1"},

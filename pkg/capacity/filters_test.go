@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -20,7 +21,7 @@ import (
 type filtering struct {
 	framework.Framework
 	filters []string
-	fit     fwk.EnqueueExtensions
+	plugins []fwk.EnqueueExtensions
 }
 
 func (filtering) ProfileName() string { return v1.DefaultSchedulerName }
@@ -33,7 +34,9 @@ func (f filtering) ListPlugins() *config.Plugins {
 	return &p
 }
 
-func (f filtering) EnqueueExtensions() []fwk.EnqueueExtensions { return []fwk.EnqueueExtensions{f.fit} }
+func (f filtering) EnqueueExtensions() []fwk.EnqueueExtensions { return f.plugins }
+
+func (filtering) SharedDRAManager() fwk.SharedDRAManager { return nil }
 
 // theFilters makes a profile with all filters that the index stands for, but for some.
 func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...string) filtering {
@@ -44,7 +47,7 @@ func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := filtering{fit: fit.(fwk.EnqueueExtensions)}
+	f := filtering{plugins: []fwk.EnqueueExtensions{fit.(fwk.EnqueueExtensions)}}
 	for _, name := range []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity,
 		names.NodePorts, names.NodeResourcesFit} {
 		if !cmp.Equal(without, []string{name}) {
@@ -108,7 +111,7 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 			t.Parallel()
 			set := &process.Profiles{}
 			set.Add(theFilters(t, &tc.args, tc.without))
-			x := New(unclaimed, set.Traits)
+			x := New(set)
 			x.Feed.SetNode(tc.node)
 			// Another node offers the resource, or nothing would be known of it.
 			x.Feed.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k",
@@ -125,4 +128,79 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusing is a plugin that refuses nodes with a label to pods with the label.
+type refusing struct {
+	fwk.FilterPlugin
+	fwk.EnqueueExtensions
+	label string
+}
+
+func (r refusing) Name() string { return r.label }
+
+func (r refusing) NodeRule(pod *v1.Pod) process.NodeRule {
+	if pod.Labels[r.label] == "" {
+		return nil
+	}
+	return r
+}
+
+func (r refusing) Key() string { return r.label }
+
+func (r refusing) Against(node *v1.Node) string {
+	if node.Labels[r.label] == "" {
+		return ""
+	}
+	return "node(s) with " + r.label
+}
+
+func TestTheRulesOfAllPluginsCount(t *testing.T) {
+	t.Parallel()
+	set := &process.Profiles{}
+	set.Add(filtering{filters: []string{"a", "b"}, plugins: []fwk.EnqueueExtensions{refusing{label: "a"},
+		refusing{label: "b"}}})
+	x := New(set)
+	for _, label := range []string{"a", "b", "c"} {
+		x.Feed.SetNode(st.MakeNode().Name("with-"+label).Label(label, "yes").
+			Capacity(map[v1.ResourceName]string{v1.ResourcePods: "1"}).Obj())
+	}
+	for labels, want := range map[string]string{
+		"":   "3 nodes that fit",
+		"a":  "1 node with a, 2 nodes that fit",
+		"b":  "1 node with b, 2 nodes that fit",
+		"ab": "1 node with a, 1 node with b, 1 node that fits",
+	} {
+		pod := st.MakePod().SchedulerName(v1.DefaultSchedulerName)
+		for _, label := range labels {
+			pod.Label(string(label), "yes")
+		}
+		if got := x.Causes(x.Acquire(pod.Obj()), nil, nil, nil).String(); got != want {
+			t.Errorf("a pod with the labels %q: %q, want %q", labels, got, want)
+		}
+	}
+}
+
+// claiming is a profile of no pod, whose device classes hand out resources.
+type claiming struct {
+	framework.Framework
+	classes classes
+}
+
+func (claiming) ProfileName() string { return "claiming" }
+
+func (c claiming) SharedDRAManager() fwk.SharedDRAManager { return c.classes }
+
+type classes struct {
+	fwk.SharedDRAManager
+	claimed map[v1.ResourceName]bool
+}
+
+func (c classes) DeviceClassResolver() fwk.DeviceClassResolver { return c }
+
+func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
+	if !c.claimed[name] {
+		return nil
+	}
+	return &resourcev1.DeviceClass{}
 }

@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/process"
 )
 
 func TestIndexNeverRulesOutWhatFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		x := New(unclaimed, allFilters)
+		x := New(&process.Profiles{})
 		node := drawNode(t)
 		x.Feed.SetNode(node)
 		var bound []*v1.Pod

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/process"
 )
 
 func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
@@ -37,7 +38,7 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := New(unclaimed, allFilters)
+			x := New(&process.Profiles{})
 			x.Feed.SetNode(gpuNode("a", "8").Obj())
 			x.Feed.SetPod(used, gang.ID{})
 			look(x)

@@ -35,8 +35,8 @@ type Feed struct{ *book }
 // book is what all parts of an index share.
 type book struct {
 	mu sync.Mutex
-	// filters returns the filters that decide where the pod may be.
-	filters   func(*v1.Pod) *process.Traits
+	// profiles have the filters that decide where a pod may be.
+	profiles  *process.Profiles
 	resources resources
 	nodes     nodes
 	pods      boundPods
@@ -107,12 +107,11 @@ type nodeEntry struct {
 	place int
 }
 
-// New returns an index without nodes. claimed reports whether a device class hands out a resource, filters returns the
-// filters that decide where a pod may be; they must not call the index.
-func New(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *process.Traits) *Index {
+// New returns an index without nodes. What the plugins of the profiles say of themselves must not call the index.
+func New(profiles *process.Profiles) *Index {
 	x := &book{
-		filters:   filters,
-		resources: resources{claimed: claimed, index: map[v1.ResourceName]int{}},
+		profiles:  profiles,
+		resources: resources{profiles: profiles, index: map[v1.ResourceName]int{}},
 		nodes:     nodes{byName: map[string]*nodeEntry{}},
 		pods:      boundPods{byUID: map[apitypes.UID]*podEntry{}, priorities: priorityCount{}, leaving: priorityCount{}},
 		shapes:    shapes{byKey: map[ShapeKey]*shape{}, rules: map[string]*placementRule{}},

@@ -15,12 +15,8 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-func unclaimed(v1.ResourceName) bool { return false }
-
-func allFilters(*v1.Pod) *process.Traits { return process.AllTraits }
-
 func shapeOf(pod *v1.Pod) ShapeKey {
-	return keyOf(asksOf(pod, process.AllTraits.Compares), describeRule(pod, process.AllTraits))
+	return keyOf(asksOf(pod, process.AllTraits), ruleOf(pod, process.AllTraits))
 }
 
 func gpuNode(name string, gpus string) *st.NodeWrapper {
@@ -126,7 +122,7 @@ func TestIndexSlots(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, early := range []bool{false, true} {
-				x := New(unclaimed, allFilters)
+				x := New(&process.Profiles{})
 				var key ShapeKey
 				if early {
 					key = x.Acquire(tc.pod)
@@ -146,7 +142,7 @@ func TestIndexSlots(t *testing.T) {
 // Of all other events TestIndexAgainstModel knows what gains by them.
 func TestAHeartbeatOfANodeIsNoGain(t *testing.T) {
 	t.Parallel()
-	x := New(unclaimed, allFilters)
+	x := New(&process.Profiles{})
 	x.Feed.SetNode(gpuNode("a", "8").Obj())
 	x.Acquire(gpuPod("new", "", "4"))
 	x.Looks.Refresh()
@@ -160,7 +156,7 @@ func TestAHeartbeatOfANodeIsNoGain(t *testing.T) {
 
 func TestCopiesBelongToTheCaller(t *testing.T) {
 	t.Parallel()
-	x := New(unclaimed, allFilters)
+	x := New(&process.Profiles{})
 	for _, name := range []string{"a", "b"} {
 		x.Feed.SetNode(gpuNode(name, "8").Obj())
 		x.Feed.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{Namespace: "ns", Name: "g"})
@@ -198,7 +194,7 @@ func TestCopiesBelongToTheCaller(t *testing.T) {
 
 func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
 	t.Parallel()
-	x := New(unclaimed, allFilters)
+	x := New(&process.Profiles{})
 	for _, name := range []string{"a", "b"} {
 		x.Feed.SetNode(gpuNode(name, "8").Obj())
 		x.Feed.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{})
@@ -219,7 +215,7 @@ func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
 
 func TestAPodThatIsNotLiveIsNotRuledOut(t *testing.T) {
 	t.Parallel()
-	x := New(unclaimed, allFilters)
+	x := New(&process.Profiles{})
 	x.Feed.SetNode(gpuNode("a", "8").Label("rack", "r").Obj())
 	key := x.Acquire(gpuPod("new", "", "16"))
 	x.Release(key)

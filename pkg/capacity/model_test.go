@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/process"
 )
 
 const (
@@ -353,8 +354,10 @@ func TestIndexAgainstModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := &naiveRoom{nodes: map[string]*v1.Node{}, pods: map[apitypes.UID]*v1.Pod{}, claimed: map[v1.ResourceName]bool{}}
+		profiles := &process.Profiles{}
+		profiles.Add(claiming{classes: classes{claimed: r.claimed}})
 		m := &roomModel{
-			x:    New(func(name v1.ResourceName) bool { return r.claimed[name] }, allFilters),
+			x:    New(profiles),
 			r:    r,
 			pods: shapesOfModel(),
 			live: map[int]int{}, last: map[int]map[string][2]int{}, gained: map[int]bool{}, altered: map[string]bool{},

@@ -198,7 +198,7 @@ func (r *naiveRoom) anyHas(keys []string) bool {
 func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why obstacle.NodeCause, domain string) {
 	if why := r.why(pod, node); why != "" {
 		cause := told(why)
-		cause.Own = why != FailingHardware && why != "node(s) were unschedulable"
+		cause.Own = why != "node(s) were unschedulable"
 		return cause, ""
 	}
 	for _, key := range keys {

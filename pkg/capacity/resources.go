@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 )
 
 // resources are those that a node has ever offered; their positions are those of all vectors. What only pods name is
@@ -18,8 +19,8 @@ type resources struct {
 	index map[v1.ResourceName]int
 	// offered counts the nodes that offer a resource, by position.
 	offered []int
-	// claimed reports whether a device class hands out a resource. It is called with the index locked.
-	claimed func(v1.ResourceName) bool
+	// profiles know which resources device classes hand out. They are asked with the index locked.
+	profiles *process.Profiles
 }
 
 // bound is an ask for a resource with a position.
@@ -36,7 +37,7 @@ func (r *resources) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {
 		if i, known := r.index[a.name]; known && r.offered[i] > 0 {
-			out = append(out, bound{Resource: i, Amount: a.amount, claimed: r.claimed(a.name)})
+			out = append(out, bound{Resource: i, Amount: a.amount, claimed: r.profiles.Claimed(a.name)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(r.tightness(a), r.tightness(b)) })

@@ -1,11 +1,14 @@
 package capacity
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
 
@@ -21,13 +24,12 @@ const (
 	misnamed
 	tainted
 	unselected
-	failing
 	refused
 	verdicts
 )
 
 // placementRule is what several shapes have in common: node selector, required node affinity, tolerations, the rule of
-// a plugin. It is judged for a node only when the node's labels, taints, cordon or hardware change.
+// plugins. It is judged for a node only when the node's labels, taints, cordon or hardware change.
 type placementRule struct {
 	description string
 	holders     int
@@ -35,28 +37,59 @@ type placementRule struct {
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
-	// ofPlugin is the rule of a plugin, nil for none.
-	ofPlugin process.NodeRule
+	ofPlugins   []process.NodeRule
 	// verdicts are in the order of the nodes' slots; before holds the last ones of the nodes that are being compared.
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, filters *process.Traits, description string, nodes []*nodeEntry) *placementRule {
+// ruleOf returns the rule of a pod, which has yet to judge nodes.
+func ruleOf(pod *v1.Pod, filters *process.Traits) *placementRule {
 	r := &placementRule{
-		description: description,
 		checks:      filters.Rules,
-		ofPlugin:    filters.NodeRule(pod),
+		ofPlugins:   filters.NodeRules(pod),
 		nodeName:    pod.Spec.NodeName,
 		tolerations: pod.Spec.Tolerations,
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
-		verdicts:    make([]verdict, len(nodes)),
 	}
+	r.description = r.describe(pod)
+	return r
+}
+
+// describe writes what decides on which nodes a pod may be, whatever it requests.
+func (r *placementRule) describe(pod *v1.Pod) string {
+	rule := struct {
+		Checks      process.Checks
+		NodeName    string            `json:",omitempty"`
+		OfPlugins   []string          `json:",omitempty"`
+		Tolerations []string          `json:",omitempty"`
+		Selector    map[string]string `json:",omitempty"`
+		Affinity    *v1.NodeSelector  `json:",omitempty"`
+	}{Checks: r.checks, NodeName: r.nodeName, Selector: pod.Spec.NodeSelector}
+	for _, of := range r.ofPlugins {
+		rule.OfPlugins = append(rule.OfPlugins, of.Key())
+	}
+	for _, t := range r.tolerations {
+		if t.Effect != v1.TaintEffectPreferNoSchedule {
+			rule.Tolerations = append(rule.Tolerations,
+				strings.Join([]string{t.Key, string(t.Operator), t.Value, string(t.Effect)}, "\x00"))
+		}
+	}
+	slices.Sort(rule.Tolerations)
+	rule.Tolerations = slices.Compact(rule.Tolerations)
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		rule.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	written, _ := json.Marshal(rule) // these types can always be encoded
+	return string(written)
+}
+
+func (r *placementRule) judgeAll(nodes []*nodeEntry) {
+	r.verdicts = make([]verdict, len(nodes))
 	for i, n := range nodes {
 		if n != nil {
 			r.verdicts[i] = r.judge(n.node)
 		}
 	}
-	return r
 }
 
 // judgeAgain judges the nodes that have changed, and keeps the verdicts so far by the nodes' places.
@@ -89,13 +122,20 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	if ok, err := r.affinity.Match(node); r.checks&process.ChecksAffinity != 0 && err == nil && !ok {
 		return unselected
 	}
-	if r.checks&process.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
-		return failing
-	}
-	if r.ofPlugin != nil && r.ofPlugin.Against(node) != "" {
+	if r.against(node) != "" {
 		return refused
 	}
 	return admitted
+}
+
+// against is what a plugin says against the node, empty if none does.
+func (r *placementRule) against(node *v1.Node) string {
+	for _, rule := range r.ofPlugins {
+		if against := rule.Against(node); against != "" {
+			return against
+		}
+	}
+	return ""
 }
 
 // tolerates also compares numbers, whether or not the scheduler's feature gate for that is on: at most too much is

@@ -3,7 +3,6 @@ package capacity
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -43,9 +42,8 @@ type ask struct {
 	amount int64
 }
 
-func keyOf(asks []ask, rule []byte) ShapeKey {
-	var w shapeWriter
-	w.written = rule
+func keyOf(asks []ask, rule *placementRule) ShapeKey {
+	w := shapeWriter{written: []byte(rule.description)}
 	for _, a := range asks {
 		w.text(string(a.name))
 		w.number(a.amount)
@@ -55,66 +53,16 @@ func keyOf(asks []ask, rule []byte) ShapeKey {
 }
 
 // asksOf returns what one pod requests of what is compared, in the order of the names.
-func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
+func asksOf(pod *v1.Pod, filters *process.Traits) []ask {
 	amounts := podview.Amounts(podview.Requests(pod))
 	amounts[v1.ResourcePods] = 1
 	asks := make([]ask, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		if compared(name) {
+		if filters.Compares(name) {
 			asks = append(asks, ask{name: name, amount: amounts[name]})
 		}
 	}
 	return asks
-}
-
-// describeRule writes what decides on which nodes a pod may be, whatever it requests.
-func describeRule(pod *v1.Pod, filters *process.Traits) []byte {
-	var w shapeWriter
-	w.number(int64(filters.Rules))
-	if rule := filters.NodeRule(pod); rule != nil {
-		w.text(rule.Key())
-	} else {
-		w.text("")
-	}
-	w.text(pod.Spec.NodeName)
-	w.number(int64(len(pod.Spec.NodeSelector)))
-	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
-		w.text(key)
-		w.text(pod.Spec.NodeSelector[key])
-	}
-	var tolerations []string
-	for _, t := range pod.Spec.Tolerations {
-		if t.Effect == v1.TaintEffectPreferNoSchedule {
-			continue
-		}
-		var one shapeWriter
-		one.text(t.Key)
-		one.text(string(t.Operator))
-		one.text(t.Value)
-		one.text(string(t.Effect))
-		tolerations = append(tolerations, string(one.written))
-	}
-	slices.Sort(tolerations)
-	tolerations = slices.Compact(tolerations)
-	w.number(int64(len(tolerations)))
-	for _, t := range tolerations {
-		w.text(t)
-	}
-	if required := requiredTerms(pod); required != nil {
-		// Marshalling this type cannot fail.
-		data, _ := json.Marshal(required)
-		w.text(string(data))
-	} else {
-		w.text("")
-	}
-	return w.written
-}
-
-func requiredTerms(pod *v1.Pod) *v1.NodeSelector {
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	return nil
 }
 
 // shapeWriter writes each field with its length, so that no two shapes are written alike.
@@ -129,16 +77,16 @@ func (w *shapeWriter) text(s string) {
 
 // ShapeOf is equal for pods that the index cannot tell apart.
 func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
-	filters := x.filters(pod)
-	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters))
+	filters := x.profiles.Traits(pod)
+	return keyOf(asksOf(pod, filters), ruleOf(pod, filters))
 }
 
 // Acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
 // live shapes only.
 func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
-	filters := x.filters(pod)
-	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters)
-	key := keyOf(asks, description)
+	filters := x.profiles.Traits(pod)
+	asks, rule := asksOf(pod, filters), ruleOf(pod, filters)
+	key := keyOf(asks, rule)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if s := x.shapes.byKey[key]; s != nil {
@@ -146,9 +94,10 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 		return key
 	}
 	x.settle()
-	rule := x.shapes.rules[string(description)]
-	if rule == nil {
-		rule = newPlacementRule(pod, filters, string(description), x.nodes.slots)
+	if known := x.shapes.rules[rule.description]; known != nil {
+		rule = known
+	} else {
+		rule.judgeAll(x.nodes.slots)
 		x.shapes.rules[rule.description] = rule
 	}
 	rule.holders++

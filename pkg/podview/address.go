@@ -29,8 +29,7 @@ func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 		return "", nil
 	}
 	if len(value) > longestIPPool || !ipPoolName.MatchString(value) {
-		return "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.IPPoolKey, Value: value,
-			Allowed: ipPoolAllowed}
+		return "", BadAnnotation(pod, wellknown.IPPoolKey, ipPoolAllowed)
 	}
 	return value, nil
 }

@@ -31,65 +31,50 @@ type License struct {
 
 // PodLicenses returns the licenses that the pod asks for, sorted by name.
 func PodLicenses(pod *v1.Pod) ([]License, *wellknown.BadValue) {
-	value, ok := pod.Annotations[wellknown.LicensesKey]
+	licenses, ok := namesIn(pod, wellknown.LicensesKey, true)
 	if !ok {
-		return nil, nil
-	}
-	licenses, ok := parseLicenses(value)
-	if !ok {
-		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.LicensesKey, Value: value,
-			Allowed: licensesAllowed}
+		return nil, BadAnnotation(pod, wellknown.LicensesKey, licensesAllowed)
 	}
 	return licenses, nil
 }
 
-// parseLicenses reads the annotation and reports whether it can be read.
-func parseLicenses(value string) (licenses []License, ok bool) {
-	for part := range strings.SplitSeq(value, ",") {
-		name, text, counted := strings.Cut(strings.TrimSpace(part), "=")
-		license := License{Name: strings.TrimSpace(name), Amount: 1}
-		if counted {
-			amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if err != nil || amount < 1 || amount > mostLicenses {
-				return nil, false
-			}
-			license.Amount = amount
-		}
-		twice := slices.ContainsFunc(licenses, func(l License) bool { return l.Name == license.Name })
-		if !policyName.MatchString(license.Name) || twice || len(licenses) == mostPolicyNames {
-			return nil, false
-		}
-		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
-		license.Name = strings.Clone(license.Name)
-		licenses = append(licenses, license)
-	}
-	slices.SortFunc(licenses, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
-	return licenses, true
-}
-
 // PodDatasets returns the datasets that the pod names, sorted.
 func PodDatasets(pod *v1.Pod) ([]string, *wellknown.BadValue) {
-	value, ok := pod.Annotations[wellknown.DatasetsKey]
+	named, ok := namesIn(pod, wellknown.DatasetsKey, false)
 	if !ok {
-		return nil, nil
+		return nil, BadAnnotation(pod, wellknown.DatasetsKey, datasetsAllowed)
 	}
-	datasets, ok := parseDatasets(value)
-	if !ok {
-		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.DatasetsKey, Value: value,
-			Allowed: datasetsAllowed}
+	var datasets []string
+	for _, d := range named {
+		datasets = append(datasets, d.Name)
 	}
 	return datasets, nil
 }
 
-// parseDatasets reads the annotation and reports whether it can be read.
-func parseDatasets(value string) (datasets []string, ok bool) {
+// namesIn reads a list of names, which may have amounts if they are counted, and reports whether it can be read. A pod
+// without the annotation has none.
+func namesIn(pod *v1.Pod, key string, counted bool) (names []License, ok bool) {
+	value, ok := pod.Annotations[key]
+	if !ok {
+		return nil, true
+	}
 	for part := range strings.SplitSeq(value, ",") {
-		name := strings.TrimSpace(part)
-		if !policyName.MatchString(name) || slices.Contains(datasets, name) || len(datasets) == mostPolicyNames {
+		name, text, hasAmount := strings.Cut(strings.TrimSpace(part), "=")
+		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
+		one := License{Name: strings.Clone(strings.TrimSpace(name)), Amount: 1}
+		if hasAmount {
+			amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if err != nil || amount < 1 || amount > mostLicenses || !counted {
+				return nil, false
+			}
+			one.Amount = amount
+		}
+		twice := slices.ContainsFunc(names, func(l License) bool { return l.Name == one.Name })
+		if !policyName.MatchString(one.Name) || twice || len(names) == mostPolicyNames {
 			return nil, false
 		}
-		datasets = append(datasets, strings.Clone(name)) // as with licenses
+		names = append(names, one)
 	}
-	slices.Sort(datasets)
-	return datasets, true
+	slices.SortFunc(names, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
+	return names, true
 }

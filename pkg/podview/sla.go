@@ -59,9 +59,8 @@ func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
 	name, kind, agree := statedSLAClass(pod)
 	if !agree {
-		return "", "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SLAClassKey,
-			Value:   pod.Annotations[wellknown.SLAClassKey],
-			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", name)}
+		return "", "", BadAnnotation(pod, wellknown.SLAClassKey,
+			fmt.Sprintf("%q, which the pod's label of that key says", name))
 	}
 	return name, kind, nil
 }
@@ -109,8 +108,8 @@ func objective(pod *v1.Pod, key string, largest int64) (float64, *wellknown.BadV
 	// Digits alone: ParseFloat also knows infinities, hexadecimal numbers and exponents.
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "0123456789.") != "" || value <= 0 || value > float64(largest) {
-		return 0, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: text,
-			Allowed: fmt.Sprintf("a decimal number above 0 and at most %d, such as 250 or 0.5", largest)}
+		return 0, BadAnnotation(pod, key,
+			fmt.Sprintf("a decimal number above 0 and at most %d, such as 250 or 0.5", largest))
 	}
 	return value, nil
 }

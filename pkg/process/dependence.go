@@ -73,14 +73,13 @@ func HasVolumes(pod *v1.Pod) bool {
 		func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
-// claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended
-// resource.
-func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
+// Claims reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
+func (t *Traits) Claims(pod *v1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 || t.profile == nil {
+		return len(pod.Spec.ResourceClaims) > 0
 	}
 	for name := range podview.Requests(pod) {
-		if Claimed(profile, name) {
+		if Claimed(t.profile, name) {
 			return true
 		}
 	}

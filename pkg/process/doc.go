@@ -3,7 +3,7 @@
 // Profiles and Traits say what the plugins of a profile read and keep: which filters of Kubernetes it runs and with
 // which arguments, which plugins count what pods take of a node, and whether Reserve keeps something that other pods do
 // not see. Book is where plugins that keep capacity and plugins that count something for the whole cluster, such as
-// licenses and addresses, find each other, and Network tells the plans of a profile its levels of the network. Tell and
+// licenses and addresses, find each other, and Networks tells plans the levels of a profile's network. Tell and
 // SureBindings write to pods around the moment when they are bound. Fence keeps a process that may no longer lead from
 // writing.
 //

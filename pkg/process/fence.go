@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
 )
 
 // Fence keeps a scheduler that may no longer lead from writing: it lets writes through while the lease was renewed
@@ -20,7 +21,7 @@ import (
 // leads: nodes and GPUs are given away twice.
 type Fence struct {
 	within time.Duration
-	now    func() time.Time
+	clock  clock.PassiveClock
 
 	mu      sync.Mutex
 	renewed time.Time // zero while this process does not lead
@@ -30,7 +31,7 @@ type Fence struct {
 // election gives up a lease that could not be renewed: it is shorter than the time after which another replica takes
 // it.
 func NewFence(within time.Duration) *Fence {
-	return &Fence{within: within, now: time.Now}
+	return &Fence{within: within, clock: clock.RealClock{}}
 }
 
 // Lock returns the lock with the fence told of each renewal.
@@ -57,7 +58,7 @@ func (f *Fence) Check() error {
 	if renewed.IsZero() {
 		return errors.New("this replica does not lead")
 	}
-	now := f.now()
+	now := f.clock.Now()
 	since := max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
 	if since > f.within {
 		return fmt.Errorf("this replica has not renewed its lease for %s, and another one may lead",
@@ -84,7 +85,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // write counts a lease from before the request: others count it from when they see it.
 func (l *lock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
-	began := l.fence.now()
+	began := l.fence.clock.Now()
 	mine := record.HolderIdentity == l.Identity()
 	if !mine {
 		// From the moment when the lease is free another replica may have it.

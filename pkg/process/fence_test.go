@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // election is a lock that has the answers of a test.
@@ -102,10 +103,10 @@ func TestTheFenceIsOpenWhileTheLeaseIsFresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := NewFence(within)
-			now := time.Now().Round(0)
-			f.now = func() time.Time { return now }
+			clock := clocktesting.NewFakePassiveClock(time.Now().Round(0))
+			f.clock = clock
 			e := &election{}
-			test.do(f.Lock(e), e, func(d time.Duration) { now = now.Add(d) })
+			test.do(f.Lock(e), e, func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) })
 			err := f.Check()
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)

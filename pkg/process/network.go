@@ -1,7 +1,7 @@
 package process
 
 import (
-	"sync/atomic"
+	"sync"
 
 	kubeinformers "k8s.io/client-go/informers"
 
@@ -9,19 +9,23 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// Network tells those who plan the gangs of a profile where nodes are in the network. It is safe for concurrent use.
-type Network struct {
-	levels atomic.Pointer[podview.NetworkLevels]
-}
+// Networks tells those who plan gangs where nodes are in the network of a profile. It is safe for concurrent use.
+type Networks struct{ levels sync.Map }
 
-// NetworkOf returns the value for a profile of the scheduler.
-func NetworkOf(factory kubeinformers.SharedInformerFactory, profile string) *Network {
-	s, _ := informers.SharedBy(factory, profile, func() (*Network, error) { return &Network{}, nil })
-	return s
+// NetworksOf returns those of the scheduler to which the factory belongs.
+func NetworksOf(factory kubeinformers.SharedInformerFactory) *Networks {
+	n, _ := informers.Shared(factory, func() (*Networks, error) { return &Networks{}, nil })
+	return n
 }
 
 // Follow makes gangs of the profile be planned by these levels.
-func (s *Network) Follow(levels podview.NetworkLevels) { s.levels.Store(&levels) }
+func (n *Networks) Follow(profile string, levels podview.NetworkLevels) {
+	n.levels.Store(profile, &levels)
+}
 
 // Levels returns what gangs of the profile are planned by; nil where they may lie anywhere.
-func (s *Network) Levels() *podview.NetworkLevels { return s.levels.Load() }
+func (n *Networks) Levels(profile string) *podview.NetworkLevels {
+	levels, _ := n.levels.Load(profile)
+	found, _ := levels.(*podview.NetworkLevels)
+	return found
+}

@@ -12,15 +12,15 @@ import (
 func TestGangsArePlannedByTheLevelsOfTheirProfile(t *testing.T) {
 	t.Parallel()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	n := NetworkOf(factory, "a")
-	if n.Levels() != nil {
+	n := NetworksOf(factory)
+	if n.Levels("a") != nil {
 		t.Error("gangs are planned by levels before a plugin gives any")
 	}
-	n.Follow(podview.NetworkLevels{{"zone"}})
-	if NetworkOf(factory, "a").Levels() == nil {
+	n.Follow("a", podview.NetworkLevels{{"zone"}})
+	if NetworksOf(factory).Levels("a") == nil {
 		t.Error("gangs are not planned by the levels that a plugin of the profile gave")
 	}
-	if NetworkOf(factory, "b").Levels() != nil {
+	if n.Levels("b") != nil {
 		t.Error("gangs are planned by the levels of another profile")
 	}
 }

@@ -54,6 +54,12 @@ func (p *Profiles) Traits(pod *v1.Pod) *Traits {
 	return f
 }
 
+// Claimed reports whether a device class hands the resource out.
+func (p *Profiles) Claimed(name v1.ResourceName) bool {
+	profile := p.Any()
+	return profile != nil && Claimed(profile, name)
+}
+
 // Any returns one of the profiles: the queue and the waiting pods are the same behind all of them.
 func (p *Profiles) Any() framework.Framework {
 	p.mu.RLock()

@@ -21,22 +21,13 @@ func (e *BoundError) Error() string {
 	return fmt.Sprintf("the pod is bound to node %s already", e.Pod.Spec.NodeName)
 }
 
-// Message is what a pod is told.
-type Message struct {
-	// Kind is how the patches are encoded.
-	Kind types.PatchType
-	// Word makes the patch for the pod as it is, nil for nothing to write. The patch has to name the UID, by which the
-	// API server refuses it when a new pod has taken the name, and the version, by which it refuses it when the pod has
-	// changed.
-	Word func(*v1.Pod) ([]byte, error)
-	// Subresources are those that the patch is for, none for the pod itself.
-	Subresources []string
-}
-
-// Tell writes a message to a pod of a scheduling cycle. seen is the version that the informer has, nil if the pod is
-// gone. It words the message again when the pod has changed. It fails with a BoundError if there is something to write
-// and the pod is bound.
-func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod, m Message) error {
+// Tell writes to the status of a pod of a scheduling cycle. seen is the version that the informer has, nil if the pod
+// is gone. Word makes the patch, of that kind, for the pod as it is, nil for nothing to write; it is called again when
+// the pod has changed. The patch has to name the UID, by which the API server refuses it when a new pod has taken the
+// name, and the version, by which it refuses it when the pod has changed. Tell fails with a BoundError if there is
+// something to write and the pod is bound.
+func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod, kind types.PatchType,
+	word func(*v1.Pod) ([]byte, error)) error {
 	newest := seen
 	if newest == nil {
 		// The API server says what has become of it. The pod of a cycle has the node that is meant for it.
@@ -44,7 +35,7 @@ func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod
 		newest.Spec.NodeName = ""
 	}
 	for attempt := 1; ; attempt++ {
-		patch, err := m.Word(newest)
+		patch, err := word(newest)
 		if err != nil || patch == nil {
 			return err
 		}
@@ -52,7 +43,7 @@ func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod
 			return &BoundError{newest}
 		}
 		pods := client.Pods(pod.Namespace)
-		_, err = pods.Patch(ctx, pod.Name, m.Kind, patch, metav1.PatchOptions{}, m.Subresources...)
+		_, err = pods.Patch(ctx, pod.Name, kind, patch, metav1.PatchOptions{}, "status")
 		if err == nil || !apierrors.IsConflict(err) || attempt == attempts {
 			return err
 		}

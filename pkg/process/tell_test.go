@@ -55,9 +55,8 @@ func TestTellSaysWhatKeepsItFromWriting(t *testing.T) {
 				seen = pod.DeepCopy()
 				seen.Spec.NodeName = tc.node
 			}
-			err := Tell(context.Background(), client.CoreV1(), pod, seen, Message{
-				Kind: types.MergePatchType, Word: func(*v1.Pod) ([]byte, error) { return tc.patch, tc.word },
-			})
+			err := Tell(context.Background(), client.CoreV1(), pod, seen, types.MergePatchType,
+				func(*v1.Pod) ([]byte, error) { return tc.patch, tc.word })
 			if !tc.want(err) {
 				t.Errorf("error %v", err)
 			}

@@ -23,55 +23,31 @@ type Traits struct {
 	// Rules are the filters that look at what a node is.
 	Rules Checks
 	ports bool
-	// Compares reports whether nodes with too little of the resource are refused.
-	Compares func(v1.ResourceName) bool
-	// HasRoom reports whether the node has what the pod requests.
-	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
+	// profile is nil where it is not known, fit where it does not run NodeResourcesFit.
+	profile framework.Framework
+	fit     nodeFilter
 	// counters are the plugins that count what pods take of a node beyond its resources.
 	counters []NodeCounter
 	// rulers are the plugins that refuse nodes for what they are.
 	rulers []NodeRuler
-	// Claims reports whether devices are allocated to the pod by claims.
-	Claims func(*v1.Pod) bool
 	// HiddenReserve is set if a plugin reserves something that other pods may not see.
 	HiddenReserve bool
 	// readOthers are the plugins that are told of pods that are added to nodes, filterByOthers those of them that filter.
 	readOthers, filterByOthers []string
-	// members are those of members of gangs, nil where they are the same.
-	members *Traits
-}
-
-// OfMembers are the traits of members of gangs, which also keep off nodes with failing hardware.
-func (t *Traits) OfMembers() *Traits {
-	if t.members == nil {
-		return t
-	}
-	return t.members
 }
 
 // AllTraits are those of a scheduler that is not known: all filters, and plugins that may keep anything.
-var AllTraits = &Traits{
-	Rules:         ChecksAll,
-	ports:         true,
-	Compares:      func(v1.ResourceName) bool { return true },
-	Claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
-	HiddenReserve: true,
-	HasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
-		return len(noderesources.Fits(pod, node, nil,
-			noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
-	},
-}
+var AllTraits = &Traits{Rules: ChecksAll, ports: true, HiddenReserve: true}
 
 // Checks are those of the filters that look at what a node is and not at what it has.
 type Checks uint8
 
-// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, and that of Coscheduling.
+// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity.
 const (
 	ChecksCordon Checks = 1 << iota
 	ChecksName
 	ChecksTaints
 	ChecksAffinity
-	ChecksHardware
 	ChecksAll = ChecksCordon | ChecksName | ChecksTaints | ChecksAffinity
 )
 
@@ -85,9 +61,7 @@ type nodeFilter interface {
 // TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait
 // for events, which NodeResourcesFit does.
 func TraitsOf(profile framework.Framework) *Traits {
-	f := &Traits{Compares: func(v1.ResourceName) bool { return false },
-		HasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
-		Claims:  func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
+	f := &Traits{profile: profile}
 	enabled := profile.ListPlugins().Filter.Enabled
 	runs := func(name string) bool {
 		return slices.ContainsFunc(enabled, func(p config.Plugin) bool { return p.Name == name })
@@ -106,7 +80,7 @@ func TraitsOf(profile framework.Framework) *Traits {
 			continue
 		}
 		if fit, ok := plugin.(nodeFilter); ok && plugin.Name() == names.NodeResourcesFit {
-			f.Compares, f.HasRoom = comparesIn(fit), roomIn(fit)
+			f.fit = fit
 		}
 		if counter, ok := plugin.(NodeCounter); ok {
 			f.counters = append(f.counters, counter)
@@ -116,16 +90,25 @@ func TraitsOf(profile framework.Framework) *Traits {
 		}
 	}
 	f.findDependence(profile)
-	ofMembers := *f
-	ofMembers.Rules |= ChecksHardware
-	f.members = &ofMembers
 	return f
 }
 
 // Fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
 func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
-	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
-		!slices.ContainsFunc(t.counters, func(counter NodeCounter) bool { return !roomIn(counter)(pod, node) })
+	return t.hasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
+		!slices.ContainsFunc(t.counters, func(counter NodeCounter) bool { return !passes(counter, pod, node) })
+}
+
+// hasRoom reports whether the node has what the pod requests.
+func (t *Traits) hasRoom(pod *v1.Pod, node fwk.NodeInfo) bool {
+	switch {
+	case t.profile == nil:
+		return len(noderesources.Fits(pod, node, nil,
+			noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
+	case t.fit == nil:
+		return true
+	}
+	return passes(t.fit, pod, node)
 }
 
 // Unfit returns what keeps the pod off a node whatever runs there, beyond its resources and the rules of Checks; nil if
@@ -139,44 +122,43 @@ func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	return nil
 }
 
-// NodeRule is that of the first plugin that has one for the pod; nil if none has.
-func (t *Traits) NodeRule(pod *v1.Pod) NodeRule {
+// NodeRules are those of the plugins that have one for the pod.
+func (t *Traits) NodeRules(pod *v1.Pod) []NodeRule {
+	var rules []NodeRule
 	for _, ruler := range t.rulers {
 		if rule := ruler.NodeRule(pod); rule != nil {
-			return rule
+			rules = append(rules, rule)
 		}
 	}
-	return nil
+	return rules
 }
 
-// roomIn asks the filter.
-func roomIn(fit nodeFilter) func(*v1.Pod, fwk.NodeInfo) bool {
-	return func(pod *v1.Pod, node fwk.NodeInfo) bool {
-		state := framework.NewCycleState()
-		switch _, status := fit.PreFilter(context.Background(), state, pod, nil); {
-		case status.IsSkip():
-			return true
-		case !status.IsSuccess():
-			return false
-		}
-		return fit.Filter(context.Background(), state, pod, node).IsSuccess()
+// passes asks the filter.
+func passes(filter nodeFilter, pod *v1.Pod, node fwk.NodeInfo) bool {
+	state := framework.NewCycleState()
+	switch _, status := filter.PreFilter(context.Background(), state, pod, nil); {
+	case status.IsSkip():
+		return true
+	case !status.IsSuccess():
+		return false
 	}
+	return filter.Filter(context.Background(), state, pod, node).IsSuccess()
 }
 
-// comparesIn shows the filter a node with too little of a resource. The arguments ignoredResources and
-// ignoredResourceGroups, and extenders that manage a resource, may have it ignored, and there is no other way to learn
-// of them.
-func comparesIn(fit nodeFilter) func(v1.ResourceName) bool {
-	hasRoom, one, two := roomIn(fit), *resource.NewQuantity(1, resource.DecimalSI),
-		*resource.NewQuantity(2, resource.DecimalSI)
-	return func(name v1.ResourceName) bool {
-		if !helper.IsExtendedResourceName(name) {
-			return true
-		}
-		// The node has some: a device class may hand out what it does not have.
-		node := framework.NewNodeInfo()
-		node.SetNode(&v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{name: one, v1.ResourcePods: one}}})
-		return !hasRoom(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{
-			Requests: v1.ResourceList{name: two}}}}}}, node)
+// Compares reports whether nodes with too little of the resource are refused. It shows the filter such a node: the
+// arguments ignoredResources and ignoredResourceGroups, and extenders that manage a resource, may have it ignored, and
+// there is no other way to learn of them.
+func (t *Traits) Compares(name v1.ResourceName) bool {
+	if t.profile == nil || t.fit == nil {
+		return t.profile == nil
 	}
+	if !helper.IsExtendedResourceName(name) {
+		return true
+	}
+	one, two := *resource.NewQuantity(1, resource.DecimalSI), *resource.NewQuantity(2, resource.DecimalSI)
+	// The node has some: a device class may hand out what it does not have.
+	node := framework.NewNodeInfo()
+	node.SetNode(&v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{name: one, v1.ResourcePods: one}}})
+	return !passes(t.fit, &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+		Requests: v1.ResourceList{name: two}}}}}}, node)
 }

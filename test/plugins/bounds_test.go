@@ -89,7 +89,7 @@ var bounds = map[string]map[string]string{
 		"News.Happenings": byPod, "Pace.namespaces": byAdmin, "Queue.gangs": byGang,
 	},
 	"pkg/process": {
-		"Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
+		"Networks.levels": byAdmin, "Profiles.byName": byAdmin, "Profiles.traits": byAdmin,
 	},
 	"pkg/gang/members": {"Directory.declared": byGang},
 	"pkg/gang/work": {

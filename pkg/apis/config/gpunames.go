@@ -61,16 +61,5 @@ func validateGPUNames(path *field.Path, n *wellknown.GPUNames) field.ErrorList {
 
 // validateKeys refuses what cannot be a label key or resource name, and duplicates.
 func validateKeys(path *field.Path, keys []string) field.ErrorList {
-	var all field.ErrorList
-	seen := map[string]bool{}
-	for i, key := range keys {
-		for _, problem := range validation.IsQualifiedName(key) {
-			all = append(all, field.Invalid(path.Index(i), key, problem))
-		}
-		if seen[key] {
-			all = append(all, field.Duplicate(path.Index(i), key))
-		}
-		seen[key] = true
-	}
-	return all
+	return validateEach(path, keys, validation.IsQualifiedName)
 }

@@ -7,8 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/prometheus/common/model"
 )
 
 // Prometheus says where and how a background reader queries a server that speaks the Prometheus HTTP API. Secrets are
@@ -71,9 +69,8 @@ func setDefaultsPrometheus(p *Prometheus, interval time.Duration) {
 func validatePrometheus(p *Prometheus, path *field.Path) field.ErrorList {
 	errs := validateURL(p.URL, path.Child("url"))
 	for name := range p.MatchLabels {
-		if !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel {
-			errs = append(errs, field.Invalid(path.Child("matchLabels").Key(name), name,
-				"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
+		for _, problem := range notPrometheusLabel(name) {
+			errs = append(errs, field.Invalid(path.Child("matchLabels").Key(name), name, problem))
 		}
 	}
 	interval, timeout := p.Interval.Duration, p.Timeout.Duration

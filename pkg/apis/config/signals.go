@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,14 +68,12 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
 	errs = append(errs, validateMaxAge(path.Child("maxAge"), s.MaxAge, &s.Prometheus, maxSampleAge)...)
-	for i, code := range s.FatalXIDs {
-		switch at := path.Child("fatalXIDs").Index(i); {
-		case code < 1 || code > largestXIDCode:
-			errs = append(errs, field.Invalid(at, code, "must be an XID code, from 1 to 9999"))
-		case slices.Contains(s.FatalXIDs[:i], code):
-			errs = append(errs, field.Duplicate(at, code))
+	errs = append(errs, validateEach(path.Child("fatalXIDs"), s.FatalXIDs, func(code int32) []string {
+		if code < 1 || code > largestXIDCode {
+			return []string{"must be an XID code, from 1 to 9999"}
 		}
-	}
+		return nil
+	})...)
 	if window := s.FaultWindow.Duration; window < minFaultWindow || window > maxFaultWindow {
 		errs = append(errs, field.Invalid(path.Child("faultWindow"), window.String(), "must be from 1m to 24h"))
 	}
@@ -86,20 +83,18 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 func defaultHostLabels() []string { return []string{"node", "Hostname", "hostname"} }
 
 func validateHostLabels(path *field.Path, labels []string) field.ErrorList {
-	var errs field.ErrorList
 	if len(labels) == 0 {
-		errs = append(errs, field.Required(path, "at least one label name"))
+		return field.ErrorList{field.Required(path, "at least one label name")}
 	}
-	for i, label := range labels {
-		switch at := path.Index(i); {
-		case !model.LegacyValidation.IsValidLabelName(label) || label == model.MetricNameLabel:
-			errs = append(errs, field.Invalid(at, label,
-				"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
-		case slices.Contains(labels[:i], label):
-			errs = append(errs, field.Duplicate(at, label))
-		}
+	return validateEach(path, labels, notPrometheusLabel)
+}
+
+// notPrometheusLabel says what is wrong with the name of a label.
+func notPrometheusLabel(name string) []string {
+	if !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel {
+		return []string{"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"}
 	}
-	return errs
+	return nil
 }
 
 // validateMaxAge expects the default to be set.

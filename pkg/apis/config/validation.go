@@ -24,6 +24,20 @@ func validateRange[N int32 | int64](path *field.Path, value *N, lowest, highest 
 	return nil
 }
 
+// validateEach refuses entries with which something is wrong, and those that occur twice.
+func validateEach[T comparable](path *field.Path, entries []T, wrong func(T) []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, entry := range entries {
+		for _, problem := range wrong(entry) {
+			errs = append(errs, field.Invalid(path.Index(i), entry, problem))
+		}
+		if slices.Contains(entries[:i], entry) {
+			errs = append(errs, field.Duplicate(path.Index(i), entry))
+		}
+	}
+	return errs
+}
+
 // setDefault fills an optional field that was left out.
 func setDefault[T any](field **T, value T) {
 	if *field == nil {

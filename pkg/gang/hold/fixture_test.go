@@ -1,7 +1,6 @@
 package hold
 
 import (
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/capacity"
@@ -15,9 +14,7 @@ func testMembers() *members.Directory {
 	return &members.Directory{Policy: &read.OwnerPolicy{}, Groups: cache.NewStore(cache.MetaNamespaceKeyFunc)}
 }
 
-func testFilters(*v1.Pod) *process.Traits { return process.AllTraits }
-
 // testIndex is an index without resources that device classes hand out.
 func testIndex() *capacity.Index {
-	return capacity.New(func(v1.ResourceName) bool { return false }, testFilters)
+	return capacity.New(&process.Profiles{})
 }

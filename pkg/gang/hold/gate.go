@@ -31,8 +31,8 @@ type Gate struct {
 	// Members knows the gangs of pods, and Cycles how they are on their way to a node.
 	Members *members.Directory
 	Cycles  *gang.Cycles
-	// Filters returns the filters that decide where the pod may be.
-	Filters func(*v1.Pod) *process.Traits
+	// Profiles have the filters that decide where a pod may be.
+	Profiles *process.Profiles
 	// Owners know after what time the object that a gang belongs to ends its members.
 	Owners *status.Owners
 	// Away are the pods that were turned away.
@@ -190,7 +190,7 @@ func (g *Gate) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) 
 	if view == nil || len(view.byNode[node.Node().Name]) == 0 || podview.BelongsToNode(pod) {
 		return to, false
 	}
-	kept, binds, filters, with := view.byNode[node.Node().Name], g.binding(pod), g.Filters(pod), node
+	kept, binds, filters, with := view.byNode[node.Node().Name], g.binding(pod), g.Profiles.Traits(pod), node
 	var turn *Hold
 	claims := false
 	for i := range kept {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
@@ -91,7 +92,7 @@ func TestWhatIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{Members: testMembers(), Filters: testFilters}}
+			p := &Holds{Gate: Gate{Members: testMembers(), Profiles: &process.Profiles{}}}
 			kept := test.hold
 			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.Add(kept)
@@ -123,6 +124,17 @@ func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	}
 }
 
+// comparesNothing is a profile without filters.
+type comparesNothing struct{ framework.Framework }
+
+func (comparesNothing) ProfileName() string { return "" }
+
+func (comparesNothing) ListPlugins() *config.Plugins { return &config.Plugins{} }
+
+func (comparesNothing) EnqueueExtensions() []fwk.EnqueueExtensions { return nil }
+
+func (comparesNothing) SharedDRAManager() fwk.SharedDRAManager { return nil }
+
 func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	t.Parallel()
 	const rdma = "example.com/rdma"
@@ -137,11 +149,10 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	p := &Holds{Gate: Gate{Members: testMembers()}}
 	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
-		traits := *process.AllTraits
+		p.Gate.Profiles = &process.Profiles{}
 		if ignored {
-			traits.HasRoom = func(*v1.Pod, fwk.NodeInfo) bool { return true }
+			p.Gate.Profiles.Add(comparesNothing{})
 		}
-		p.Gate.Filters = func(*v1.Pod) *process.Traits { return &traits }
 		if _, refused := p.Gate.Refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}
@@ -209,7 +220,7 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{Members: directory, Filters: testFilters}}
+			p := &Holds{Gate: Gate{Members: directory, Profiles: &process.Profiles{}}}
 			to := gang.ID{Namespace: "ns", Name: "g"}
 			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: info, start: now.Add(time.Hour)}})
 			node := framework.NewNodeInfo(test.there...)
@@ -252,7 +263,7 @@ func TestWhatIsKeptForAMemberWithANode(t *testing.T) {
 	for _, uid := range []gang.UID{"m", "other"} {
 		ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: uid}, State: gang.Pending, Ours: true}, now)
 	}
-	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
+	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
 	p.Gate.Away.Inbox = waiting.NewInbox()
 	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
 	check := func(when string, counts bool) {
@@ -300,7 +311,7 @@ func TestWhatIsKeptForARole(t *testing.T) {
 		ledger.Cycles.Turn(gang.UID(pod.UID))
 		return pod
 	}
-	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
+	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
 	p.Gate.Away.Inbox = waiting.NewInbox()
 	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Role: "leader", Info: info})
 	for _, tc := range []struct {

@@ -16,6 +16,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -144,7 +145,7 @@ func TestHoldsAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now, book := time.Now(), &heldBook{}
 		inbox, ledger := waiting.NewInbox(), gang.NewLedger(time.Minute, nil)
-		p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Filters: testFilters}}
+		p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
 		p.Gate.Away.Inbox = inbox
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			p.Gate.Away.pod(away)

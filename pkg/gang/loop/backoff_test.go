@@ -24,7 +24,7 @@ func gpuPod(name, node, gpus string) *v1.Pod {
 // loopOverAFullNode knows the node n, whose 8 GPUs the pod "used" has.
 func loopOverAFullNode(backoff gang.Backoff) *Loop {
 	list := waiting.NewList()
-	free := capacity.New(func(v1.ResourceName) bool { return false }, (&process.Profiles{}).Traits)
+	free := capacity.New(&process.Profiles{})
 	list.Capacity, list.Profiles = free, &process.Profiles{}
 	free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
 		v1.ResourcePods: "110"}).Obj())

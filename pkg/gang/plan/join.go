@@ -97,7 +97,7 @@ func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, po
 func (p *Planner) distances(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) []int {
 	far, paths := make([]int, len(nodes)), make([][]string, len(nodes))
 	beside := p.besideRanks([]gang.Member{memberOf(pod)}, p.Ledger.Where(id))
-	network := p.Network(pod.Spec.SchedulerName)
+	network := p.Networks.Levels(pod.Spec.SchedulerName)
 	var near [][]string
 	for i, n := range nodes {
 		if len(beside) == 0 {

@@ -35,7 +35,7 @@ func (p *Planner) paths(levels read.Topology, turn gang.Turn, nodes []fwk.NodeIn
 	keys := levels.Levels()
 	by := pathsKey{levels: strings.Join(keys, "\x00")}
 	if pod := p.Members.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
-		by.network = p.Network(pod.Spec.SchedulerName)
+		by.network = p.Networks.Levels(pod.Spec.SchedulerName)
 	}
 	if by == (pathsKey{}) {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/gang/plan/sets"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/topology"
 )
@@ -60,8 +59,8 @@ type Sources struct {
 	*sets.Divider
 	Profiles *process.Profiles
 	Storage  account.StorageListers
-	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
-	Network func(profile string) *podview.NetworkLevels
+	// Networks find where nodes are in the networks of profiles.
+	Networks *process.Networks
 	// GPUs are the names of the profiles: a gang may have members of several.
 	GPUs *gpuview.ProfileKeys
 }

@@ -32,7 +32,7 @@ func (s *Sources) orderRanks(id gang.ID, levels read.Topology, turn gang.Turn, p
 		if !numbered || err != nil {
 			return false
 		}
-		m.Path = rankPath(s.Network(pod.Spec.SchedulerName), levels, info.Node())
+		m.Path = rankPath(s.Networks.Levels(pod.Spec.SchedulerName), levels, info.Node())
 		members, indices = append(members, m), append(indices, index)
 		return true
 	}

@@ -78,12 +78,11 @@ func (c Client) send(ctx context.Context, request *restclient.Request, resource 
 // Kind is the kind of PodGroups. A cluster that does not serve them is no obstacle: gangs that label their pods need
 // none.
 var Kind = informers.CustomKind{
-	Resource:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
-	AddToScheme: schedulingv1alpha1.AddToScheme,
-	Object:      &schedulingv1alpha1.PodGroup{},
-	List:        &schedulingv1alpha1.PodGroupList{},
-	Reader:      "Coscheduling",
-	Unread:      "gangs that name a PodGroup stay pending",
+	Resource: schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
+	Object:   &schedulingv1alpha1.PodGroup{},
+	List:     &schedulingv1alpha1.PodGroupList{},
+	Reader:   "Coscheduling",
+	Unread:   "gangs that name a PodGroup stay pending",
 }
 
 // NewEndedInformer watches the pods that have ended and have the label. The scheduler's own pod informer leaves them

@@ -69,11 +69,11 @@ func newOwnerKind(o *Owners, known *read.OwnerKind) *ownerKind {
 func (k *ownerKind) run(ctx context.Context) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "resource", k.GroupResource)
 	logger.V(2).Info("Watching the owners of gangs")
-	told, err := k.informer.AddEventHandler(informers.Events[*ownerObject]{Set: func(old, object *ownerObject) {
+	told, err := k.informer.AddEventHandler(informers.Events(func(old, object *ownerObject) {
 		if old == nil || !reflect.DeepEqual(old.states, object.states) {
 			k.see(ctx, object, false)
 		}
-	}, Gone: func(object *ownerObject) { k.see(ctx, object, true) }})
+	}, func(object *ownerObject) { k.see(ctx, object, true) }))
 	err = errors.Join(err, k.informer.SetTransform(k.reduce), k.informer.SetWatchErrorHandlerWithContext(
 		func(_ context.Context, _ *cache.Reflector, err error) { logger.V(2).Info("Watching ended", "err", err) }))
 	if err != nil {

@@ -47,16 +47,16 @@ func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
 		o.trees.Set(grouptree.Key{Namespace: g.GetNamespace(), Name: g.GetName(), Composite: composite}, node)
 	}
 	_, err := informers.Handle(factory, factory.Scheduling().V1beta1().PodGroups().Informer(),
-		informers.Events[*schedulingv1beta1.PodGroup]{Set: func(_, g *schedulingv1beta1.PodGroup) {
+		informers.Events(func(_, g *schedulingv1beta1.PodGroup) {
 			parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
 			set(g, false, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
-		}, Gone: func(g *schedulingv1beta1.PodGroup) { set(g, false, nil) }})
+		}, func(g *schedulingv1beta1.PodGroup) { set(g, false, nil) }))
 	if err == nil && utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
 		_, err = informers.Handle(factory, factory.Scheduling().V1alpha3().CompositePodGroups().Informer(),
-			informers.Events[*schedulingv1alpha3.CompositePodGroup]{Set: func(_, g *schedulingv1alpha3.CompositePodGroup) {
+			informers.Events(func(_, g *schedulingv1alpha3.CompositePodGroup) {
 				parent, mode := ptr.Deref(g.Spec.ParentCompositePodGroupName, ""), g.Spec.DisruptionMode
 				set(g, true, &grouptree.Node{Parent: parent, All: mode != nil && mode.All != nil})
-			}, Gone: func(g *schedulingv1alpha3.CompositePodGroup) { set(g, true, nil) }})
+			}, func(g *schedulingv1alpha3.CompositePodGroup) { set(g, true, nil) }))
 	}
 	if err != nil {
 		return fmt.Errorf("watching groups of Kubernetes: %w", err)

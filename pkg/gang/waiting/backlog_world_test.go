@@ -60,8 +60,7 @@ func newWorld() *world {
 	w := &world{now: time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), nodes: map[string]int64{},
 		placed: map[string]*v1.Pod{}, pending: pods{}, woken: map[string]bool{},
 		kept: map[string]*capacity.Kept{}, mayEnter: func(*v1.Pod) bool { return false }}
-	w.index = capacity.New(func(v1.ResourceName) bool { return false },
-		func(*v1.Pod) *process.Traits { return process.AllTraits })
+	w.index = capacity.New(&process.Profiles{})
 	w.Backlog = NewBacklog(w.index, w, &members.Directory{Lister: w.pending})
 	return w
 }

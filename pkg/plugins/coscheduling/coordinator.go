@@ -3,7 +3,6 @@ package coscheduling
 import (
 	"context"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -81,12 +80,9 @@ func newCoordinator(
 	c.told.election = election
 	c.told.status = status.New(status.Source{Ledger: c.ledger, Members: c.members,
 		Profiles: c.profiles, Classes: s.classes.order, Election: election})
-	c.headroom = capacity.New(func(name v1.ResourceName) bool {
-		profile := c.profiles.Any()
-		return profile != nil && process.Claimed(profile, name)
-	}, c.traits)
+	c.headroom = capacity.New(c.profiles)
 	c.holds = &hold.Holds{Gate: hold.Gate{Members: c.members, Cycles: &c.ledger.Cycles,
-		Filters: c.profiles.Traits}}
+		Profiles: c.profiles}}
 	c.backlog = waiting.NewBacklog(c.headroom, &c.holds.Gate, c.members)
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = loop.NewHeldPods(c.holder, c.backlog, inbox)
@@ -99,15 +95,6 @@ func newCoordinator(
 		Capacity: c.headroom, Holds: c.holds, Evictor: c.evictor, Recovery: s.recovery}
 	c.loop = c.newLoop(inbox)
 	return c
-}
-
-// traits are those of the profile that schedules the pod.
-func (c *coordinator) traits(pod *v1.Pod) *process.Traits {
-	t := c.profiles.Traits(pod)
-	if c.members.Has(pod) {
-		return t.OfMembers()
-	}
-	return t
 }
 
 func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {

@@ -106,7 +106,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
 	if p.shared.hardware.on(node.Node().Name) && p.shared.members.Has(pod) {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacity.FailingHardware)
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, failingHardware)
 	}
 	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
 		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))

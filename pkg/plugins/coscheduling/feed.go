@@ -58,9 +58,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
-	c.planner.Network = func(profile string) *podview.NetworkLevels {
-		return process.NetworkOf(factory, profile).Levels()
-	}
+	c.planner.Networks = process.NetworksOf(factory)
 	wide, err := process.BookOf(factory)
 	if err != nil {
 		return err
@@ -91,8 +89,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups cache.SharedIndexInformer) error {
-	if err := f.watch(factory, groups, informers.Events[*schedulingv1alpha1.PodGroup]{Set: f.seeGroup,
-		Gone: f.loseGroup}); err != nil {
+	if err := f.watch(factory, groups, informers.Events(f.seeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, label := range read.Labels() {
@@ -119,12 +116,12 @@ func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache
 
 // finished handles pods that have ended.
 func (f *feed) finished() cache.ResourceEventHandler {
-	return informers.Events[*v1.Pod]{Set: func(_, pod *v1.Pod) { f.seeEnded(pod) }, Gone: f.forget}
+	return informers.Events(func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
-	pods := informers.Events[*v1.Pod]{Set: func(old, pod *v1.Pod) {
+	pods := informers.Events(func(old, pod *v1.Pod) {
 		if old != nil {
 			f.c.held.See(old, pod)
 		}
@@ -141,12 +138,12 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		if old != nil && bound {
 			f.c.told.doubt(old, pod, pod)
 		}
-	}, Gone: f.losePod}
+	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes := informers.Events[*v1.Node]{Set: func(_, node *v1.Node) { f.seeHardware(node) },
-		Gone: func(node *v1.Node) { f.c.hardware.see(node.Name, "") }}
+	nodes := informers.Events(func(_, node *v1.Node) { f.seeHardware(node) },
+		func(node *v1.Node) { f.c.hardware.see(node.Name, "") })
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -176,8 +173,8 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 			means{waiting.NeedsDevices, resource.DeviceClasses().Informer()})
 	}
 	for _, m := range all {
-		handler := informers.Events[metav1.Object]{Set: func(_, obj metav1.Object) { f.touch(m.kind, obj) },
-			Gone: func(obj metav1.Object) { f.touch(m.kind, obj) }}
+		touch := func(obj metav1.Object) { f.touch(m.kind, obj) }
+		handler := informers.Events(func(_, obj metav1.Object) { touch(obj) }, touch)
 		if err := f.watch(factory, m.informer, handler); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}

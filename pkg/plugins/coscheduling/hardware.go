@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 )
 
 // hardware knows the nodes on which hardware fails. They count as cordoned for members of gangs: if one member
@@ -49,6 +50,30 @@ func (h *hardware) on(node string) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.failing[node] != ""
+}
+
+// failingHardware is what Filter says of such nodes.
+const failingHardware = "node(s) had failing hardware"
+
+// NodeRule keeps members of gangs off nodes with failing hardware.
+func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
+	if p.shared.members.Has(pod) {
+		return workingHardware{}
+	}
+	return nil
+}
+
+type workingHardware struct{}
+
+// Key is the same for all members.
+func (workingHardware) Key() string { return "hardware" }
+
+// Against is what Filter says against the node.
+func (workingHardware) Against(node *v1.Node) string {
+	if podview.FailingHardware(node) != "" {
+		return failingHardware
+	}
+	return ""
 }
 
 // seeHardware notes whether hardware of the node fails, and tells the gangs that have started and run there when it

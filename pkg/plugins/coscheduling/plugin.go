@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang/preempt"
+	"berth.dev/berth/pkg/process"
 )
 
 // Name of the plugin in configurations.
@@ -48,6 +49,7 @@ var (
 	_ fwk.PreBindPlugin     = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
+	_ process.NodeRuler     = &Plugin{}
 )
 
 // New makes the plugin for one profile.

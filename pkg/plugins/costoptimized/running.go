@@ -45,10 +45,8 @@ func newRunningPods(keys gpuview.Keys, in *read.Gangs) *runningPods {
 }
 
 func (r *runningPods) counter() cache.ResourceEventHandler {
-	return informers.Events[*v1.Pod]{
-		Set:  func(before, now *v1.Pod) { r.add(before, -1); r.add(now, 1) },
-		Gone: func(pod *v1.Pod) { r.add(pod, -1) },
-	}
+	return informers.Events(func(before, now *v1.Pod) { r.add(before, -1); r.add(now, 1) },
+		func(pod *v1.Pod) { r.add(pod, -1) })
 }
 
 func (r *runningPods) add(pod *v1.Pod, n int64) {

@@ -115,14 +115,11 @@ func (w *waiting) sleep(ctx context.Context, now, next time.Time) bool {
 
 // forgetter drops pods that are deleted or bound.
 func (w *waiting) forgetter() cache.ResourceEventHandler {
-	return informers.Events[*v1.Pod]{
-		Set: func(_, pod *v1.Pod) {
-			if pod.Spec.NodeName != "" {
-				w.remove(pod.UID)
-			}
-		},
-		Gone: func(pod *v1.Pod) { w.remove(pod.UID) },
-	}
+	return informers.Events(func(_, pod *v1.Pod) {
+		if pod.Spec.NodeName != "" {
+			w.remove(pod.UID)
+		}
+	}, func(pod *v1.Pod) { w.remove(pod.UID) })
 }
 
 // PreEnqueue keeps a pod out of the queue until its window opens or its deadline passes. A pod that cannot be

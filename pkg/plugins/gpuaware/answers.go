@@ -81,7 +81,7 @@ func foundBound(cycle fwk.CycleState) *v1.Pod {
 func (p *Plugin) tell(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	word func(*v1.Pod) ([]byte, error)) error {
 	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
-		process.Message{Kind: types.StrategicMergePatchType, Word: word, Subresources: []string{"status"}})
+		types.StrategicMergePatchType, word)
 	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
 		cycle.Write(boundKey, boundMark{bound.Pod})
 	}

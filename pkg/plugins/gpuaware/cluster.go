@@ -88,17 +88,16 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events[*v1.Node]{
-		Set: func(before, node *v1.Node) {
-			c.seeNode(node.Name)
-			c.locks.NodeChanged(before, node)
-		},
-		Gone: func(node *v1.Node) {
-			c.views.totals.set(node.Name, nil)
-			c.views.bad.Forget(node.Name)
-			c.seeNode(node.Name)
-		},
-	})
+	seen := func(before, node *v1.Node) {
+		c.seeNode(node.Name)
+		c.locks.NodeChanged(before, node)
+	}
+	gone := func(node *v1.Node) {
+		c.views.totals.set(node.Name, nil)
+		c.views.bad.Forget(node.Name)
+		c.seeNode(node.Name)
+	}
+	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events(seen, gone))
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -108,26 +107,23 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 
 // podEvents is how the cluster follows pods.
 func (c *cluster) podEvents() cache.ResourceEventHandler {
-	return informers.Events[*v1.Pod]{
-		Set: func(before, pod *v1.Pod) {
-			c.fleet.touchedBy(pod)
-			c.holds(before, pod)
-			if before == nil {
-				return
-			}
-			if podview.Finished(pod) {
-				c.ledger.release(pod.UID)
-			}
-			if before.Status.Phase != pod.Status.Phase {
-				c.locks.Wake(pod.Spec.NodeName)
-			}
-		},
-		Gone: func(pod *v1.Pod) {
-			c.fleet.touchedBy(pod)
+	return informers.Events(func(before, pod *v1.Pod) {
+		c.fleet.touchedBy(pod)
+		c.holds(before, pod)
+		if before == nil {
+			return
+		}
+		if podview.Finished(pod) {
 			c.ledger.release(pod.UID)
+		}
+		if before.Status.Phase != pod.Status.Phase {
 			c.locks.Wake(pod.Spec.NodeName)
-		},
-	}
+		}
+	}, func(pod *v1.Pod) {
+		c.fleet.touchedBy(pod)
+		c.ledger.release(pod.UID)
+		c.locks.Wake(pod.Spec.NodeName)
+	})
 }
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.

@@ -229,7 +229,7 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 }
 
 var (
-	counts = informers.NewPublished((*cluster).collect, descTotal, descFree, descAllocated, descUnhealthy,
+	counts = informers.NewPublished(descTotal, descFree, descAllocated, descUnhealthy,
 		descExpectedUnused, descFragmented, descMemory, descHits, descMisses)
 	registerCounters = sync.OnceFunc(func() { legacyregistry.MustRegister(edits, unassigned) })
 )
@@ -248,8 +248,8 @@ func publish(ctx context.Context, factory kubeinformers.SharedInformerFactory, c
 	return err
 }
 
-// collect counts.
-func (c *cluster) collect(ch chan<- metrics.Metric) {
+// Collect counts.
+func (c *cluster) Collect(ch chan<- metrics.Metric) {
 	sums, values := c.fleet.byModel(), c.views.totals.cacheCounts()
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)

@@ -116,7 +116,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	if known != nil && !known.hasGPU() && !fresh.hasGPU() {
 		return fresh // it has no part in the totals
 	}
-	if snapshot != nil && p.Index != informers.NoIndex && fresh.simulated == 0 {
+	if snapshot != nil && !p.Gone && fresh.simulated == 0 {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, fresh)
 		}

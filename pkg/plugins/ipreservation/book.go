@@ -27,20 +27,18 @@ import (
 // The two kinds that the plugin reads.
 var (
 	poolKind = informers.CustomKind{
-		Resource:    networkv1alpha1.SchemeGroupVersion.WithResource("ippools"),
-		AddToScheme: networkv1alpha1.AddToScheme,
-		Object:      &networkv1alpha1.IPPool{},
-		List:        &networkv1alpha1.IPPoolList{},
-		Reader:      Name,
-		Unread:      "pods that ask for an address of a pool stay pending",
+		Resource: networkv1alpha1.SchemeGroupVersion.WithResource("ippools"),
+		Object:   &networkv1alpha1.IPPool{},
+		List:     &networkv1alpha1.IPPoolList{},
+		Reader:   Name,
+		Unread:   "pods that ask for an address of a pool stay pending",
 	}
 	reservationKind = informers.CustomKind{
-		Resource:    networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations"),
-		AddToScheme: networkv1alpha1.AddToScheme,
-		Object:      &networkv1alpha1.IPReservation{},
-		List:        &networkv1alpha1.IPReservationList{},
-		Reader:      Name,
-		Unread:      "no reservation of an address holds",
+		Resource: networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations"),
+		Object:   &networkv1alpha1.IPReservation{},
+		List:     &networkv1alpha1.IPReservationList{},
+		Reader:   Name,
+		Unread:   "no reservation of an address holds",
 	}
 )
 
@@ -106,24 +104,22 @@ func (b *book) watch(ctx context.Context, factory kubeinformers.SharedInformerFa
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"IPPools", b.pools, informers.Events[*networkv1alpha1.IPPool]{
-			Set: func(before, after *networkv1alpha1.IPPool) {
-				// This scheduler writes the status itself, which changes no generation.
-				if before == nil || before.Generation != after.Generation {
-					b.readPools(ctx)
-				}
-			},
-			Gone: func(*networkv1alpha1.IPPool) { b.readPools(ctx) }}},
-		{"IPReservations", b.reservations, informers.Events[*networkv1alpha1.IPReservation]{
-			Set:  func(_, r *networkv1alpha1.IPReservation) { b.reserved(ctx, r) },
-			Gone: func(r *networkv1alpha1.IPReservation) { b.released(ctx, r) }}},
-		{"pods", factory.Core().V1().Pods().Informer(), informers.Events[*v1.Pod]{Gone: func(pod *v1.Pod) {
+		{"IPPools", b.pools, informers.Events(func(before, after *networkv1alpha1.IPPool) {
+			// This scheduler writes the status itself, which changes no generation.
+			if before == nil || before.Generation != after.Generation {
+				b.readPools(ctx)
+			}
+		}, func(*networkv1alpha1.IPPool) { b.readPools(ctx) })},
+		{"IPReservations", b.reservations, informers.Events(
+			func(_, r *networkv1alpha1.IPReservation) { b.reserved(ctx, r) },
+			func(r *networkv1alpha1.IPReservation) { b.released(ctx, r) })},
+		{"pods", factory.Core().V1().Pods().Informer(), informers.Events(nil, func(pod *v1.Pod) {
 			if b.ledger.Concerns(nameOf(pod)) {
 				b.upkeep.Poke()
 			}
-		}}},
+		})},
 		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
-			informers.Events[*appsv1.StatefulSet]{Gone: func(*appsv1.StatefulSet) { b.upkeep.Poke() }}},
+			informers.Events(nil, func(*appsv1.StatefulSet) { b.upkeep.Poke() })},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {

@@ -63,10 +63,10 @@ var (
 		nil, metrics.ALPHA, "")
 )
 
-var published = informers.NewPublished((*book).collect, used, free)
+var published = informers.NewPublished(used, free)
 
-// collect tells what holds now.
-func (b *book) collect(ch chan<- metrics.Metric) {
+// Collect tells what holds now.
+func (b *book) Collect(ch chan<- metrics.Metric) {
 	for at, u := range b.ledger.Usages() {
 		ch <- metrics.NewLazyConstMetric(used, metrics.GaugeValue, float64(u.Used), at.Pool, at.Domain.String())
 		ch <- metrics.NewLazyConstMetric(free, metrics.GaugeValue, float64(u.Free), at.Pool, at.Domain.String())

@@ -60,7 +60,7 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 		if err := informer.AddIndexers(p.indexers()); err != nil {
 			return nil, fmt.Errorf("indexing pods by gang and app: %w", err)
 		}
-		_, err := informers.Handle(factory, informer, informers.Events[*v1.Pod]{Set: p.see, Gone: p.lose})
+		_, err := informers.Handle(factory, informer, informers.Events(p.see, p.lose))
 		return p, err
 	})
 }

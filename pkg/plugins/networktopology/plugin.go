@@ -60,7 +60,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic[ofGang] > 0 {
-		process.NetworkOf(factory, handle.ProfileName()).Follow(s.levels)
+		process.NetworksOf(factory).Follow(handle.ProfileName(), s.levels)
 	}
 	return p, nil
 }

@@ -28,12 +28,11 @@ const maxDemands = 4096
 
 // policyKind is the kind of placement policies.
 var policyKind = informers.CustomKind{
-	Resource:    placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies"),
-	AddToScheme: placementv1alpha1.AddToScheme,
-	Object:      &placementv1alpha1.PlacementPolicy{},
-	List:        &placementv1alpha1.PlacementPolicyList{},
-	Reader:      Name,
-	Unread:      "no placement policy holds, and pods that ask for licenses stay pending",
+	Resource: placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies"),
+	Object:   &placementv1alpha1.PlacementPolicy{},
+	List:     &placementv1alpha1.PlacementPolicyList{},
+	Reader:   Name,
+	Unread:   "no placement policy holds, and pods that ask for licenses stay pending",
 }
 
 // nominatedIndex is the index of pods for which others were evicted, under one key.

@@ -15,10 +15,10 @@ var (
 		"Placement policies by whether all of their rules can be evaluated.", []string{"accepted"}, nil, metrics.ALPHA, "")
 )
 
-var published = informers.NewPublished((*book).collect, licensesUsed, licenseLimit, policyCount)
+var published = informers.NewPublished(licensesUsed, licenseLimit, policyCount)
 
-// collect tells what holds now.
-func (b *book) collect(ch chan<- metrics.Metric) {
+// Collect tells what holds now.
+func (b *book) Collect(ch chan<- metrics.Metric) {
 	v := b.view.Load()
 	if v == nil {
 		return

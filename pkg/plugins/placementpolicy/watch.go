@@ -33,14 +33,11 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) (synced []cach
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"placement policies", b.policies, informers.Events[*placementv1alpha1.PlacementPolicy]{
-			Set: b.policySeen, Gone: func(*placementv1alpha1.PlacementPolicy) { b.renew() },
-		}},
-		{"pods", core.Pods().Informer(), informers.Events[*v1.Pod]{
-			Set: func(_, pod *v1.Pod) { b.recount(pod) }, Gone: b.recount,
-		}},
-		{"nodes", core.Nodes().Informer(), informers.Events[*v1.Node]{Set: b.nodeSeen}},
-		{"namespaces", core.Namespaces().Informer(), informers.Events[*v1.Namespace]{Set: b.namespaceSeen}},
+		{"placement policies", b.policies, informers.Events(b.policySeen,
+			func(*placementv1alpha1.PlacementPolicy) { b.renew() })},
+		{"pods", core.Pods().Informer(), informers.Events(func(_, pod *v1.Pod) { b.recount(pod) }, b.recount)},
+		{"nodes", core.Nodes().Informer(), informers.Events(b.nodeSeen, nil)},
+		{"namespaces", core.Namespaces().Informer(), informers.Events(b.namespaceSeen, nil)},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {

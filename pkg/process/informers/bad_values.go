@@ -52,10 +52,10 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 		return err
 	}
 	_, err = SharedBy(factory, scope, func() (cache.ResourceEventHandlerRegistration, error) {
-		return Handle(factory, factory.Core().V1().Nodes().Informer(), Events[*v1.Node]{
-			Set:  func(_, node *v1.Node) { values.Report(node, check(node)) },
-			Gone: func(node *v1.Node) { values.Forget(node.Name) },
-		})
+		return Handle(factory, factory.Core().V1().Nodes().Informer(), Events(
+			func(_, node *v1.Node) { values.Report(node, check(node)) },
+			func(node *v1.Node) { values.Forget(node.Name) },
+		))
 	})
 	if err != nil {
 		return fmt.Errorf("watching nodes for bad values: %w", err)

@@ -9,14 +9,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NoIndex is the index of a node that is gone.
-const NoIndex = -1
-
 // NodeEntry is what is kept of one node.
 type NodeEntry[T any] struct {
-	// Index is a small number that is the node's own while it exists, for tables of all nodes; NoIndex for one that is
-	// gone.
-	Index int
+	// Gone is set for a node that does not exist any more: nothing is kept of it.
+	Gone  bool
 	Value T
 }
 
@@ -28,30 +24,21 @@ type ByNode[T any] struct {
 	byObject sync.Map // *NodeEntry[T] by *v1.Node
 
 	mu     sync.Mutex
-	byName map[string]keptNode[T]
-	// free are the indices of nodes that went, indices is how many were ever given out.
-	free    []int
-	indices int
-}
-
-// keptNode is an entry and the object by which it is found.
-type keptNode[T any] struct {
-	node  *v1.Node
-	entry *NodeEntry[T]
+	byName map[string]*v1.Node
 }
 
 // NewByNode keeps entries as long as the factory's informer knows their nodes.
 func NewByNode[T any](factory informers.SharedInformerFactory) (*ByNode[T], error) {
 	nodes := factory.Core().V1().Nodes().Informer()
-	b := &ByNode[T]{nodes: nodes.GetStore(), byName: map[string]keptNode[T]{}}
-	_, err := Handle(factory, nodes, Events[*v1.Node]{Gone: func(node *v1.Node) { b.forget(node.Name) }})
+	b := &ByNode[T]{nodes: nodes.GetStore(), byName: map[string]*v1.Node{}}
+	_, err := Handle(factory, nodes, Events(nil, func(node *v1.Node) { b.forget(node.Name) }))
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	return b, nil
 }
 
-// Of returns the entry of a node, a zero one where the object is new. An object that replaces another keeps its index.
+// Of returns the entry of a node, a zero one where the object is new.
 func (b *ByNode[T]) Of(node *v1.Node) *NodeEntry[T] {
 	if entry, ok := b.byObject.Load(node); ok {
 		return entry.(*NodeEntry[T])
@@ -60,41 +47,19 @@ func (b *ByNode[T]) Of(node *v1.Node) *NodeEntry[T] {
 	defer b.mu.Unlock()
 	// A cycle may still hold a node that went since. What was kept of it then would never be dropped.
 	if _, exists, err := b.nodes.GetByKey(node.Name); err != nil || !exists {
-		return &NodeEntry[T]{Index: NoIndex}
+		return &NodeEntry[T]{Gone: true}
 	}
-	known, ok := b.byName[node.Name]
-	if ok && known.node == node {
-		return known.entry
+	entry, known := b.byObject.LoadOrStore(node, &NodeEntry[T]{})
+	if !known {
+		b.byObject.Delete(b.byName[node.Name])
+		b.byName[node.Name] = node
 	}
-	entry := &NodeEntry[T]{}
-	switch n := len(b.free); {
-	case ok:
-		entry.Index = known.entry.Index
-		b.byObject.Delete(known.node)
-	case n > 0:
-		entry.Index, b.free = b.free[n-1], b.free[:n-1]
-	default:
-		entry.Index = b.indices
-		b.indices++
-	}
-	b.byName[node.Name] = keptNode[T]{node, entry}
-	b.byObject.Store(node, entry)
-	return entry
-}
-
-// Indices is the number above all indices.
-func (b *ByNode[T]) Indices() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.indices
+	return entry.(*NodeEntry[T])
 }
 
 func (b *ByNode[T]) forget(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if known, ok := b.byName[name]; ok {
-		b.byObject.Delete(known.node)
-		delete(b.byName, name)
-		b.free = append(b.free, known.entry.Index)
-	}
+	b.byObject.Delete(b.byName[name])
+	delete(b.byName, name)
 }

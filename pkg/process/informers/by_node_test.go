@@ -18,7 +18,7 @@ type nodeStore struct {
 
 func newNodeStore() nodeStore {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	return nodeStore{&ByNode[int]{nodes: store, byName: map[string]keptNode[int]{}}, store}
+	return nodeStore{&ByNode[int]{nodes: store, byName: map[string]*v1.Node{}}, store}
 }
 
 func (s nodeStore) add(t *testing.T, name string) *v1.Node {
@@ -44,26 +44,25 @@ func (s nodeStore) kept() int {
 	return n
 }
 
-func TestAnEntryIsOfOneObjectAndItsIndexOfTheNode(t *testing.T) {
+func TestAnEntryIsOfOneObject(t *testing.T) {
 	t.Parallel()
 	s := newNodeStore()
 	a, b := s.add(t, "a"), s.add(t, "b")
 	s.Of(a).Value, s.Of(b).Value = 1, 2
-	if s.Of(a).Value != 1 || s.Of(b).Value != 2 || s.Of(a).Index == s.Of(b).Index {
+	if s.Of(a).Value != 1 || s.Of(b).Value != 2 {
 		t.Errorf("entries %+v and %+v", s.Of(a), s.Of(b))
 	}
-	before := s.Of(a).Index
 	replaced := s.add(t, "a")
-	if got := s.Of(replaced); got.Value != 0 || got.Index != before {
-		t.Errorf("the entry of a replaced object is %+v, want a zero one with index %d", got, before)
+	if got := s.Of(replaced); got.Value != 0 || got.Gone {
+		t.Errorf("the entry of a replaced object is %+v, want a zero one", got)
 	}
 	// A cycle that still holds the old object, and one that holds the new one, in turn.
 	for range 3 {
 		s.Of(a)
 		s.Of(replaced)
 	}
-	if got := s.kept(); got != 2 || s.Indices() != 2 {
-		t.Errorf("%d entries and %d indices are kept of two nodes", got, s.Indices())
+	if got := s.kept(); got != 2 {
+		t.Errorf("%d entries are kept of two nodes", got)
 	}
 }
 
@@ -76,12 +75,12 @@ func TestNothingIsKeptOfNodesThatWent(t *testing.T) {
 		s.add(t, node.Name) // changed once more before it goes, which no cycle has seen
 		s.remove(t, node)
 		late := s.Of(node)
-		if late.Index != NoIndex || late.Value != 0 {
+		if !late.Gone || late.Value != 0 {
 			t.Fatalf("a node that went has %+v", late)
 		}
 	}
-	if got := s.kept(); got != 0 || len(s.byName) != 0 || s.Indices() != 1 {
-		t.Errorf("%d entries, %d names and %d indices are kept of no node", got, len(s.byName), s.Indices())
+	if got := s.kept(); got != 0 || len(s.byName) != 0 {
+		t.Errorf("%d entries and %d names are kept of no node", got, len(s.byName))
 	}
 }
 
@@ -102,16 +101,14 @@ func TestEntriesAreFoundByManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	indices := map[int]bool{}
 	for i := range nodes {
-		indices[found[0][i].Index] = true
 		for g := range found {
 			if found[g][i] != found[0][i] {
 				t.Fatalf("node %d has two entries", i)
 			}
 		}
 	}
-	if len(indices) != len(nodes) {
-		t.Errorf("%d nodes share %d indices", len(nodes), len(indices))
+	if got := s.kept(); got != len(nodes) {
+		t.Errorf("%d nodes have %d entries", len(nodes), got)
 	}
 }

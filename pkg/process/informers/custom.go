@@ -34,8 +34,6 @@ const Unread = "0"
 type CustomKind struct {
 	// Resource names the kind to the API server.
 	Resource schema.GroupVersionResource
-	// AddToScheme registers the Go types of the kind and of its list.
-	AddToScheme func(*runtime.Scheme) error
 	// Object and List are empty objects of the two types.
 	Object, List runtime.Object
 	// Reader is the plugin that reads the kind; it is added to the user agent.
@@ -60,27 +58,19 @@ func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Conf
 	}
 	informer := factory.InformerFor(kind.Object,
 		func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-			return NewCustomInformer(factory, client, kind, resync, cache.Indexers{})
+			// Like those of the factory itself it says in the metrics how far it has come, if the factory has a name.
+			return cache.NewSharedIndexInformerWithOptions(&customListWatch{kind: kind, client: client}, kind.Object,
+				cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: cache.Indexers{},
+					Identifier: factory.InformerName().WithResource(kind.Resource)})
 		})
 	return informer, client, nil
 }
 
-// NewCustomInformer returns an informer for the kind. Like those of the factory itself it says in the metrics how far
-// it has come, if the factory has a name.
-func NewCustomInformer(factory kubeinformers.SharedInformerFactory, client restclient.Interface, kind CustomKind,
-	resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformerWithOptions(NewCustomListWatch(client, kind), kind.Object,
-		cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers,
-			Identifier: factory.InformerName().WithResource(kind.Resource)})
-}
-
 // NewCustomClient returns a client for the objects of the kind.
 func NewCustomClient(config *restclient.Config, kind CustomKind) (*restclient.RESTClient, error) {
-	scheme := runtime.NewScheme()
-	if err := kind.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the types of %s: %w", kind.Resource.GroupResource(), err)
-	}
-	version := kind.Resource.GroupVersion()
+	scheme, version := runtime.NewScheme(), kind.Resource.GroupVersion()
+	scheme.AddKnownTypes(version, kind.Object, kind.List)
+	metav1.AddToGroupVersion(scheme, version)
 	c := restclient.CopyConfig(config)
 	// The scheduler's own configuration speaks protobuf, which custom resources do not.
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -94,35 +84,11 @@ func NewCustomClient(config *restclient.Config, kind CustomKind) (*restclient.RE
 	return client, nil
 }
 
-// NewCustomListWatch returns what lists and watches the kind for one informer, in the way that Custom describes. It is
-// for informers that are more than one of Custom.
-func NewCustomListWatch(client restclient.Interface, kind CustomKind) cache.ListerWatcher {
-	request := func(options *metav1.ListOptions) *restclient.Request {
-		return client.Get().Resource(kind.Resource.Resource).VersionedParams(options, metav1.ParameterCodec)
-	}
-	return WhereReadable(kind,
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := kind.List.DeepCopyObject()
-			return list, request(&options).Do(ctx).Into(list)
-		},
-		func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			return request(&options).Watch(ctx)
-		})
-}
-
-// WhereReadable lists and watches the kind by these functions, in the way that Custom describes.
-func WhereReadable(kind CustomKind, list cache.ListWithContextFunc,
-	watching cache.WatchFuncWithContext) cache.ListerWatcher {
-	return &customListWatch{kind: kind, list: list, watching: watching}
-}
-
 // customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in
 // turns.
 type customListWatch struct {
-	kind     CustomKind
-	list     cache.ListWithContextFunc
-	watching cache.WatchFuncWithContext
+	kind   CustomKind
+	client restclient.Interface
 
 	// listed is set once the objects have been read, and away while the list that was given last is not the server's.
 	listed, away bool
@@ -134,7 +100,8 @@ type customListWatch struct {
 
 // ListWithContext lists all objects.
 func (l *customListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	list, err := l.list(ctx, options)
+	list := l.kind.List.DeepCopyObject()
+	err := l.request(&options).Do(ctx).Into(list)
 	if err == nil {
 		if l.said != "" {
 			klog.FromContext(ctx).Info("Resource can be read", "resource", l.kind.Resource.GroupResource())
@@ -148,6 +115,10 @@ func (l *customListWatch) ListWithContext(ctx context.Context, options metav1.Li
 	l.away = true
 	l.say(ctx, err)
 	return l.nothing()
+}
+
+func (l *customListWatch) request(options *metav1.ListOptions) *restclient.Request {
+	return l.client.Get().Resource(l.kind.Resource.Resource).VersionedParams(options, metav1.ParameterCodec)
 }
 
 // standsIn reports whether an empty list takes the place of the one that failed with err.
@@ -185,12 +156,13 @@ func (l *customListWatch) nothing() (runtime.Object, error) {
 func (l *customListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if l.away {
 		// The list that it would go on from is not the server's.
-		return Pause(ctx, customRetry), nil
+		return pause(ctx, customRetry), nil
 	}
-	w, err := l.watching(ctx, options)
+	options.Watch = true
+	w, err := l.request(&options).Watch(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		l.say(ctx, err)
-		return Pause(ctx, customRetry), nil
+		return pause(ctx, customRetry), nil
 	}
 	return w, err
 }
@@ -232,10 +204,10 @@ func unanswered(err error) bool {
 	return errors.As(err, &connection)
 }
 
-// Pause returns a watch without events that ends after d, so that the reflector lists again.
-func Pause(ctx context.Context, d time.Duration) watch.Interface {
+// pause returns a watch without events that ends after d, so that the reflector lists again.
+func pause(ctx context.Context, d time.Duration) watch.Interface {
 	ctx, cancel := context.WithTimeout(ctx, d)
-	p := &pause{cancel: cancel, events: make(chan watch.Event, 1)}
+	p := &pausing{cancel: cancel, events: make(chan watch.Event, 1)}
 	context.AfterFunc(ctx, func() {
 		// Expired makes the reflector list again instead of resuming a watch that never was.
 		p.events <- watch.Event{Type: watch.Error,
@@ -245,14 +217,14 @@ func Pause(ctx context.Context, d time.Duration) watch.Interface {
 	return p
 }
 
-// pause is a watch without events that ends after a time.
-type pause struct {
+// pausing is a watch without events that ends after a time.
+type pausing struct {
 	cancel context.CancelFunc
 	events chan watch.Event
 }
 
 // Stop ends the watch.
-func (p *pause) Stop() { p.cancel() }
+func (p *pausing) Stop() { p.cancel() }
 
 // ResultChan returns the channel of the watch.
-func (p *pause) ResultChan() <-chan watch.Event { return p.events }
+func (p *pausing) ResultChan() <-chan watch.Event { return p.events }

@@ -29,12 +29,11 @@ import (
 const longestBackoff = 70 * time.Second
 
 var podGroups = CustomKind{
-	Resource:    schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
-	AddToScheme: schedulingv1alpha1.AddToScheme,
-	Object:      &schedulingv1alpha1.PodGroup{},
-	List:        &schedulingv1alpha1.PodGroupList{},
-	Reader:      "Test",
-	Unread:      "nothing happens",
+	Resource: schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups"),
+	Object:   &schedulingv1alpha1.PodGroup{},
+	List:     &schedulingv1alpha1.PodGroupList{},
+	Reader:   "Test",
+	Unread:   "nothing happens",
 }
 
 // The handler of errors that limits their rate keeps the time of the last one for the whole process, and each bubble of

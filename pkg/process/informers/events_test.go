@@ -21,10 +21,10 @@ func TestEventsAreToldOfOneType(t *testing.T) {
 		}
 		return p.Name
 	}
-	events := informers.Events[*v1.Pod]{
-		Set:  func(before, now *v1.Pod) { told = append(told, name(before)+" becomes "+name(now)) },
-		Gone: func(p *v1.Pod) { told = append(told, name(p)+" is gone") },
-	}
+	events := informers.Events(
+		func(before, now *v1.Pod) { told = append(told, name(before)+" becomes "+name(now)) },
+		func(p *v1.Pod) { told = append(told, name(p)+" is gone") },
+	)
 	events.OnAdd(pod("a"), true)
 	events.OnUpdate(pod("a"), pod("b"))
 	events.OnUpdate(&v1.Node{}, &v1.Node{})
@@ -35,5 +35,5 @@ func TestEventsAreToldOfOneType(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	informers.Events[*v1.Pod]{}.OnAdd(pod("a"), false) // nothing listens
+	informers.Events[*v1.Pod](nil, nil).OnAdd(pod("a"), false) // nothing listens
 }

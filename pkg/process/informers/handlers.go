@@ -1,16 +1,12 @@
 package informers
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -102,78 +98,3 @@ func (h byUID) OnUpdate(before, after any) {
 	}
 	h.ResourceEventHandler.OnUpdate(before, after)
 }
-
-// Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
-func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
-	all := awaitedBy(factory)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.of = append(all.of, done)
-}
-
-// Run has the factory start an informer that is none of its own. Call it before the factory starts.
-func Run(factory informers.SharedInformerFactory, informer cache.SharedIndexInformer) {
-	all := awaitedBy(factory)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.run = append(all.run, informer)
-}
-
-func awaitedBy(factory informers.SharedInformerFactory) *awaited {
-	return factory.InformerFor(&slot[struct{}, awaited]{},
-		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
-			return &awaited{
-				SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0,
-					cache.Indexers{}),
-				told: make(chan struct{}),
-			}
-		}).(*awaited)
-}
-
-// awaited is an informer that watches nothing, runs others, and is in sync once all that it waits for is done.
-type awaited struct {
-	cache.SharedIndexInformer
-
-	mu  sync.Mutex
-	of  []cache.DoneChecker
-	run []cache.SharedIndexInformer
-	// told is closed when all is done that there is to wait for at the start: handlers have been told of everything.
-	told chan struct{}
-}
-
-// Run runs the others and waits.
-func (a *awaited) Run(stop <-chan struct{}) { a.RunWithContext(wait.ContextForChannel(stop)) }
-
-// RunWithContext runs the others and waits.
-func (a *awaited) RunWithContext(ctx context.Context) {
-	a.mu.Lock()
-	of, run := slices.Clone(a.of), slices.Clone(a.run)
-	a.mu.Unlock()
-	var running sync.WaitGroup
-	defer running.Wait()
-	for _, informer := range run {
-		running.Go(func() { informer.RunWithContext(ctx) })
-	}
-	if cache.WaitFor(ctx, "", of...) {
-		close(a.told)
-	}
-}
-
-// HasSynced reports whether the handlers have been told of everything.
-func (a *awaited) HasSynced() bool {
-	select {
-	case <-a.told:
-		return true
-	default:
-		return false
-	}
-}
-
-// HasSyncedChecker returns a checker that is done when the handlers have been told of everything.
-func (a *awaited) HasSyncedChecker() cache.DoneChecker { return a }
-
-// Name says what is waited for.
-func (*awaited) Name() string { return "handlers of plugins" }
-
-// Done is closed when the handlers have been told of everything.
-func (a *awaited) Done() <-chan struct{} { return a.told }

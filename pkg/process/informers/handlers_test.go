@@ -127,12 +127,9 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	told := make(chan string, 8)
 	handler := func(name string) cache.ResourceEventHandler {
-		return Events[*v1.Node]{
-			Set: func(before, _ *v1.Node) {
-				told <- name + map[bool]string{true: " add", false: " update"}[before == nil]
-			},
-			Gone: func(*v1.Node) { told <- name + " delete" },
-		}
+		return Events(func(before, _ *v1.Node) {
+			told <- name + map[bool]string{true: " add", false: " update"}[before == nil]
+		}, func(*v1.Node) { told <- name + " delete" })
 	}
 	// Informers have synced before their watch begins, and the client tells them nothing of what happens in between.
 	watched := make(chan struct{})

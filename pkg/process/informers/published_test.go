@@ -9,11 +9,19 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
+// counted is a state with one number.
+type counted struct {
+	desc *metrics.Desc
+	n    float64
+}
+
+func (c counted) Collect(ch chan<- metrics.Metric) {
+	ch <- metrics.NewLazyConstMetric(c.desc, metrics.GaugeValue, c.n)
+}
+
 func TestMetricsAreThoseOfTheSchedulerThatRuns(t *testing.T) {
 	free := metrics.NewDesc("berth_test_published_free", "Free.", nil, nil, metrics.ALPHA, "")
-	p := NewPublished(func(n *int, ch chan<- metrics.Metric) {
-		ch <- metrics.NewLazyConstMetric(free, metrics.GaugeValue, float64(*n))
-	}, free)
+	p := NewPublished(free)
 	values := func() []float64 {
 		families, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {
@@ -30,14 +38,13 @@ func TestMetricsAreThoseOfTheSchedulerThatRuns(t *testing.T) {
 		return values
 	}
 	synctest.Test(t, func(t *testing.T) {
-		first, second := 1, 2
 		ctx, stopFirst := context.WithCancel(t.Context())
-		p.Publish(ctx, &first)
+		p.Publish(ctx, counted{free, 1})
 		if got := values(); len(got) != 1 || got[0] != 1 {
 			t.Errorf("got %v, want that of the first scheduler", got)
 		}
 		next, stopSecond := context.WithCancel(t.Context())
-		p.Publish(next, &second)
+		p.Publish(next, counted{free, 2})
 		stopFirst()
 		synctest.Wait()
 		if got := values(); len(got) != 1 || got[0] != 2 {

@@ -13,11 +13,12 @@ package informers
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -39,70 +40,90 @@ func Shared[T any](factory informers.SharedInformerFactory, build func() (T, err
 
 // SharedBy is Shared with one value for each key: profiles with equal settings share a value, and others do not.
 func SharedBy[K comparable, T any](factory informers.SharedInformerFactory, key K, build func() (T, error)) (T, error) {
-	informer := factory.InformerFor(&slot[K, T]{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
-		return &carrier[K, T]{
-			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[K, T]{}, 0, cache.Indexers{}),
-			values:              map[K]func() (T, error){},
-		}
-	})
-	// Nothing outside this package can name a slot, so that the informer for it is always a carrier. The factory is locked
-	// while it makes an informer, and build may use the factory: it runs only now.
-	return informer.(*carrier[K, T]).value(key, build)()
-}
-
-// slot is the object type under which a factory keeps a carrier. Each pair of K and T is a type of its own.
-type slot[K comparable, T any] struct{}
-
-// GetObjectKind returns no kind: there are no such objects.
-func (*slot[K, T]) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject returns the slot itself, which has no content.
-func (s *slot[K, T]) DeepCopyObject() runtime.Object { return s }
-
-// carrier is an informer that watches nothing and is always in sync. The informer that it embeds never runs; it
-// provides the methods that a factory does not use.
-type carrier[K comparable, T any] struct {
-	cache.SharedIndexInformer
-
-	mu     sync.Mutex
-	values map[K]func() (T, error)
-}
-
-// value returns the function that makes the value at its first call and returns it at all calls.
-func (c *carrier[K, T]) value(key K, build func() (T, error)) func() (T, error) {
+	// The factory is locked while it makes an informer, and build may use the factory: it runs only now.
+	c, slot := carrierOf(factory), slot[K, T]{key}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	value, ok := c.values[key]
+	value, ok := c.values[slot].(func() (T, error))
 	if !ok {
 		value = sync.OnceValues(build)
-		c.values[key] = value
+		c.values[slot] = value
 	}
-	return value
+	c.mu.Unlock()
+	return value()
 }
 
-// Run returns at once: there is nothing to watch.
-func (*carrier[K, T]) Run(<-chan struct{}) {}
+// slot is where a carrier keeps a value. Each pair of K and T is a type of its own.
+type slot[K comparable, T any] struct{ key K }
 
-// RunWithContext returns at once: there is nothing to watch.
-func (*carrier[K, T]) RunWithContext(context.Context) {}
+// Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
+func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
+	c := carrierOf(factory)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaited = append(c.awaited, done)
+}
 
-// HasSynced is always true.
-func (*carrier[K, T]) HasSynced() bool { return true }
+// Run has the factory start an informer that is none of its own. Call it before the factory starts.
+func Run(factory informers.SharedInformerFactory, informer cache.SharedIndexInformer) {
+	c := carrierOf(factory)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run = append(c.run, informer)
+}
 
-// HasSyncedChecker returns a checker that is done.
-func (*carrier[K, T]) HasSyncedChecker() cache.DoneChecker { return synced{} }
+func carrierOf(factory informers.SharedInformerFactory) *carrier {
+	return factory.InformerFor(&carried{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
+		return &carrier{
+			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &carried{}, 0, cache.Indexers{}),
+			values:              map[any]any{}, told: make(chan struct{}),
+		}
+	}).(*carrier)
+}
 
-// synced is the checker of what has nothing to wait for.
-type synced struct{}
+// carried is the object type under which a factory keeps its carrier. There are no such objects.
+type carried struct{ runtime.Object }
 
-var done = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
+// carrier is an informer that watches nothing. It has what profiles share, runs other informers, and is in sync once
+// all that it waits for is done. The informer that it embeds never runs; it provides the methods that a factory does
+// not use.
+type carrier struct {
+	cache.SharedIndexInformer
+
+	mu sync.Mutex
+	// values holds functions by slot, which make the value at their first call and return it at all calls.
+	values  map[any]any
+	awaited []cache.DoneChecker
+	run     []cache.SharedIndexInformer
+	// told is closed when all is done that there is to wait for at the start: handlers have been told of everything.
+	told chan struct{}
+}
+
+// Run runs the others and waits.
+func (c *carrier) Run(stop <-chan struct{}) { c.RunWithContext(wait.ContextForChannel(stop)) }
+
+// RunWithContext runs the others and waits.
+func (c *carrier) RunWithContext(ctx context.Context) {
+	c.mu.Lock()
+	awaited, run := slices.Clone(c.awaited), slices.Clone(c.run)
+	c.mu.Unlock()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, informer := range run {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if cache.WaitFor(ctx, "", awaited...) {
+		close(c.told)
+	}
+}
+
+// HasSynced reports whether the handlers have been told of everything.
+func (c *carrier) HasSynced() bool { return cache.IsDone(c) }
+
+// HasSyncedChecker returns a checker that is done when the handlers have been told of everything.
+func (c *carrier) HasSyncedChecker() cache.DoneChecker { return c }
 
 // Name says what is waited for.
-func (synced) Name() string { return "state shared by the profiles of a scheduler" }
+func (*carrier) Name() string { return "handlers of plugins" }
 
-// Done is closed.
-func (synced) Done() <-chan struct{} { return done }
+// Done is closed when the handlers have been told of everything.
+func (c *carrier) Done() <-chan struct{} { return c.told }

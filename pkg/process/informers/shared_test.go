@@ -173,8 +173,8 @@ func TestAFactoryThatCarriesValuesStartsSyncsAndEndsAsAnyOther(t *testing.T) {
 	if err := synced.AsError(); err != nil {
 		t.Error(err)
 	}
-	if n := len(synced.Synced); n != 3 {
-		t.Errorf("%d informers are in sync, want those of the pods and of two types of values", n)
+	if n := len(synced.Synced); n != 2 {
+		t.Errorf("%d informers are in sync, want those of the pods and of the values", n)
 	}
 	if _, err := l.pods.Pods("default").Get("a"); err != nil {
 		t.Errorf("the value's lister: %v", err)
@@ -188,20 +188,19 @@ func TestAFactoryThatCarriesValuesStartsSyncsAndEndsAsAnyOther(t *testing.T) {
 	factory.Shutdown() // waits for all that the factory runs
 }
 
-func TestACarrierIsInSyncBeforeItRuns(t *testing.T) {
+func TestACarrierThatWaitsForNothingIsInSync(t *testing.T) {
 	t.Parallel()
 	factory := newFactory()
 	get[*reader](t)(SharedBy(factory, "a", func() (*reader, error) { return &reader{}, nil }))
-	informer := factory.InformerFor(&slot[string, *reader]{},
+	informer := factory.InformerFor(&carried{},
 		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
 			t.Error("the factory has no informer for the value")
 			return nil
 		})
+	informer.RunWithContext(t.Context())
 	if !informer.HasSynced() || !cache.IsDone(informer.HasSyncedChecker()) {
 		t.Error("the carrier is not in sync")
 	}
-	informer.RunWithContext(t.Context())
-	informer.Run(nil) // a channel that never closes
 }
 
 func TestAFactoryIsCollectedWithItsValues(t *testing.T) {

@@ -1,8 +1,8 @@
 package rights
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +70,8 @@ func Check(ctx context.Context, client kubernetes.Interface, needs []Need, accou
 	workqueue.ParallelizeUntil(ctx, parallelChecks, len(asked), func(i int) {
 		allowed[i], failed[i] = review(ctx, client, asked[i], account)
 	})
-	if err := errors.Join(ctx.Err(), firstOf(failed)); err != nil {
+	// An API server that fails is not quoted a hundred times.
+	if err := cmp.Or(ctx.Err(), cmp.Or(failed...)); err != nil {
 		return nil, fmt.Errorf("asking the API server for rights: %w", err)
 	}
 	var missing []Missing
@@ -103,16 +104,6 @@ func (m Missing) with(other Missing) Missing {
 	heaviest := []Weight{Vital, Feature, Conditional}
 	m.Weight = heaviest[min(slices.Index(heaviest, m.Weight), slices.Index(heaviest, other.Weight))]
 	return m
-}
-
-// firstOf keeps an API server that fails from being quoted a hundred times.
-func firstOf(all []error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func review(ctx context.Context, client kubernetes.Interface, m Missing, account *Account) (bool, error) {

@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -20,14 +19,11 @@ func NamespacesToCreatePods(ctx context.Context, client kubernetes.Interface) ([
 		return client.CoreV1().Namespaces().List(ctx, options)
 	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		name := object.(*v1.Namespace).Name
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: name, Verb: "create", Resource: "pods"},
-		}}
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		allowed, err := review(ctx, client, Missing{Namespace: name, Verb: "create", Resource: "pods"}, nil)
 		if err != nil {
 			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
 		}
-		if answer.Status.Allowed {
+		if allowed {
 			own = append(own, name)
 		}
 		return nil

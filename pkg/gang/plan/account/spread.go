@@ -3,7 +3,6 @@ package account
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/podview"
 )
@@ -32,8 +32,11 @@ type Spread struct {
 	// number of domains that have it. A node is asked about far more often than a pod is placed.
 	counts         map[string]int
 	least, atLeast int
-	// included reports whether a node counts.
-	included func(*v1.Node) bool
+	// pod is one of the class, affinity what it asks of nodes, and keys are those of all its constraints.
+	pod                          *v1.Pod
+	affinity                     nodeaffinity.RequiredNodeAffinity
+	keys                         []string
+	honorsAffinity, honorsTaints bool
 }
 
 // SpreadsOf returns the constraints of the pod as they are on nodes.
@@ -50,10 +53,7 @@ func SpreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*Spread, error) {
 		}
 	}
 	for _, s := range spreads {
-		honored := s.included
-		s.included = func(n *v1.Node) bool {
-			return !slices.ContainsFunc(keys, func(key string) bool { _, has := n.Labels[key]; return !has }) && honored(n)
-		}
+		s.keys = keys
 		for _, n := range nodes {
 			if node := n.Node(); s.included(node) {
 				domain := node.Labels[s.key]
@@ -81,27 +81,32 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*Spread, error) {
 			selector = selector.Add(same...)
 		}
 	}
-	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	s := &Spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector,
-		counts: map[string]int{}}
+		counts: map[string]int{}, pod: pod, affinity: nodeaffinity.GetRequiredNodeAffinity(pod),
+		honorsAffinity: ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor,
+		honorsTaints:   ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyHonor}
 	if c.MinDomains != nil {
 		s.minDomains = int(*c.MinDomains)
 	}
 	if selector.Matches(labels.Set(pod.Labels)) {
 		s.self = 1
 	}
-	s.included = func(n *v1.Node) bool {
-		if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor {
-			if match, err := affinity.Match(n); err != nil || !match {
-				return false
-			}
-		}
-		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor {
-			return podview.Tolerates(pod, n.Spec.Taints)
-		}
-		return true
-	}
 	return s, nil
+}
+
+// included reports whether a node counts.
+func (s *Spread) included(n *v1.Node) bool {
+	for _, key := range s.keys {
+		if _, has := n.Labels[key]; !has {
+			return false
+		}
+	}
+	if s.honorsAffinity {
+		if match, err := s.affinity.Match(n); err != nil || !match {
+			return false
+		}
+	}
+	return !s.honorsTaints || podview.Tolerates(s.pod, n.Spec.Taints)
 }
 
 func (s *Spread) matches(pod *v1.Pod) bool {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -65,8 +64,7 @@ func TestSegmentsAgainstACount(t *testing.T) {
 		id := gang.ID{Namespace: "ns", Name: "g"}
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		d := &Divider{Ledger: gang.NewLedger(time.Minute, make(chan struct{}, 1)),
-			Capacity: capacity.New(func(v1.ResourceName) bool { return false },
-				func(*v1.Pod) *process.Traits { return process.AllTraits })}
+			Capacity: capacity.New(&process.Profiles{})}
 		d.Members = &members.Directory{Policy: &read.OwnerPolicy{}, Ledger: d.Ledger,
 			Groups: cache.NewStore(cache.MetaNamespaceKeyFunc), Lister: corelisters.NewPodLister(store)}
 		for _, rack := range []string{"a", "b", "c"} {
