@@ -66,15 +66,12 @@ const (
 	// waitsAwake is a pod that waits and that events wake, too: less important pods could be evicted for it.
 	waitsAwake
 	tried
-	// again is a pod for which there was room when Next saw that it had failed. It is tried once more.
-	again
 )
 
-// failure is a pod for which no node was found, and its place in the queue; again tells that it was tried once more.
+// failure is a pod for which no node was found, and its place in the queue.
 type failure struct {
-	pod   *v1.Pod
-	key   gang.Key
-	again bool
+	pod *v1.Pod
+	key gang.Key
 }
 
 // waiting is a pod that waits for room or is tried.
@@ -120,8 +117,8 @@ func (b *Backlog) Empty() bool {
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failed = append(b.failed, failure{pod, key, b.known[pod.UID] == again})
 	b.known[pod.UID] = unseen
+	b.failed = append(b.failed, failure{pod, key})
 }
 
 // Gone takes note of a pod that has a node or is deleted, once the account of free capacity knows.
@@ -137,14 +134,15 @@ func (b *Backlog) Gone(uid apitypes.UID) {
 // Next returns the pods to try now: those that come first of all for which there may be room, and no more than there is
 // room for by the account. gained are the shapes for which there is more room than before.
 func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
-	next, more := b.takeNews(now), false
+	b.takeNews(now)
 	b.watchPreemptors()
+	more := false
 	for _, key := range gained {
 		if s := b.shapes[key]; s != nil {
 			b.roomy[s], more = true, true
 		}
 	}
-	next = append(next, b.letIn(more, now)...)
+	next := b.letIn(more, now)
 	if len(b.roomy) == 0 || b.trying >= b.atOnce {
 		return next
 	}
@@ -236,10 +234,8 @@ func (b *Backlog) mark(uid apitypes.UID, to state) {
 	}
 }
 
-// takeNews learns what came of pods that were tried, and takes in those for which there is no room. It returns those to
-// try once more: what there is room on may have come after they were tried, and kube-scheduler's queue would have them
-// wait behind others that are less important.
-func (b *Backlog) takeNews(now time.Time) (next []*v1.Pod) {
+// takeNews learns what came of pods that were tried, and takes in those for which there is no room.
+func (b *Backlog) takeNews(now time.Time) {
 	b.mu.Lock()
 	failed, gone := b.failed, b.gone
 	b.failed, b.gone = nil, nil
@@ -251,12 +247,7 @@ func (b *Backlog) takeNews(now time.Time) (next []*v1.Pod) {
 			}
 			b.end(w)
 		}
-		owned, room := b.takeIn(f)
-		switch {
-		case room && !f.again:
-			b.mark(f.pod.UID, again)
-			next = append(next, f.pod)
-		case !owned:
+		if !b.takeIn(f) {
 			b.forget(f.pod.UID)
 		}
 	}
@@ -276,22 +267,19 @@ func (b *Backlog) takeNews(now time.Time) (next []*v1.Pod) {
 		b.tried[0] = nil
 		b.tried = b.tried[1:]
 	}
-	return next
 }
 
-// takeIn has a pod wait for which no node has room, and reports whether it is such a pod, and if not, whether that is
-// because there is room.
-func (b *Backlog) takeIn(f failure) (owned, room bool) {
+// takeIn has a pod wait for which no node has room, and reports whether it is such a pod.
+func (b *Backlog) takeIn(f failure) bool {
 	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" {
-		return false, false
+		return false
 	}
 	key := b.capacity.Acquire(f.pod)
 	s := b.shapes[key]
 	slots, _ := b.capacity.Slots(key)
-	room = slots > 0 && b.slotsFor(key, f.pod) > 0
-	if room || s == nil && len(b.shapes) >= mostShapes {
+	if slots > 0 && b.slotsFor(key, f.pod) > 0 || s == nil && len(b.shapes) >= mostShapes {
 		b.capacity.Release(key)
-		return false, room
+		return false
 	}
 	if s != nil {
 		b.capacity.Release(key) // it is held once for all
@@ -308,7 +296,7 @@ func (b *Backlog) takeIn(f failure) (owned, room bool) {
 	}
 	b.pods[f.pod.UID] = w
 	b.mark(f.pod.UID, b.countPreemptor(w))
-	return true, false
+	return true
 }
 
 // watchPreemptors leaves the pods to events, too, for which others may be evicted now.

@@ -174,25 +174,6 @@ func TestRoomIsNotMissedWhereAPodToEvictComesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestWhatComesBeforeAFailureIsSeenIsTriedOnce(t *testing.T) {
-	t.Parallel()
-	w := newFullWorld()
-	w.pod("late", 1, 5)
-	w.try("late")
-	w.node("b", 1)
-	w.end("waits")
-	if diff := cmp.Diff([]string{"late"}, w.look()); diff != "" {
-		t.Errorf("pods to try (-want +got):\n%s", diff)
-	}
-	w.Failed(w.pending["late"], keyOf(w.pending["late"]))
-	if again := w.look(); again != nil {
-		t.Errorf("a pod that has failed where the account has room is tried without end: %v", again)
-	}
-	if w.Holds("late") {
-		t.Error("a pod that has failed where the account has room is kept from events")
-	}
-}
-
 // Whatever comes and ends, no pod waits for which a node has room, none is owned that is gone, and the counts agree.
 func TestNoPodIsForgotten(t *testing.T) {
 	t.Parallel()
