@@ -125,6 +125,10 @@ func TestReserve(t *testing.T) {
 			Problem{Need: gang.Minimum{Total: 2}, MaxNodes: 1, Classes: []Class{{Count: 1}, {Count: 1}},
 				Nodes: []Node{{Name: "a", Rooms: []Room{{Now: 1, Empty: 2, Pods: 3}}}}},
 			Choice{Places: []Place{{Node: "a", Class: 0, Count: 1}, {Node: "a", Class: 1, Count: 1}}, Pods: 3}, false},
+		{"and leave each other what they do not need",
+			Problem{Need: gang.Minimum{Total: 2}, MaxNodes: 1, Classes: []Class{{Count: 1}, {Count: 1}},
+				Nodes: []Node{{Name: "a", Rooms: []Room{{Now: 2, Empty: 2}}}}},
+			Choice{Places: []Place{{Node: "a", Class: 0, Count: 1}, {Node: "a", Class: 1, Count: 1}}, Ready: true}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
