@@ -183,3 +183,24 @@ func TestWhenTheLastMemberIsBoundTheGroupHasLanded(t *testing.T) {
 		t.Error("landed when one more has come")
 	}
 }
+
+func TestMembersAreSparedOneByOne(t *testing.T) {
+	t.Parallel()
+	l, until := runningGangOf(4, 2), t0.Add(time.Minute)
+	for i, want := range []bool{true, true, false, false} {
+		if got := l.Evictions.Spare(uid(i), until, t0); got != want {
+			t.Errorf("member %d may go: %t, want %t", i, got, want)
+		}
+	}
+	if l.Evictions.Spare("unknown", until, t0) != true {
+		t.Error("a pod of no gang cannot be spared")
+	}
+	l.Observe(g1, inState(0, Terminating), t0)
+	if l.Evictions.Spare(uid(2), until, t0) {
+		t.Error("a member that has gone counts twice")
+	}
+	l.Observe(g1, bound(4, node(4)), t0)
+	if !l.Evictions.Spare(uid(2), until, t0) {
+		t.Error("no member can be spared although another has come")
+	}
+}

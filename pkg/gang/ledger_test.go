@@ -234,3 +234,71 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 		t.Error("a pod of no gang cannot be spared")
 	}
 }
+
+func TestHeldMembersAreToldWhy(t *testing.T) {
+	t.Parallel()
+	why := func(l *Ledger) map[UID]string {
+		out := map[UID]string{}
+		for r, why := range l.Held(g1) {
+			out[r.UID] = why.String()
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		name string
+		do   func(l *Ledger)
+		want map[UID]string
+	}{
+		{"by the leader's cycle, which says so itself", func(l *Ledger) {
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big"}},
+		{"by the cycle of one that is gone", func(l *Ledger) {
+			l.Observe(g1, pending(2), t0)
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
+			l.Forget(uid(0), t0)
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
+		{"by an account of the cluster, which no cycle tells",
+			func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
+			map[UID]string{uid(0): "no room", uid(1): "no room"}},
+		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
+			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
+		{"members of other schedulers are not ours to tell", func(l *Ledger) {
+			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		}, map[UID]string{uid(0): "no room"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(2, 2)
+			tc.do(l)
+			if diff := cmp.Diff(tc.want, why(l)); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 3, 3)
+	reserve(t, l, 0, 1)
+	l.Observe(g1, bound(7, "x"), t0)
+	if diff := cmp.Diff(map[string]int{node(0): 1, node(1): 1, "x": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while the gang starts (-want +got):\n%s", diff)
+	}
+	// A replacement counts from the moment that it has reserved, so that the next one joins it in its rack.
+	l = runningGangOf(2, 2)
+	l.Observe(g1, inState(0, Failed), t0)
+	l.Observe(g1, pending(2), t0)
+	l.Cycles.Turn(uid(2))
+	if !l.Cycles.Reserve(uid(2), "y", t0) {
+		t.Fatal("a replacement cannot reserve")
+	}
+	if diff := cmp.Diff(map[string]int{node(1): 1, "y": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while a replacement is bound (-want +got):\n%s", diff)
+	}
+}

@@ -3,6 +3,7 @@ package gang
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,6 +104,59 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 			}
 			if ok, why := l.Cycles.Admit(uid(2)); !ok {
 				t.Errorf("the member is held: %s", why)
+			}
+		})
+	}
+}
+
+func TestMembersThatCannotBeBoundArePlannedAgainWithAGrowingPause(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	now := t0
+	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+		l.Agenda.Invite(g1, now)
+		if _, serves, _ := l.Cycles.Propose(l.groups[g1].lead().UID, proposalFor(0, 1), now); !serves {
+			t.Fatal("the plan does not serve")
+		}
+		reserve(t, l, 0, 1)
+		l.Cycles.Unreserve(uid(1), testBackoff, now)
+		if ok, why := l.Cycles.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
+			t.Fatalf("Admit = %t, %q while a sibling is being bound", ok, why)
+		}
+		l.Cycles.Unreserve(uid(0), testBackoff, now)
+		w, waits := l.Agenda.Waiting(g1)
+		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
+			t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
+		}
+		if v, _ := l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
+			t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
+		}
+		now = w.RetryAt
+	}
+}
+
+// A plan that has lost an assignment closes when what it still has is enough.
+func TestOpenPlanThatBecomesEnough(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		minimum int
+		do      func(l *Ledger) Effects
+	}{
+		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
+		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
+		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
+			l.Observe(g1, bound(9, "x"), t0)
+			return l.Recall(g1, HadStarted, t0)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := plannedGangOf(t, tc.minimum, tc.minimum)
+			reserve(t, l, 0, 1)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
+				t.Errorf("let go (-want +got):\n%s", diff)
 			}
 		})
 	}
