@@ -16,7 +16,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/read"
 )
 
 func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
@@ -62,33 +61,6 @@ func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
 			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
 			if diff := cmp.Diff(tc.want, pg.OwnerReferences); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestAPodGroupThatAUserHasEditedIsNotGenerated(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		edit func(pg *schedulingv1alpha1.PodGroup)
-		want bool
-	}{
-		{"as it was made", func(*schedulingv1alpha1.PodGroup) {}, true},
-		{"with a status", func(pg *schedulingv1alpha1.PodGroup) { pg.Status.Running = 2 }, true},
-		{"a user has changed the minimum", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinMember = 7 }, false},
-		{"a user has set a timeout",
-			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.ScheduleTimeoutSeconds = ptr.To[int32](9) }, false},
-		{"a user has asked for resources",
-			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinResources = v1.ResourceList{"cpu": {}} }, false},
-		{"a user has made it", func(pg *schedulingv1alpha1.PodGroup) { pg.Annotations = nil }, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
-			tc.edit(pg)
-			if got := read.Generated(pg); got != tc.want {
-				t.Errorf("Generated = %t, want %t", got, tc.want)
 			}
 		})
 	}
