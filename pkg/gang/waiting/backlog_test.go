@@ -93,40 +93,6 @@ func TestPodsThatMayEvictOthersAreLeftToTheQueue(t *testing.T) {
 	}
 }
 
-func TestAPodThatMayEvictOthersComesFirstInItsTurn(t *testing.T) {
-	t.Parallel()
-	w := newFullWorld()
-	w.pod("less", 1, 4)
-	w.settle()
-	w.node("c", 1)
-	w.pod("lesser", 1, 3)
-	w.settle()
-	if w.placed["waits"] == nil || w.placed["lesser"] != nil {
-		t.Fatal("the room did not go to the first")
-	}
-	w.end("waits")
-	w.try("lesser")
-	w.pod("waits", 1, 5)
-	w.try("waits")
-	w.look()
-	w.node("d", 1)
-	if diff := cmp.Diff([]string{"waits"}, w.look()); diff != "" {
-		t.Errorf("pods to try when a node came (-want +got):\n%s", diff)
-	}
-}
-
-func TestRoomIsNotMissedWhereAPodToEvictComesMeanwhile(t *testing.T) {
-	t.Parallel()
-	w := newFullWorld()
-	w.end("running")
-	w.pod("lesser", 1, 1)
-	w.try("lesser")
-	w.settle()
-	if w.placed["waits"] == nil {
-		t.Error("a pod for which there is room waits for the next event")
-	}
-}
-
 func TestWhatComesBeforeAFailureIsSeenIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	w := newFullWorld()
