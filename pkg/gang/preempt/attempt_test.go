@@ -18,8 +18,6 @@ import (
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
-var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
 func podWithGrace(uid string, seconds int64) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
 		Spec: v1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: &seconds}}
