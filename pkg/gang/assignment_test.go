@@ -9,97 +9,6 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
-	t.Parallel()
-	l := gangOf(3, 4)
-	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
-		t.Fatalf("a gang that is complete and was not invited has effects %+v", e)
-	}
-	e := l.Agenda.Invite(g1, t0)
-	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
-		t.Fatalf("the invitation activates the leader (-want +got):\n%s", diff)
-	}
-	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
-		t.Fatalf("an observation that says nothing new has effects %+v", e)
-	}
-	if e := l.Agenda.Invite(g1, t0); !e.Empty() {
-		t.Fatalf("a second invitation has effects %+v", e)
-	}
-	if ok, why := l.Cycles.Admit(uid(0)); !ok {
-		t.Fatalf("the leader is not admitted: %s", why)
-	}
-	e, serves, proceed := l.Cycles.Propose(uid(0), proposalFor(0, 1, 2, 3), t0)
-	if !serves || !proceed {
-		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
-	}
-	if diff := cmp.Diff([]UID{uid(1), uid(2), uid(3)}, uids(e.Activate)); diff != "" {
-		t.Fatalf("the plan activates the siblings (-want +got):\n%s", diff)
-	}
-}
-
-// The last member asks for its permit while another plugin keeps the first waiting.
-func TestGangWaitsForAMemberThatMayStillBeTurnedAway(t *testing.T) {
-	t.Parallel()
-	for _, turnedAway := range []bool{false, true} {
-		l := plannedGangOf(t, 2, 2)
-		for i := range 2 {
-			if !l.Cycles.Reserve(uid(i), node(i), t0) || !l.Cycles.Standing(uid(i)).Reserved {
-				t.Fatalf("member %d cannot reserve", i)
-			}
-		}
-		if e, wait, _, ok := l.Cycles.Permit(uid(1), t0); !ok || wait == 0 || !e.Empty() {
-			t.Fatalf("the last member waits %s, ok %t, effects %+v; want it to wait for the first", wait, ok, e)
-		}
-		if turnedAway {
-			if e := l.Cycles.Unreserve(uid(0), testBackoff, t0); len(e.Allow) > 0 {
-				t.Errorf("%v are let go after the first was turned away", uids(e.Allow))
-			}
-			if s := l.Cycles.Standing(uid(1)); s.Allowed {
-				t.Error("the last member was let go, and the first was turned away")
-			}
-			continue
-		}
-		e, wait, _, ok := l.Cycles.Permit(uid(0), t0)
-		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Allow)); !ok || wait != 0 || diff != "" {
-			t.Errorf("the first member waits %s, ok %t; it lets go (-want +got):\n%s", wait, ok, diff)
-		}
-	}
-}
-
-func TestGangGoesTogether(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 3, 3)
-	for i := range 2 {
-		if !l.Cycles.Reserve(uid(i), node(i), t0) {
-			t.Fatalf("member %d cannot reserve", i)
-		}
-		e, wait, _, ok := l.Cycles.Permit(uid(i), t0.Add(time.Second))
-		if !ok || wait != 59*time.Second || !e.Empty() {
-			t.Fatalf("member %d: wait %s, ok %t, effects %+v; want it to wait for the rest of the timeout", i, wait, ok, e)
-		}
-		if s := l.Cycles.Standing(uid(i)); !s.Holds || s.Allowed {
-			t.Fatalf("member %d holds an assignment %t and was let go %t", i, s.Holds, s.Allowed)
-		}
-	}
-	l.Observe(g1, pending(3), t0)
-	if l.Cycles.Reserve(uid(3), node(3), t0) {
-		t.Fatal("a member without an assignment reserved a node")
-	}
-	if !l.Cycles.Reserve(uid(2), node(2), t0) {
-		t.Fatal("the last member cannot reserve")
-	}
-	e, wait, _, ok := l.Cycles.Permit(uid(2), t0)
-	if !ok || wait != 0 {
-		t.Fatalf("the last member waits %s, ok %t", wait, ok)
-	}
-	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow)); diff != "" {
-		t.Fatalf("the last member lets the others go (-want +got):\n%s", diff)
-	}
-	if s := l.Cycles.Standing(uid(0)); !s.Holds || !s.Allowed {
-		t.Errorf("a member that was let go holds its assignment %t and was let go %t", s.Holds, s.Allowed)
-	}
-}
-
 func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 	t.Parallel()
 	const lost = "gang ns/one lost a member before all 3 had reserved their nodes"
@@ -162,28 +71,6 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 	}
 }
 
-func TestGroupsThatExpireTogetherGiveTheirOwnReasons(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 2, 2)
-	reserve(t, l, 0)
-	l.Define(g2, Object, minimumOf(3), t0)
-	for i := range 3 {
-		l.Observe(g2, pending(10+i), t0)
-	}
-	l.Agenda.Invite(g2, t0)
-	l.Cycles.Propose(uid(10), proposalFor(10, 11, 12), t0)
-	reserve(t, l, 10, 11)
-	got := map[UID]string{}
-	for _, r := range l.Agenda.Expire(testBackoff, t0.Add(time.Minute)).Reject {
-		got[r.UID] = r.Reason.String()
-	}
-	one := "gang ns/one: 1 of 2 members had reserved a node when the schedule timeout of 1m0s was over"
-	two := "gang ns/two: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"
-	if diff := cmp.Diff(map[UID]string{uid(0): one, uid(10): two, uid(11): two}, got); diff != "" {
-		t.Errorf("reasons (-want +got):\n%s", diff)
-	}
-}
-
 func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
@@ -204,6 +91,20 @@ func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 				t.Fatalf("the invitation holds until the last assignment is given back (-want +got):\n%s", diff)
 			}
 		}
+	}
+}
+
+func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 2, 2)
+	if l.Cycles.Reserve(uid(1), "elsewhere", t0) {
+		t.Fatal("a member reserved a node that the plan does not give it")
+	}
+	if v, _ := l.View(g1); v.Holding != 0 {
+		t.Fatalf("%d members hold assignments, want none", v.Holding)
+	}
+	if !l.Cycles.Reserve(uid(1), node(1), t0) {
+		t.Fatal("the planned node was refused")
 	}
 }
 
@@ -251,20 +152,6 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 2, 2)
-	if l.Cycles.Reserve(uid(1), "elsewhere", t0) {
-		t.Fatal("a member reserved a node that the plan does not give it")
-	}
-	if v, _ := l.View(g1); v.Holding != 0 {
-		t.Fatalf("%d members hold assignments, want none", v.Holding)
-	}
-	if !l.Cycles.Reserve(uid(1), node(1), t0) {
-		t.Fatal("the planned node was refused")
 	}
 }
 
@@ -321,46 +208,5 @@ func TestMemberThatWaitsAndGoesAwayIsAskedForItsAssignment(t *testing.T) {
 				t.Errorf("holding %d, reason %q; want a plan that goes on with the other two", v.Holding, v.Reason)
 			}
 		})
-	}
-}
-
-func TestUnknownPods(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	x := UID("x")
-	if turn := l.Cycles.Turn(x); turn.Kind != Hold {
-		t.Errorf("turn %+v", turn)
-	}
-	if _, serves, _ := l.Cycles.Propose(x, Proposal{}, t0); serves {
-		t.Error("proposes")
-	}
-	if l.Cycles.Reserve(x, "n", t0) {
-		t.Error("reserves")
-	}
-	if _, _, _, ok := l.Cycles.Permit(x, t0); ok {
-		t.Error("is permitted")
-	}
-	if _, _, ok := l.Cycles.Prepared(x, t0); ok {
-		t.Error("is prepared")
-	}
-	if s := l.Cycles.Standing(x); s.Holds {
-		t.Error("holds an assignment")
-	}
-	other := ID{"ns", "x"}
-	for name, e := range map[string]Effects{
-		"Unreserve": l.Cycles.Unreserve(x, testBackoff, t0), "Broken": l.Cycles.Broken(x, obstacle.Told(""), testBackoff, t0),
-		"Decline": l.Cycles.Decline(x, obstacle.Told(""), testBackoff, t0),
-		"Forget":  l.Forget(x, t0), "Block": l.Cycles.Block(other, obstacle.Told(""), nil, testBackoff, t0),
-		"Invite":   l.Agenda.Invite(other, t0),
-		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, NotStarted, t0),
-	} {
-		if !e.Empty() {
-			t.Errorf("%s has effects %+v", name, e)
-		}
-	}
-	l.Agenda.RuleOut(other, obstacle.Told("no room"), t0)
-	l.Note(other, "note")
-	if _, known := l.View(other); known {
-		t.Error("a group is known of which nothing was observed")
 	}
 }

@@ -3,8 +3,6 @@ package gang
 import (
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // labelled is a member that carries the minimum itself.
@@ -80,19 +78,5 @@ func TestGangByLabelsIsAsOldAsItsOldestMember(t *testing.T) {
 	}
 	if k, _ := l.Cycles.Key(uid(1)); !k.Time.Equal(t0.Add(-time.Hour)) {
 		t.Errorf("the gang queues since %s, want since its oldest member was created", k.Time)
-	}
-}
-
-func TestGroupIsForgottenWithItsLastMember(t *testing.T) {
-	t.Parallel()
-	l := NewLedger(time.Minute, nil)
-	l.Observe(g1, labelled(0, 1), t0)
-	l.Agenda.Changed()
-	l.Forget(uid(0), t0)
-	if _, known := l.View(g1); known {
-		t.Error("it is still known")
-	}
-	if diff := cmp.Diff(map[ID]bool{g1: true}, l.Agenda.Changed()); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 }

@@ -40,12 +40,6 @@ func TestAdmit(t *testing.T) {
 			l.Note(g1, "StatefulSet one creates its pods one after the other")
 			return l
 		}, uid(0), false, "StatefulSet one creates its pods one after the other"},
-		{"a note that was taken back says nothing", func() *Ledger {
-			l := gangOf(1, 4)
-			l.Note(g1, "StatefulSet one creates its pods one after the other")
-			l.Note(g1, "")
-			return l
-		}, uid(0), false, "gang ns/one has 1 of the 4 members that it needs"},
 		{"a member waits for siblings", func() *Ledger { return gangOf(3, 4) }, uid(0), false,
 			"gang ns/one has 3 of the 4 members that it needs"},
 		{"a member waits for siblings with a role", func() *Ledger {
@@ -59,43 +53,6 @@ func TestAdmit(t *testing.T) {
 		{"the oldest member of an invited gang leads", func() *Ledger { return invited(gangOf(4, 4)) }, uid(0), true, ""},
 		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false,
 			"gang ns/one is represented by pod p00"},
-		{"gated members do not count", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Observe(g1, inState(4, Gated), t0)
-			l.Forget(uid(3), t0)
-			return l
-		}, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
-		{"members that have finished count", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Observe(g1, inState(3, Succeeded), t0)
-			return invited(l)
-		}, uid(0), true, ""},
-		{"members that have failed do not count", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Observe(g1, inState(3, Failed), t0)
-			return l
-		}, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
-		{"members that another scheduler places count but never lead", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Observe(g1, changed(0, func(m *Member) { m.Ours = false }), t0)
-			return invited(l)
-		}, uid(1), true, ""},
-		{"a lowered minimum is enough", func() *Ledger {
-			l := gangOf(3, 4)
-			l.Define(g1, Object, minimumOf(3), t0)
-			return invited(l)
-		}, uid(0), true, ""},
-		{"a PodGroup that was deleted is waited for again", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Undefine(g1, Object, t0)
-			return l
-		}, uid(0), false, "waiting for PodGroup ns/one, which does not exist"},
-		{"surplus members of a started gang are ordinary pods", func() *Ledger {
-			l := runningGangOf(4, 4)
-			l.Observe(g1, pending(4), t0)
-			return l
-		}, uid(4), true, ""},
-		{"a member with an assignment may follow", func() *Ledger { return plannedGangOf(t, 4, 4) }, uid(3), true, ""},
 		{"a member without an assignment waits for the others", func() *Ledger {
 			l := gangOf(4, 3)
 			l.Agenda.Invite(g1, t0)
@@ -112,11 +69,6 @@ func TestAdmit(t *testing.T) {
 		}, uid(3), false, "gang ns/one: waiting for its turn in the plan that is being carried out"},
 		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false,
 			"not schedulable"},
-		{"a blocked gang says why", func() *Ledger {
-			l := gangOf(4, 4)
-			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
-			return l
-		}, uid(1), false, "too big"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,74 +160,6 @@ func TestView(t *testing.T) {
 	}
 }
 
-func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 3, 3)
-	reserve(t, l, 0, 1)
-	l.Observe(g1, bound(7, "x"), t0)
-	if diff := cmp.Diff(map[string]int{node(0): 1, node(1): 1, "x": 1}, l.Nodes(g1)); diff != "" {
-		t.Errorf("nodes while the gang starts (-want +got):\n%s", diff)
-	}
-	// A replacement counts from the moment that it has reserved, so that the next one joins it in its rack.
-	l = runningGangOf(2, 2)
-	l.Observe(g1, inState(0, Failed), t0)
-	l.Observe(g1, pending(2), t0)
-	l.Cycles.Turn(uid(2))
-	if !l.Cycles.Reserve(uid(2), "y", t0) {
-		t.Fatal("a replacement cannot reserve")
-	}
-	if diff := cmp.Diff(map[string]int{node(1): 1, "y": 1}, l.Nodes(g1)); diff != "" {
-		t.Errorf("nodes while a replacement is bound (-want +got):\n%s", diff)
-	}
-}
-
-func TestHeldMembersAreToldWhy(t *testing.T) {
-	t.Parallel()
-	why := func(l *Ledger) map[UID]string {
-		out := map[UID]string{}
-		for r, why := range l.Held(g1) {
-			out[r.UID] = why.String()
-		}
-		return out
-	}
-	for _, tc := range []struct {
-		name string
-		do   func(l *Ledger)
-		want map[UID]string
-	}{
-		{"by the leader's cycle, which says so itself", func(l *Ledger) {
-			l.Agenda.Invite(g1, t0)
-			l.Cycles.Turn(uid(0))
-			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
-		}, map[UID]string{uid(1): "too big"}},
-		{"by the cycle of one that is gone", func(l *Ledger) {
-			l.Observe(g1, pending(2), t0)
-			l.Agenda.Invite(g1, t0)
-			l.Cycles.Turn(uid(0))
-			l.Forget(uid(0), t0)
-			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
-		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
-		{"by an account of the cluster, which no cycle tells",
-			func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
-			map[UID]string{uid(0): "no room", uid(1): "no room"}},
-		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
-			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
-		{"members of other schedulers are not ours to tell", func(l *Ledger) {
-			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
-		}, map[UID]string{uid(0): "no room"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := gangOf(2, 2)
-			tc.do(l)
-			if diff := cmp.Diff(tc.want, why(l)); diff != "" {
-				t.Errorf("held (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestTally(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -351,17 +235,70 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 	}
 }
 
-func TestAlone(t *testing.T) {
+func TestHeldMembersAreToldWhy(t *testing.T) {
 	t.Parallel()
-	l := runningGangOf(2, 2)
-	l.Observe(g1, pending(2), t0)
-	l.Cycles.Admit(uid(2))
-	if l.Cycles.Standing(uid(2)).Alone {
-		t.Error("a member is scheduled before its cycle")
+	why := func(l *Ledger) map[UID]string {
+		out := map[UID]string{}
+		for r, why := range l.Held(g1) {
+			out[r.UID] = why.String()
+		}
+		return out
 	}
+	for _, tc := range []struct {
+		name string
+		do   func(l *Ledger)
+		want map[UID]string
+	}{
+		{"by the leader's cycle, which says so itself", func(l *Ledger) {
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big"}},
+		{"by the cycle of one that is gone", func(l *Ledger) {
+			l.Observe(g1, pending(2), t0)
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
+			l.Forget(uid(0), t0)
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
+		{"by an account of the cluster, which no cycle tells",
+			func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
+			map[UID]string{uid(0): "no room", uid(1): "no room"}},
+		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
+			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
+		{"members of other schedulers are not ours to tell", func(l *Ledger) {
+			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		}, map[UID]string{uid(0): "no room"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := gangOf(2, 2)
+			tc.do(l)
+			if diff := cmp.Diff(tc.want, why(l)); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
+	t.Parallel()
+	l := plannedGangOf(t, 3, 3)
+	reserve(t, l, 0, 1)
+	l.Observe(g1, bound(7, "x"), t0)
+	if diff := cmp.Diff(map[string]int{node(0): 1, node(1): 1, "x": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while the gang starts (-want +got):\n%s", diff)
+	}
+	// A replacement counts from the moment that it has reserved, so that the next one joins it in its rack.
+	l = runningGangOf(2, 2)
+	l.Observe(g1, inState(0, Failed), t0)
+	l.Observe(g1, pending(2), t0)
 	l.Cycles.Turn(uid(2))
-	if !l.Cycles.Standing(uid(2)).Alone || l.Cycles.Standing(uid(0)).Alone || l.Cycles.Standing("unknown").Alone {
-		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Cycles.Standing(uid(2)).Alone,
-			l.Cycles.Standing(uid(0)).Alone, l.Cycles.Standing("unknown").Alone)
+	if !l.Cycles.Reserve(uid(2), "y", t0) {
+		t.Fatal("a replacement cannot reserve")
+	}
+	if diff := cmp.Diff(map[string]int{node(1): 1, "y": 1}, l.Nodes(g1)); diff != "" {
+		t.Errorf("nodes while a replacement is bound (-want +got):\n%s", diff)
 	}
 }

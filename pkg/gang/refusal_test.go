@@ -10,72 +10,6 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		do   func(l *Ledger) Effects
-	}{
-		{"the node does not take the member any more", func(l *Ledger) Effects {
-			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-		}},
-		{"another plugin fails to reserve before this one",
-			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
-		{"another plugin fails to reserve after this one", func(l *Ledger) Effects {
-			l.Cycles.Reserve(uid(2), node(2), t0)
-			return l.Cycles.Unreserve(uid(2), testBackoff, t0)
-		}},
-		{"another plugin rejects the member in Permit", func(l *Ledger) Effects {
-			reserve(t, l, 2)
-			return l.Cycles.Unreserve(uid(2), testBackoff, t0)
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := plannedGangOf(t, 4, 4)
-			reserve(t, l, 0, 1)
-			e := tc.do(l)
-			if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); diff != "" {
-				t.Fatalf("the member that was refused leads (-want +got):\n%s", diff)
-			}
-			if len(e.Reject) != 0 {
-				t.Fatalf("%v are asked to give their assignments back", e.Reject)
-			}
-			turn := l.Cycles.Turn(uid(2))
-			var members []UID
-			for _, m := range turn.Members {
-				members = append(members, m.UID)
-			}
-			if turn.Kind != Lead || turn.Need.Total != 2 || turn.Of.Total != 4 || turn.Held != 2 {
-				t.Fatalf("turn %+v; want to lead for two of four with two held", turn)
-			}
-			if diff := cmp.Diff([]UID{uid(2), uid(3)}, members); diff != "" {
-				t.Fatalf("members to plan (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(map[Refusal]bool{{Class: "a", Node: node(2)}: true}, l.Refused(g1)); diff != "" {
-				t.Fatalf("nodes to leave out (-want +got):\n%s", diff)
-			}
-			if turn := l.Cycles.Turn(uid(3)); turn.Kind != Hold {
-				t.Fatalf("a sibling without an assignment: turn %+v", turn)
-			}
-			again := Proposal{Assignments: []Assignment{{UID: uid(2), Node: "x"}, {UID: uid(3), Node: "y"}}}
-			if _, serves, proceed := l.Cycles.Propose(uid(2), again, t0); !serves || !proceed {
-				t.Fatalf("the second plan serves %t, its leader goes on %t", serves, proceed)
-			}
-			l.Cycles.Reserve(uid(2), "x", t0)
-			l.Cycles.Permit(uid(2), t0)
-			l.Cycles.Reserve(uid(3), "y", t0)
-			e, wait, _, ok := l.Cycles.Permit(uid(3), t0)
-			if !ok || wait != 0 {
-				t.Fatalf("the last member waits %s, ok %t", wait, ok)
-			}
-			if diff := cmp.Diff([]UID{uid(0), uid(1), uid(2)}, uids(e.Allow)); diff != "" {
-				t.Errorf("all go (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
@@ -144,95 +78,6 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	}
 }
 
-// A plan that has lost an assignment closes when what it still has is enough.
-func TestOpenPlanThatBecomesEnough(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name    string
-		minimum int
-		do      func(l *Ledger) Effects
-	}{
-		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
-		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
-		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
-			l.Observe(g1, bound(9, "x"), t0)
-			return l.Recall(g1, HadStarted, t0)
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := plannedGangOf(t, tc.minimum, tc.minimum)
-			reserve(t, l, 0, 1)
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
-				t.Errorf("let go (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestMembersThatCannotBeBound(t *testing.T) {
-	t.Parallel()
-	t.Run("are ordinary pods once the gang has started", func(t *testing.T) {
-		t.Parallel()
-		l := releasedGangOf(t, 3, 2)
-		l.Observe(g1, bound(0, node(0)), t0)
-		l.Observe(g1, bound(1, node(1)), t0)
-		if diff := cmp.Diff([]UID{uid(2)}, uids(l.Cycles.Unreserve(uid(2), testBackoff, t0).Activate)); diff != "" {
-			t.Errorf("activated (-want +got):\n%s", diff)
-		}
-		if turn := l.Cycles.Turn(uid(2)); turn.Kind != Free {
-			t.Errorf("turn %+v", turn)
-		}
-	})
-	t.Run("are planned again with a growing pause while the minimum is not placed", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(2, 2)
-		now := t0
-		for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
-			l.Agenda.Invite(g1, now)
-			if _, serves, _ := l.Cycles.Propose(l.groups[g1].lead().UID, proposalFor(0, 1), now); !serves {
-				t.Fatal("the plan does not serve")
-			}
-			reserve(t, l, 0, 1)
-			l.Cycles.Unreserve(uid(1), testBackoff, now)
-			if ok, why := l.Cycles.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
-				t.Fatalf("Admit = %t, %q while a sibling is being bound", ok, why)
-			}
-			l.Cycles.Unreserve(uid(0), testBackoff, now)
-			w, waits := l.Agenda.Waiting(g1)
-			if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
-				t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
-			}
-			if v, _ := l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
-				t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
-			}
-			now = w.RetryAt
-		}
-	})
-	t.Run("do not matter if the others are enough", func(t *testing.T) {
-		t.Parallel()
-		l := releasedGangOf(t, 3, 2)
-		l.Cycles.Unreserve(uid(2), testBackoff, t0)
-		l.Observe(g1, bound(0, node(0)), t0)
-		e := l.Observe(g1, bound(1, node(1)), t0)
-		if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); !e.Started || diff != "" {
-			t.Errorf("started %t, activated (-want +got):\n%s", e.Started, diff)
-		}
-	})
-	t.Run("leave a gang that is completed first", func(t *testing.T) {
-		t.Parallel()
-		l := releasedGangOf(t, 3, 3)
-		l.Cycles.Unreserve(uid(2), testBackoff, t0)
-		l.Observe(g1, bound(0, node(0)), t0)
-		l.Observe(g1, bound(1, node(1)), t0)
-		l.Agenda.Invite(g1, t0)
-		if turn := l.Cycles.Turn(uid(2)); turn.Kind != Lead || turn.Need.Total != 1 || turn.Held != 2 {
-			t.Errorf("turn %+v; want to lead for the one that is missing", turn)
-		}
-	})
-}
-
 func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -259,6 +104,59 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 			}
 			if ok, why := l.Cycles.Admit(uid(2)); !ok {
 				t.Errorf("the member is held: %s", why)
+			}
+		})
+	}
+}
+
+func TestMembersThatCannotBeBoundArePlannedAgainWithAGrowingPause(t *testing.T) {
+	t.Parallel()
+	l := gangOf(2, 2)
+	now := t0
+	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+		l.Agenda.Invite(g1, now)
+		if _, serves, _ := l.Cycles.Propose(l.groups[g1].lead().UID, proposalFor(0, 1), now); !serves {
+			t.Fatal("the plan does not serve")
+		}
+		reserve(t, l, 0, 1)
+		l.Cycles.Unreserve(uid(1), testBackoff, now)
+		if ok, why := l.Cycles.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
+			t.Fatalf("Admit = %t, %q while a sibling is being bound", ok, why)
+		}
+		l.Cycles.Unreserve(uid(0), testBackoff, now)
+		w, waits := l.Agenda.Waiting(g1)
+		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
+			t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
+		}
+		if v, _ := l.View(g1); words(v.Reason) != "gang ns/one: pod p01 could not be bound to node n01" || v.Holding != 0 {
+			t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
+		}
+		now = w.RetryAt
+	}
+}
+
+// A plan that has lost an assignment closes when what it still has is enough.
+func TestOpenPlanThatBecomesEnough(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		minimum int
+		do      func(l *Ledger) Effects
+	}{
+		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
+		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
+		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
+			l.Observe(g1, bound(9, "x"), t0)
+			return l.Recall(g1, HadStarted, t0)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := plannedGangOf(t, tc.minimum, tc.minimum)
+			reserve(t, l, 0, 1)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
+				t.Errorf("let go (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -7,41 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestStart(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 3)
-	l.Observe(g1, pending(2), t0.Add(time.Second))
-	l.Agenda.Invite(g1, t0)
-	l.Cycles.Propose(uid(0), proposalFor(0, 1, 2), t0)
-	reserve(t, l, 0, 1, 2)
-	for i := range 3 {
-		e := l.Observe(g1, bound(i, node(i)), t0.Add(5*time.Second))
-		if e.Started != (i == 2) {
-			t.Fatalf("started %t with %d of 3", e.Started, i+1)
-		}
-		if e.Started && e.Waited != 4*time.Second {
-			t.Errorf("the gang waited %s since it had enough members, want 4s", e.Waited)
-		}
-	}
-	if v, _ := l.View(g1); !v.Started || v.Degraded {
-		t.Errorf("started %t, degraded %t", v.Started, v.Degraded)
-	}
-}
-
-// A gang that is found running, after a restart, has not started now.
-func TestGangThatIsFoundRunning(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	for i := range 2 {
-		if e := l.Observe(g1, bound(i, node(i)), t0); e.Started {
-			t.Fatal("the gang is said to start")
-		}
-	}
-	if v, _ := l.View(g1); !v.Started {
-		t.Error("the gang has its minimum and has not started")
-	}
-}
-
 func TestWhatIsKnownOfAStart(t *testing.T) {
 	t.Parallel()
 	// Each case leaves member 9 pending, and perhaps others.
@@ -167,32 +132,6 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 	}
 }
 
-// Members that were let into the queue as ordinary pods come back to their group when the start that made them so is
-// over.
-func TestNewStartOfMembersThatWereOrdinary(t *testing.T) {
-	t.Parallel()
-	l := runningGangOf(2, 2)
-	for i := 2; i < 4; i++ {
-		l.Observe(g1, pending(i), t0)
-		l.Cycles.Admit(uid(i))
-		if turn := l.Cycles.Turn(uid(i)); turn.Kind != Free {
-			t.Fatalf("turn %+v", turn)
-		}
-	}
-	// They fit nowhere, and what had started goes.
-	l.Forget(uid(0), t0)
-	l.Forget(uid(1), t0)
-	if _, waits := l.Agenda.Waiting(g1); !waits {
-		t.Fatal("the gang does not wait to be planned")
-	}
-	if diff := cmp.Diff([]UID{uid(2)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
-		t.Fatalf("the leader is activated (-want +got):\n%s", diff)
-	}
-	if l.Cycles.Reserve(uid(3), "x", t0) {
-		t.Error("a member that began its cycle as an ordinary pod reserves without a plan")
-	}
-}
-
 // A start is said again when a PodGroup is used again, and the wait counts from the new members.
 func TestSecondStart(t *testing.T) {
 	t.Parallel()
@@ -210,36 +149,6 @@ func TestSecondStart(t *testing.T) {
 	l.Observe(g1, bound(2, node(2)), later.Add(time.Second))
 	if e := l.Observe(g1, bound(3, node(3)), later.Add(time.Second)); !e.Started || e.Waited != time.Second {
 		t.Errorf("started %t after %s, want after 1s", e.Started, e.Waited)
-	}
-}
-
-func TestLateObservationsMeanNothing(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name      string
-		now, late State
-	}{
-		{"bound after failed", Failed, Bound},
-		{"bound after succeeded", Succeeded, Bound},
-		{"bound after terminating", Terminating, Bound},
-		{"pending after bound", Bound, Pending},
-		{"gated after pending", Pending, Gated},
-		{"terminating after failed", Failed, Terminating},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := runningGangOf(1, 1)
-			l.Observe(g1, changed(5, func(m *Member) { m.State, m.Node = tc.now, "n" }), t0)
-			before, _ := l.View(g1)
-			if e := l.Observe(g1, changed(5, func(m *Member) { m.State, m.Node, m.Running = tc.late, "n", true }),
-				t0); !e.Empty() {
-				t.Errorf("effects %+v", e)
-			}
-			after, _ := l.View(g1)
-			if diff := cmp.Diff(before, after, exactly); diff != "" {
-				t.Errorf("view (-before +after):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -307,87 +216,5 @@ func TestLosses(t *testing.T) {
 				t.Errorf("lost (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestMemberChangesItsGang(t *testing.T) {
-	t.Parallel()
-	t.Run("a held one that is no member any more is an ordinary pod at once", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(3, 4)
-		l.Cycles.Admit(uid(0))
-		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Forget(uid(0), t0).Activate)); diff != "" {
-			t.Errorf("activated (-want +got):\n%s", diff)
-		}
-		if v, _ := l.View(g1); v.Existing() != 2 {
-			t.Errorf("view %+v; want the group without the member", v)
-		}
-	})
-	t.Run("the one that was invited to lead passes that on", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(3, 2)
-		l.Agenda.Invite(g1, t0)
-		l.Cycles.Admit(uid(0))
-		if diff := cmp.Diff([]UID{uid(1)}, uids(l.Forget(uid(0), t0).Activate)); diff != "" {
-			t.Errorf("activated (-want +got):\n%s", diff)
-		}
-	})
-	t.Run("one that gets the label completes the gang", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(1, 2)
-		l.Observe(g2, pending(5), t0)
-		l.Observe(g1, pending(5), t0)
-		if _, known := l.View(g2); known {
-			t.Error("a group that has lost its only member is still known")
-		}
-		if _, waits := l.Agenda.Waiting(g1); !waits {
-			t.Error("the gang is not complete")
-		}
-	})
-	t.Run("one that was bound without it counts", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(1, 2)
-		l.Observe(g1, bound(5, "x"), t0)
-		w, waits := l.Agenda.Waiting(g1)
-		if !waits || w.Need.Total != 1 || w.Held != 1 {
-			t.Errorf("Waiting = %+v, %t", w, waits)
-		}
-	})
-}
-
-// The pods of a controller keep their names; what counts is the identity.
-func TestPodThatIsCreatedAgainUnderItsName(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 2, 2)
-	reserve(t, l, 0)
-	l.Observe(g1, changed(0, func(m *Member) { m.UID = "again" }), t0)
-	who, _ := rejected(l.Forget(uid(0), t0))
-	if len(who) != 1 || who[0] != uid(0) {
-		t.Errorf("rejected %v", who)
-	}
-	if turn := l.Cycles.Turn("again"); turn.Kind == Follow {
-		t.Error("the new pod takes the assignment of the old one")
-	}
-	if v, _ := l.View(g1); v.Existing() != 2 {
-		t.Errorf("%d members exist, want 2", v.Existing())
-	}
-}
-
-func TestPodGroupIsDeletedAndCreatedAgain(t *testing.T) {
-	t.Parallel()
-	l := releasedGangOf(t, 3, 3)
-	l.Observe(g1, bound(0, node(0)), t0)
-	if e := l.Undefine(g1, Object, t0); len(e.Reject) != 0 {
-		t.Errorf("members that were let go are asked to come back: %v", e.Reject)
-	}
-	l.Observe(g1, bound(1, node(1)), t0)
-	if ok, why := l.Cycles.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one, which does not exist" {
-		t.Errorf("Admit = %t, %q", ok, why)
-	}
-	spec := minimumOf(3)
-	spec.UID = "another"
-	l.Define(g1, Object, spec, t0)
-	if e := l.Observe(g1, bound(2, node(2)), t0); !e.Started {
-		t.Error("the last member of a plan that was carried out is bound and the gang has not started")
 	}
 }

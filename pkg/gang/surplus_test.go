@@ -72,25 +72,3 @@ func TestWhatComesFreeIsForThoseThatAreMissing(t *testing.T) {
 		})
 	}
 }
-
-// Those that were kept back are let in when the one that was missing has a node.
-func TestSurplusMembersFollowTheOneThatWasMissing(t *testing.T) {
-	t.Parallel()
-	l := NewLedger(0, nil)
-	spec := minimumOf(2)
-	spec.Minimum.Roles = map[string]int{"leader": 1, "worker": 1}
-	l.Define(g1, Object, spec, t0)
-	of := func(i int, role string, s State) Member {
-		return changed(i, func(m *Member) { m.State, m.Node, m.Role = s, "", role })
-	}
-	l.Observe(g1, of(0, "leader", Bound), t0)
-	l.Observe(g1, of(1, "worker", Bound), t0)
-	l.Observe(g1, of(0, "leader", Failed), t0)
-	l.Observe(g1, of(2, "worker", Pending), t0)
-	if ok, _ := l.Cycles.Admit(uid(2)); ok {
-		t.Error("a worker is let in that is not missing")
-	}
-	if e := l.Observe(g1, of(3, "leader", Bound), t0); !slices.Equal(uids(e.Activate), []UID{uid(2)}) {
-		t.Errorf("activated: %v, want the worker", e.Activate)
-	}
-}

@@ -44,40 +44,6 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-func TestGangsThatDoNotWaitToBePlanned(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name   string
-		ledger *Ledger
-	}{
-		{"of which nothing is known", NewLedger(time.Minute, nil)},
-		{"that are incomplete", gangOf(1, 2)},
-		{"that were invited", func() *Ledger {
-			l := gangOf(2, 2)
-			l.Agenda.Invite(g1, t0)
-			return l
-		}()},
-		{"that are planned", plannedGangOf(t, 2, 2)},
-		{"that are being bound", releasedGangOf(t, 2, 2)},
-		{"that have started", runningGangOf(2, 2)},
-		{"that are degraded", func() *Ledger {
-			l := runningGangOf(2, 2)
-			l.Forget(uid(0), t0)
-			l.Observe(g1, pending(3), t0)
-			return l
-		}()},
-		{"that have no member which this scheduler places", func() *Ledger {
-			l := gangOf(0, 1)
-			l.Observe(g1, changed(0, func(m *Member) { m.Ours = false }), t0)
-			return l
-		}()},
-	} {
-		if w, waits := tc.ledger.Agenda.Waiting(g1); waits {
-			t.Errorf("gangs %s: %+v", tc.name, w)
-		}
-	}
-}
-
 func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
@@ -227,20 +193,6 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 				t.Errorf("Waiting = %+v, %t; want news %t", w, waits, tc.news)
 			}
 		})
-	}
-}
-
-func TestBlockEndsWithTheQuorum(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	l.Cycles.Block(g1, obstacle.Told("too big"), []string{"a"}, testBackoff, t0)
-	l.Forget(uid(0), t0)
-	if v, _ := l.View(g1); v.Reason != nil {
-		t.Errorf("an incomplete gang is blocked with %q", v.Reason)
-	}
-	l.Observe(g1, pending(2), t0)
-	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Fresh {
-		t.Errorf("Waiting = %+v, %t; want a gang that was not tried as it is now", w, waits)
 	}
 }
 

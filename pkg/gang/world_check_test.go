@@ -7,6 +7,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var exactly = cmp.AllowUnexported(Census{}, View{})
+
+// recounted is a census of the members from scratch.
+func recounted(members map[UID]*member) Census {
+	c := newCensus()
+	for _, m := range members {
+		c.count(&m.Member, 1)
+	}
+	return c
+}
+
 // check compares the ledger with a recount from scratch and with what is true.
 func (w *world) check() {
 	w.calls++

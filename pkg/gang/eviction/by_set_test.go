@@ -1,122 +1,13 @@
 package eviction
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/tree"
 )
-
-// racksOf is one level of racks of that size.
-func racksOf(nodes, size int) [][]int {
-	level := make([]int, nodes)
-	for n := range level {
-		level[n] = n / size
-	}
-	return [][]int{level}
-}
-
-// segments are sets of the first class that each need a rack.
-func segments(needs ...int) []tree.Set {
-	root := tree.Set{Level: tree.None, Held: tree.None, Need: []int{0}, More: []int{0}, Least: len(needs),
-		Enough: tree.None}
-	all := []tree.Set{root}
-	for i, need := range needs {
-		all = append(all, tree.Set{Level: 0, Held: tree.None, Need: []int{need}, More: []int{0}, Enough: tree.None})
-		all[0].Sets = append(all[0].Sets, i+1)
-	}
-	return all
-}
-
-// fullNodes are nodes of 8 GPUs with a pod of 8 GPUs each, of these priorities; -1 is for none.
-func fullNodes(size int, priorities ...int32) *Problem {
-	p := &Problem{Priority: 10, Groups: map[gang.ID]Group{}, Classes: []Class{{Demand: Vector{8}, Count: 8}}}
-	for n, priority := range priorities {
-		p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("n%d", n), Free: Vector{8}})
-		if priority >= 0 {
-			p.Nodes[n].Free[0] = 0
-			p.Victims = append(p.Victims, Victim{UID: gang.UID(fmt.Sprintf("on n%d", n)), Node: n, Priority: priority,
-				Started: t0, Requests: Vector{8}})
-		}
-	}
-	p.Tree = &tree.Problem{Levels: racksOf(len(priorities), size)}
-	return p
-}
-
-func TestChooseBySet(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name    string
-		problem *Problem
-		sets    []tree.Set
-		outcome Outcome
-		victims []gang.UID
-	}{
-		{"no pod goes if each segment has a rack", fullNodes(2, -1, -1, 3, -1, -1, -1), segments(2, 2), RoomAlready, nil},
-		{"free nodes of several racks are no room for a segment", fullNodes(2, -1, 5, -1, 5, -1, -1), segments(2, 2),
-			RoomAfterEviction, []gang.UID{"on n1"}},
-		{"the rack goes whose pods are the least important", fullNodes(2, -1, 5, -1, 3, -1, -1), segments(2, 2),
-			RoomAfterEviction, []gang.UID{"on n3"}},
-		{"one pod more is better than a more important one", fullNodes(2, -1, 5, 3, 3, -1, -1), segments(2, 2),
-			RoomAfterEviction, []gang.UID{"on n2", "on n3"}},
-		{"pods of the gang's own priority stay", fullNodes(2, -1, 10, -1, 10, -1, -1), segments(2, 2), NoRoom, nil},
-		{"a segment that has begun stays in its rack", fullNodes(2, -1, 5, -1, -1, -1, -1), func() []tree.Set {
-			sets := segments(2, 2)
-			sets[1].Held = 0
-			return sets
-		}(), RoomAfterEviction, []gang.UID{"on n1"}},
-		{"two groups that each want a rack alone", fullNodes(4, -1, -1, -1, -1, 5, 4, 4, 3), func() []tree.Set {
-			sets := segments(1, 1)
-			sets[1].Alone, sets[2].Alone = true, true
-			return sets
-		}(), RoomAfterEviction, []gang.UID{"on n7"}},
-		{"of three groups two are enough", fullNodes(2, 5, 5, 5, -1, -1, -1), func() []tree.Set {
-			sets := segments(2, 2, 2)
-			sets[0].Least = 2
-			return sets
-		}(), RoomAfterEviction, []gang.UID{"on n2"}},
-		{"a member of no segment goes to a free node", fullNodes(2, 5, 5, 5, 5, -1), func() []tree.Set {
-			sets := segments(2)
-			sets[0].Need[0] = 1
-			return sets
-		}(), RoomAfterEviction, []gang.UID{"on n2", "on n3"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.problem.Tree.Sets = tc.sets
-			plan := Choose(tc.problem)
-			if plan.Outcome != tc.outcome {
-				t.Fatalf("outcome %d, want %d: %+v", plan.Outcome, tc.outcome, plan)
-			}
-			if diff := cmp.Diff(tc.victims, uidsOf(tc.problem, plan)); diff != "" {
-				t.Errorf("victims (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// Groups that are in the way with more members than they spare go as a whole, the smaller one rather than the larger.
-func TestChooseBySetTakesTheSmallerGroup(t *testing.T) {
-	t.Parallel()
-	p := fullNodes(2, -1, 5, -1, 5, -1, -1, 5, 5, 5, 5)
-	p.Tree.Sets = segments(2, 2)
-	large, small := gang.ID{Name: "large"}, gang.ID{Name: "small"}
-	for i := range p.Victims {
-		p.Victims[i].Group = large
-	}
-	p.Victims[1].Group, p.Victims[2].Group = small, small
-	p.Groups[large] = Group{Minimum: gang.Minimum{Total: 4}, Settled: 4, Bound: 4}
-	p.Groups[small] = Group{Minimum: gang.Minimum{Total: 2}, Settled: 2, Bound: 2}
-	plan := Choose(p)
-	if diff := cmp.Diff([]gang.ID{small}, plan.Groups); diff != "" {
-		t.Errorf("groups (-want +got):\n%s\n%+v", diff, plan)
-	}
-}
 
 // drawTree has the gang of a problem be divided into sets with racks, some of them groups of groups in a zone.
 func drawTree(d drawFunc, p *Problem) {

@@ -18,65 +18,6 @@ import (
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
-var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func TestAttempt(t *testing.T) {
-	t.Parallel()
-	at := func(d time.Duration) time.Time { return t0.Add(d) }
-	searched := func(w *attempt) { w.found = &proposal{at: t0} }
-	asked := func(w *attempt) { w.awaited, w.idle = make([]*v1.Pod, 2), time.Time{} }
-	evicted := func(w *attempt) { asked(w); w.await([]*v1.Pod{podWithGrace("a", 10)}, t0) }
-	late := func(w *attempt) { evicted(w); w.ask(1, at(40*time.Second)) }
-	for _, tc := range []struct {
-		name    string
-		happens func(*attempt)
-		left    int
-		after   time.Duration
-		// ask is what to do when the gang does not fit, review what to do as time passes.
-		ask, review step
-	}{
-		{"a new one searches", func(*attempt) {}, 0, 0, toSearch, toWait},
-		{"one that is not asked for long ends", func(*attempt) {}, 0, patience + 1, toSearch, toGiveUp},
-		{"one search at a time, which ends first", func(w *attempt) { w.searching = true }, 0, time.Hour, toWait, toWait},
-		{"a plan is used when the gang has its turn", searched, 0, 20 * time.Second, toUsePlan, toWait},
-		{"a plan that is too old is not used", searched, 0, planAge, toSearch, toWait},
-		{"pods are awaited while they are evicted, however long that takes", asked, 2, time.Hour, toWait, toWait},
-		{"pods are awaited while they terminate", evicted, 2, 40*time.Second - 1, toWait, toWait},
-		{"when all have gone, all begins again", evicted, 0, 40 * time.Second, toRestart, toWait},
-		{"others are chosen in place of pods that are late", evicted, 1, 40 * time.Second, toChooseOthers, toChooseOthers},
-		{"once others may be chosen, victims are searched for", late, 1, 41 * time.Second, toSearch, toWait},
-		{"it lasts as long as pods are late", late, 1, time.Hour, toSearch, toWait},
-		{"it ends some time after the late ones have gone", late, 0, 41*time.Second + patience, toSearch, toGiveUp},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			a := attempt{idle: t0}
-			tc.happens(&a)
-			b := a
-			if got := a.ask(tc.left, at(tc.after)); got != tc.ask {
-				t.Errorf("asked, it answers %d, want %d", got, tc.ask)
-			}
-			if got := b.review(tc.left, at(tc.after)); got != tc.review {
-				t.Errorf("reviewed, it answers %d, want %d", got, tc.review)
-			}
-		})
-	}
-}
-
-func TestAPlanIsLookedForAgainAFewTimes(t *testing.T) {
-	t.Parallel()
-	var w attempt
-	for i, want := range []struct {
-		outdated bool
-		pause    time.Duration
-		again    bool
-	}{{false, 0, true}, {true, 2 * outdatedPause, true}, {true, 4 * outdatedPause, true}, {false, 0, false}} {
-		if pause, again := w.reject(want.outdated); pause != want.pause || again != want.again {
-			t.Errorf("rejection %d: %s, %t; want %s, %t", i, pause, again, want.pause, want.again)
-		}
-	}
-}
-
 func podWithGrace(uid string, seconds int64) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
 		Spec: v1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: &seconds}}

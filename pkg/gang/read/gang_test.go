@@ -2,7 +2,6 @@ package read
 
 import (
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,7 +10,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 func TestGangOf(t *testing.T) {
@@ -56,57 +54,6 @@ func TestGangOf(t *testing.T) {
 				t.Errorf("got %v, minimum %d, error %q; want %v, %d, %q", id, minMember, message, tc.id, tc.minMember, tc.err)
 			}
 		})
-	}
-}
-
-func TestGangSpecTimeout(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name    string
-		seconds *int32
-		want    time.Duration
-	}{
-		{"absent, the default holds", nil, time.Minute},
-		{"0 means the default, as in scheduler-plugins", ptr.To[int32](0), time.Minute},
-		{"a time of its own", ptr.To[int32](7), 7 * time.Second},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{ScheduleTimeoutSeconds: tc.seconds}}
-			spec, err := Spec(pg, time.Minute)
-			if got := spec.Timeout; err != nil || got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestGangSpecTellsAnnotationsApart(t *testing.T) {
-	t.Parallel()
-	// Each is a change of the one before.
-	last := "nothing yet"
-	for _, annotations := range []map[string]string{
-		{},
-		{"example.com/mine": "1", wellknown.TopologyRequiredKey: ""},
-		{wellknown.TopologyRequiredKey: "rack"},
-		{wellknown.TopologyPreferredKey: "rack"},
-		{wellknown.TopologyPreferredKey: "block"},
-		{wellknown.BackfillKey: "allow"},
-		nil,
-	} {
-		pg := &schedulingv1alpha1.PodGroup{}
-		pg.Annotations = annotations
-		spec, err := Spec(pg, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if spec.Placement == last {
-			t.Errorf("a PodGroup with annotations %v asks for the same as the one before", annotations)
-		}
-		last = spec.Placement
-	}
-	if Placement(nil) != Placement(&schedulingv1alpha1.PodGroup{}) {
-		t.Error("a PodGroup without annotations says something of where members may be")
 	}
 }
 

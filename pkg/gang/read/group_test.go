@@ -300,24 +300,6 @@ func TestTooManyPartsOfAGroup(t *testing.T) {
 	}
 }
 
-func TestRolesOfMembersOfGroups(t *testing.T) {
-	t.Parallel()
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
-		"spec: {minMember: 2, minTaskMember: {leader: 1}}")
-	s := kind.States(obj)[""]
-	pg := s.PodGroup(gang.ID{})
-	for name, meta := range map[string]metav1.ObjectMeta{
-		"by a label":       {Labels: map[string]string{volcanoTask: "leader"}},
-		"by an annotation": {Annotations: map[string]string{volcanoTask: "leader"}},
-	} {
-		pod := jobPod(0)
-		pod.Labels, pod.Annotations = meta.Labels, meta.Annotations
-		if got := Role(pod, pg); got != "leader" {
-			t.Errorf("%s: role %q, want leader", name, got)
-		}
-	}
-}
-
 // FuzzGroupObject reads any object as each kind of groups.
 func FuzzGroupObject(f *testing.F) {
 	f.Add(`{"spec": {"minMember": 4, "minTaskMember": {"a": -1}, "networkTopology": {}}}`)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -53,17 +52,6 @@ func TestGangSpecMinimum(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestGangRole(t *testing.T) {
-	t.Parallel()
-	pod := st.MakePod().Labels(map[string]string{wellknown.RoleKey: "worker", "example.com/type": "Master"}).Obj()
-	if got := Role(pod, nil); got != "worker" {
-		t.Errorf("without a PodGroup the role is %q, want worker", got)
-	}
-	if got := Role(pod, groupWith(1, map[string]string{wellknown.RoleLabelKey: "example.com/type"})); got != "Master" {
-		t.Errorf("by another label the role is %q, want Master", got)
 	}
 }
 

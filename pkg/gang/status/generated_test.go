@@ -9,88 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/read"
 )
 
-func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
+// To whom others belong is told in label-only.scenario and label-only-edits.scenario.
+func TestAGeneratedPodGroupOfVeryManyBelongsToTheFirst(t *testing.T) {
 	t.Parallel()
-	pod := func(name, controller string) *v1.Pod {
-		p := st.MakePod().Namespace("ns").Name(name).UID(name).Obj()
-		if controller != "" {
-			p.OwnerReferences = []metav1.OwnerReference{
-				{APIVersion: "batch/v1", Kind: "Job", Name: controller, UID: types.UID(controller), Controller: ptr.To(true),
-					BlockOwnerDeletion: ptr.To(true)}}
-		}
-		return p
+	members := make([]*v1.Pod, 2*maxOwners)
+	for i := range members {
+		members[i] = st.MakePod().Namespace("ns").Name(fmt.Sprint(i)).UID(fmt.Sprint(i)).Obj()
 	}
-	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "j"}
-	member := func(name string) metav1.OwnerReference {
-		return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(name)}
-	}
-	many := make([]*v1.Pod, 100)
-	var first []metav1.OwnerReference
-	for i := range many {
-		many[i] = pod(fmt.Sprint(i), "")
-		if i < maxOwners {
-			first = append(first, member(fmt.Sprint(i)))
-		}
-	}
-	for _, tc := range []struct {
-		name    string
-		members []*v1.Pod
-		want    []metav1.OwnerReference
-	}{
-		{"the controller that all share", []*v1.Pod{pod("a", "j"), pod("b", "j")}, []metav1.OwnerReference{job}},
-		{"the members, if their controllers differ", []*v1.Pod{pod("a", "j"), pod("b", "k")},
-			[]metav1.OwnerReference{member("a"), member("b")}},
-		{"the members, if one has no controller", []*v1.Pod{pod("a", "j"), pod("b", "")},
-			[]metav1.OwnerReference{member("a"), member("b")}},
-		{"the members, if the first has no controller", []*v1.Pod{pod("a", ""), pod("b", "j")},
-			[]metav1.OwnerReference{member("a"), member("b")}},
-		{"the first of very many", many, first},
-		{"none", nil, []metav1.OwnerReference{}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
-			if diff := cmp.Diff(tc.want, pg.OwnerReferences); diff != "" {
-				t.Errorf("owners (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestAPodGroupThatAUserHasEditedIsNotGenerated(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		edit func(pg *schedulingv1alpha1.PodGroup)
-		want bool
-	}{
-		{"as it was made", func(*schedulingv1alpha1.PodGroup) {}, true},
-		{"with a status", func(pg *schedulingv1alpha1.PodGroup) { pg.Status.Running = 2 }, true},
-		{"a user has changed the minimum", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinMember = 7 }, false},
-		{"a user has set a timeout",
-			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.ScheduleTimeoutSeconds = ptr.To[int32](9) }, false},
-		{"a user has asked for resources",
-			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinResources = v1.ResourceList{"cpu": {}} }, false},
-		{"a user has made it", func(pg *schedulingv1alpha1.PodGroup) { pg.Annotations = nil }, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
-			tc.edit(pg)
-			if got := read.Generated(pg); got != tc.want {
-				t.Errorf("Generated = %t, want %t", got, tc.want)
-			}
-		})
+	owners := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, members).OwnerReferences
+	if len(owners) != maxOwners || owners[maxOwners-1].Name != fmt.Sprint(maxOwners-1) {
+		t.Errorf("%d owners, the last is %+v; want the first %d members", len(owners), owners[len(owners)-1], maxOwners)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 )
 
@@ -52,10 +53,7 @@ func (a *ownersAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// answer refuses everything, or nothing any more if the code is 0. Watches end, as when a kind is not served any more.
-func (a *ownersAPI) answer(code int, reason metav1.StatusReason) { a.refuse("", code, reason) }
-
-// refuse does the same for one resource.
+// refuse refuses a resource, or nothing any more if the code is 0. Watches end, as when a kind is not served any more.
 func (a *ownersAPI) refuse(resource string, code int, reason metav1.StatusReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,59 +164,6 @@ func (o owners) patch(name, spec string) {
 	}
 }
 
-func (o owners) remove(name string) {
-	o.t.Helper()
-	if err := o.Delete(o.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		o.t.Fatal(err)
-	}
-}
-
-func TestAJobIsFollowedWhileItIsScaledSuspendedAndDeleted(t *testing.T) {
-	t.Parallel()
-	hear(t, func(t *testing.T, h *hearing) {
-		jobs := h.serve(t, "batch", "Job")
-		jobs.create("train", `{parallelism: 3, completions: 3}`)
-		h.owned(t, "Job", "train")
-		h.tells(t, "job.train", read.OwnerState{Minimum: 3})
-		jobs.patch("train", `{"parallelism": 2, "completions": 2}`)
-		h.tells(t, "job.train", read.OwnerState{Minimum: 2})
-		jobs.patch("train", `{"parallelism": 5, "completions": 5, "suspend": true}`)
-		h.tells(t, "job.train", read.OwnerState{Minimum: 5})
-		jobs.patch("train", `{"suspend": false}`)
-		h.tells(t, "job.train", read.OwnerState{Minimum: 5})
-		jobs.remove("train")
-		h.tells(t, "job.train", read.OwnerState{Minimum: 5,
-			Why: "Job default/train, which says how many pods the gang has, does not exist"})
-		h.Drop(gang.ID{Namespace: "default", Name: "job.train"})
-		h.Owners.mu.Lock()
-		followed, objects := len(h.gangs), len(h.kinds["Job"].gangs)
-		h.Owners.mu.Unlock()
-		if followed > 0 || objects > 0 {
-			t.Errorf("after the last gang was dropped %d gangs are followed, by %d objects", followed, objects)
-		}
-		jobs.create("train", `{parallelism: 3, completions: 3, suspend: true}`)
-		h.owned(t, "Job", "train")
-		h.tells(t, "job.train", read.OwnerState{Minimum: 3})
-	})
-}
-
-func TestAStatefulSetMayNeverBeCompleteUntilItIsScaledDown(t *testing.T) {
-	t.Parallel()
-	hear(t, func(t *testing.T, h *hearing) {
-		sets := h.serve(t, "apps", "StatefulSet")
-		sets.create("web", `{replicas: 4}`)
-		h.owned(t, "StatefulSet", "web")
-		h.tells(t, "statefulset.web",
-			read.OwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
-				"(podManagementPolicy: OrderedReady): a gang of 4 can never be complete; set podManagementPolicy: Parallel"})
-		sets.patch("web", `{"replicas": 1}`)
-		h.tells(t, "statefulset.web", read.OwnerState{Minimum: 1})
-		h.serve(t, "apps", "ReplicaSet").create("web", `{replicas: 2}`)
-		h.owned(t, "ReplicaSet", "web")
-		h.tells(t, "replicaset.web", read.OwnerState{Minimum: 2})
-	})
-}
-
 func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
@@ -232,7 +177,7 @@ func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
 		h.tells(t, "pytorchjob.train", read.OwnerState{Minimum: 4})
 		jobs.patch("train", `{"pytorchReplicaSpecs": {"Worker": {"replicas": 7}}}`)
 		h.tells(t, "pytorchjob.train", read.OwnerState{Minimum: 8})
-		h.api.answer(http.StatusNotFound, metav1.StatusReasonNotFound)
+		h.api.refuse("pytorchjobs", http.StatusNotFound, metav1.StatusReasonNotFound)
 		h.owned(t, "PyTorchJob", "other")
 		h.tells(t, "pytorchjob.other", unserved)
 	})
@@ -251,15 +196,47 @@ func TestAKindMayNotBeReadUntilItMay(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
 		h.serve(t, "batch", "Job").create("train", `{parallelism: 2}`)
-		h.api.answer(http.StatusForbidden, metav1.StatusReasonForbidden)
+		h.api.refuse("jobs", http.StatusForbidden, metav1.StatusReasonForbidden)
 		h.owned(t, "Job", "train")
 		// The pods of a LeaderWorkerSet say all that is needed, so that its own kind need not be readable.
 		h.Follow(t.Context(), read.Owner{Kind: "LeaderWorkerSet", Namespace: "default", Name: "serve", Part: "0",
 			Minimum: 4}, false)
 		h.tells(t, "job.train", read.OwnerState{
 			Why: `cannot read jobs.batch: the scheduler's role lacks get, list and watch on "jobs" in API group "batch"`})
-		h.api.answer(0, "")
+		h.api.refuse("", 0, "")
 		h.tells(t, "job.train", read.OwnerState{Minimum: 2})
 		h.tells(t, "leaderworkerset.serve.0", read.OwnerState{})
+	})
+}
+
+func TestATreeIsWaitedForWhileItsKindIsNotServed(t *testing.T) {
+	t.Parallel()
+	hear(t, func(t *testing.T, h *hearing) {
+		var refiled []string
+		h.FollowTrees(&read.OwnerPolicy{}, func(from gang.ID, podGroup string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			refiled = append(refiled, podGroup+" from "+from.Name)
+		})
+		client, err := dynamic.NewForConfig(h.api.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1beta1"}
+		groups := owners{client.Resource(version.WithResource("podgroups")).Namespace("default"), t, version.String(),
+			"PodGroup"}
+		groups.create("alone", `{schedulingPolicy: {gang: {minCount: 2}}}`)
+		groups.create("a", `{schedulingPolicy: {gang: {minCount: 2}}, parentCompositePodGroupName: job}`)
+		h.api.refuse("compositepodgroups", http.StatusNotFound, metav1.StatusReasonNotFound)
+		h.owned(t, read.NativeGroup, "a")
+		state := read.OwnerState{Minimum: 2, Says: map[string]string{}, Node: grouptree.Node{Parent: "job", Least: 2},
+			Why: "cannot read compositepodgroups.scheduling.k8s.io: the cluster does not serve them"}
+		h.tells(t, "native.a", state)
+		h.api.refuse("", 0, "")
+		state.Why = "CompositePodGroup job, which is around PodGroup a, does not exist"
+		h.tells(t, "native.a", state)
+		if diff := cmp.Diff([]string{"alone from native.alone"}, refiled); diff != "" {
+			t.Errorf("groups whose pods are looked at again (-want +got):\n%s", diff)
+		}
 	})
 }

@@ -53,26 +53,3 @@ func TestMinimum(t *testing.T) {
 		})
 	}
 }
-
-func TestEqualMinimums(t *testing.T) {
-	t.Parallel()
-	a := Minimum{Total: 2, Roles: map[string]int{"worker": 1}}
-	for _, tc := range []struct {
-		name string
-		b    Minimum
-		want bool
-	}{
-		{"the same", Minimum{Total: 2, Roles: map[string]int{"worker": 1}}, true},
-		{"another total", Minimum{Total: 3, Roles: map[string]int{"worker": 1}}, false},
-		{"another number of a role", Minimum{Total: 2, Roles: map[string]int{"worker": 2}}, false},
-		{"another role", Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, false},
-		{"no roles", Minimum{Total: 2}, false},
-	} {
-		if got := a.Equal(tc.b); got != tc.want {
-			t.Errorf("%s: %t, want %t", tc.name, got, tc.want)
-		}
-	}
-	if !(Minimum{Total: 1}).Equal(Minimum{Total: 1, Roles: map[string]int{}}) {
-		t.Error("no roles and an empty list of roles differ")
-	}
-}

@@ -145,29 +145,3 @@ func TestTheSoonestTimeIsNearlyAlwaysFoundAndNeverTooSoon(t *testing.T) {
 		t.Errorf("found %d of %d in %d cases, want 99.5%% of at least a quarter", found, possible, cases)
 	}
 }
-
-// What comes free sooner never has the answer come later, but for what the search misses.
-func TestWhatComesFreeSoonerIsNoReasonToStartLater(t *testing.T) {
-	t.Parallel()
-	draw := rand.New(rand.NewPCG(6, 43)).IntN
-	later, answers := 0, 0
-	for range 2000 {
-		p := random(draw)
-		stages := grows(p, draw)
-		at, answer := p.Soonest(stages)
-		if answer == nil {
-			continue
-		}
-		answers++
-		n := draw(len(stages))
-		for i := range stages[n] {
-			stages[n][i].At = max(stages[n][i].At-2, 0)
-		}
-		if again, other := p.Soonest(stages); other == nil || again > at {
-			later++
-		}
-	}
-	if later*200 > answers {
-		t.Errorf("%d of %d answers come later", later, answers)
-	}
-}

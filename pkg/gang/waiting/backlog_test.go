@@ -13,53 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestOneEndTriesOnePod(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	w.node("a", 8)
-	for i := range 108 {
-		w.now = w.now.Add(time.Second)
-		w.pod(fmt.Sprintf("pod-%03d", i), 1, 0)
-	}
-	w.settle()
-	if len(w.placed) != 8 {
-		t.Fatalf("%d pods have a node, want 8", len(w.placed))
-	}
-	for i := range 8 {
-		w.tries = 0
-		w.end(fmt.Sprintf("pod-%03d", i))
-		w.settle()
-		if next := fmt.Sprintf("pod-%03d", 8+i); w.placed[next] == nil {
-			t.Errorf("pod %d has ended, and %s, which comes first, has no node", i, next)
-		}
-		if w.tries != 1 {
-			t.Errorf("%d pods were tried when one ended, want 1", w.tries)
-		}
-	}
-}
-
-func TestPodsThatDifferAreTriedAFewAtATime(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	w.node("a", 8)
-	w.pod("running", 8, 0)
-	w.settle()
-	for i := range 100 {
-		w.now = w.now.Add(time.Second)
-		w.pod(fmt.Sprintf("pod-%03d", i), 8-int64(i%8), 0)
-	}
-	w.settle()
-	w.tries = 0
-	w.end("running")
-	w.settle()
-	if w.placed["pod-000"] == nil {
-		t.Error("the pod that comes first has no node")
-	}
-	if w.tries > leastAtOnce+1 {
-		t.Errorf("%d pods were tried for one node", w.tries)
-	}
-}
-
 func TestManyAreTriedAtOnceWhereManyGetNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -159,18 +112,6 @@ func TestAPodThatMayEvictOthersComesFirstInItsTurn(t *testing.T) {
 	w.node("d", 1)
 	if diff := cmp.Diff([]string{"waits"}, w.look()); diff != "" {
 		t.Errorf("pods to try when a node came (-want +got):\n%s", diff)
-	}
-}
-
-func TestRoomIsNotMissedWhereAPodToEvictComesMeanwhile(t *testing.T) {
-	t.Parallel()
-	w := newFullWorld()
-	w.end("running")
-	w.pod("lesser", 1, 1)
-	w.try("lesser")
-	w.settle()
-	if w.placed["waits"] == nil {
-		t.Error("a pod for which there is room waits for the next event")
 	}
 }
 

@@ -38,35 +38,6 @@ func (w *world) AgainstPod(pod *v1.Pod) []*capacity.Kept {
 // State counts how often something else was kept.
 func (w *world) State() any { return w.held }
 
-func TestPodsWaitForWhatIsKeptAndEnterOnceTheyMay(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	w.node("a", 2)
-	w.keep("a", 2)
-	for _, name := range []string{"long-1", "long-2", "short"} {
-		w.now = w.now.Add(time.Second)
-		w.pod(name, 1, 0)
-	}
-	w.settle()
-	w.tries = 0
-	w.node("full", 0)
-	w.now = w.now.Add(lookAnyway)
-	if w.settle(); w.tries > 0 {
-		t.Errorf("%d pods were tried for room that is kept", w.tries)
-	}
-	w.mayEnter = func(pod *v1.Pod) bool { return pod.Name == "short" }
-	w.now = w.now.Add(lookAnyway)
-	if w.settle(); w.placed["short"] == nil || w.tries != 1 {
-		t.Errorf("of %d pods that were tried, those have a node: %v", w.tries, w.placed)
-	}
-	w.end("short")
-	w.keep("a", 1)
-	w.now = w.now.Add(time.Second)
-	if w.settle(); w.placed["long-1"] == nil || w.tries != 2 {
-		t.Errorf("when one GPU is kept no more, %d pods are tried, and those have a node: %v", w.tries-1, w.placed)
-	}
-}
-
 func TestALongQueueIsLookedAtInTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -3,8 +3,6 @@ package work
 import (
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 const day = 24 * time.Hour
@@ -100,29 +98,4 @@ func TestHowLongAPodIsProtected(t *testing.T) {
 			t.Errorf("%s: %t, want %t", tc.name, got, tc.want)
 		}
 	}
-}
-
-// Whatever a pod says of itself, it loses something from nothing to the limit, and a checkpoint never makes it dearer.
-func TestAPodCannotMakeItselfUntouchable(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		draw := func(name string) time.Duration {
-			return time.Duration(rapid.Int64Range(-int64(100*day), int64(100*day)).Draw(t, name))
-		}
-		now := t0.Add(draw("now"))
-		w := Work{Started: t0, Every: draw("every"), Restart: draw("restart"), Protected: draw("protected"), MilliGPUs: 1000}
-		for range rapid.IntRange(0, 3).Draw(t, "checkpoints") {
-			w.Saved = append(w.Saved, t0.Add(draw("saved")))
-		}
-		w.Restart, w.Every = max(w.Restart, 0), max(w.Every, 0)
-		lost := w.Lost(now, testLimits)
-		if most := int64((testLimits.Unsaved + testLimits.Restart) / time.Minute * 1000); lost < 0 || lost > most {
-			t.Fatalf("it loses %d of at most %d", lost, most)
-		}
-		more := w
-		more.Saved = append([]time.Time{t0.Add(draw("another"))}, w.Saved...)
-		if dearer := more.Lost(now, testLimits); dearer > lost {
-			t.Fatalf("with another checkpoint it loses %d, without it %d", dearer, lost)
-		}
-	})
 }

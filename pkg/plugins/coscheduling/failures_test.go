@@ -1,7 +1,6 @@
 package coscheduling
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/capacity"
@@ -21,40 +19,6 @@ import (
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/process/cycles"
 )
-
-func TestSaidOfNode(t *testing.T) {
-	t.Parallel()
-	by := func(plugin, words string) *fwk.Status {
-		return fwk.NewStatus(fwk.Unschedulable, words).WithPlugin(plugin)
-	}
-	failed := func(absent *fwk.Status, nodes map[string]*fwk.Status) *fwk.Status {
-		return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 4,
-			Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewNodeToStatus(nodes, absent)}})
-	}
-	restricted := fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) [Coscheduling]")
-	for _, tc := range []struct {
-		name   string
-		status *fwk.Status
-		want   string
-	}{
-		{"a filter refuses the planned node",
-			failed(restricted, map[string]*fwk.Status{"n": by("Ration", "the ration is used up")}), "the ration is used up"},
-		{"the gang's own reason is not another plugin's",
-			failed(restricted, map[string]*fwk.Status{"n": by(Name, "the plan of the gang changed")}), ""},
-		{"a plugin refuses the pod before any node", failed(by("Claims", "claim x is missing"), nil), "claim x is missing"},
-		{"the gang does not fit", failed(by(Name, "gang n/a needs 4 pods, fits 3"), nil), ""},
-		{"several nodes were looked at",
-			failed(restricted, map[string]*fwk.Status{"n": by("Ration", "used up"), "m": by("Ration", "used up")}), ""},
-		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := saidOfNode(tc.status); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
 
 func TestCauseOf(t *testing.T) {
 	t.Parallel()

@@ -2,9 +2,53 @@ package eviction
 
 import (
 	"fmt"
+	"time"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/tree"
 )
+
+var (
+	theGang   = gang.ID{Namespace: "ns", Name: "gang"}
+	otherGang = gang.ID{Namespace: "ns", Name: "other"}
+)
+
+// option changes a victim.
+type option func(*Victim)
+
+// low returns a pod of priority 1 that has a GPU and, unless an option says otherwise, no group.
+func low(name string, node int, options ...option) Victim {
+	v := Victim{UID: gang.UID(name), Node: node, Priority: 1, Started: t0, Requests: Vector{1}}
+	for _, o := range options {
+		o(&v)
+	}
+	return v
+}
+
+func inGroup(id gang.ID) option       { return func(v *Victim) { v.Group = id } }
+func as(role string) option           { return func(v *Victim) { v.Role = role } }
+func gpus(n int64) option             { return func(v *Victim) { v.Requests = Vector{n} } }
+func requests(r ...int64) option      { return func(v *Victim) { v.Requests = r } }
+func ofPriority(p int32) option       { return func(v *Victim) { v.Priority = p } }
+func age(d time.Duration) option      { return func(v *Victim) { v.Started = t0.Add(-d) } }
+func losing(work int64) option        { return func(v *Victim) { v.Lost = work } }
+func protected(v *Victim)             { v.Protected = true }
+func coveredBy(budgets ...int) option { return func(v *Victim) { v.Budgets = budgets } }
+
+// standing returns a group of bound members that are all there is of it.
+func standing(minimum, bound int) Group {
+	return Group{Minimum: gang.Minimum{Total: minimum}, Settled: bound, Bound: bound}
+}
+
+// oneOf is a tree that needs one of several groups. Each needs a number of members.
+func oneOf(groups ...any) *tree.Group {
+	of := &tree.Group{Least: 1}
+	for i := 0; i < len(groups); i += 2 {
+		name, least := groups[i].(string), groups[i+1].(int)
+		of.Groups = append(of.Groups, tree.Group{Name: name, Roles: map[string]int{name: least}})
+	}
+	return of
+}
 
 // wants returns a problem of a gang of priority 100, of members that want a number of GPUs each, on nodes with free
 // GPUs.
