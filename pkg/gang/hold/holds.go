@@ -131,7 +131,7 @@ func (p *Holds) Follow(id gang.ID, plan []gang.Assignment) {
 	})
 }
 
-// wakeFor is how many pods to wake that were turned away, where so many fewer things are kept on nodes.
+// wakeFor is how many pods to wake that were turned away; left is by how much less is kept on nodes.
 func wakeFor(left map[string]int) (wake int) {
 	for _, n := range left {
 		if n > 0 {
