@@ -108,7 +108,7 @@ func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 	if d := p.domains[subnet]; d.Key != "" {
 		where = " in domain " + d.String()
 	}
-	return fmt.Sprintf("pool %s has no free address%s", p.pool.Name, where), len(p.planned) > 0
+	return fmt.Sprintf("pool %s has no free address%s", p.pool.Name, where), false
 }
 
 // plannedFree reports whether a pod on a node with the labels could have an address if no other pods were planned.

@@ -54,7 +54,7 @@ func (b *Book) leaveOut(kind inputs.Kind, required bool, err error) error {
 		b.LeaveOut(kind.Resource, plainText(err.Error()))
 		return nil
 	}
-	return fmt.Errorf("listing %s: %w", kind.Resource, err)
+	return fmt.Errorf("reading %s: %w", kind.Resource, err)
 }
 
 // Watcher keeps a book up to date by watching a cluster. It only reads.

@@ -250,7 +250,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 			}}
 			w, err := started(t, config)
 			if test.refused {
-				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing "+test.path[1:]) {
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "reading "+test.path[1:]) {
 					t.Fatalf("the error is %v", err)
 				}
 				return

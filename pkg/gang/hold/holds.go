@@ -109,7 +109,7 @@ func (p *Holds) Renew(id gang.ID, kept []Hold) {
 // Follow has what is kept for members after evictions be where the plan has them that is carried out: it may send them
 // to each other's nodes, and some of them enter later than others.
 func (p *Holds) Follow(id gang.ID, plan []gang.Assignment) {
-	if len(p.To(id)) == 0 {
+	if !slices.ContainsFunc(p.To(id), func(o Hold) bool { return o.Kind == AfterEviction }) {
 		return
 	}
 	p.change(func() int {

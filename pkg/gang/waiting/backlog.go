@@ -299,7 +299,7 @@ func (b *Backlog) takeIn(f failure) bool {
 	return true
 }
 
-// watchPreemptors leaves the pods to events, too, for which others may be evicted now.
+// watchPreemptors has events wake those that wait while there are pods to evict for them, and no longer.
 func (b *Backlog) watchPreemptors() {
 	for priority, p := range b.preemptors {
 		makesWay := b.capacity.Cluster.MakesWay(priority)
