@@ -14,6 +14,8 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(x *Index)
 		want    bool
+		// seen is set if gangs are being looked at since.
+		seen bool
 	}{
 		"nothing has happened": {happens: func(*Index) {}},
 		"a pod has come": {happens: func(x *Index) {
@@ -22,7 +24,7 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 		}},
 		"a pod has gone": {happens: func(x *Index) { x.Feed.DropPod(used.UID) }, want: true},
 		"gangs are being looked at": {
-			happens: func(x *Index) { x.Feed.DropPod(used.UID); x.Looks.Refresh() }, want: true},
+			happens: func(x *Index) { x.Feed.DropPod(used.UID); x.Looks.Refresh() }, want: true, seen: true},
 		"gangs have been looked at": {happens: func(x *Index) { x.Feed.DropPod(used.UID); look(x) }},
 		"a pod has gone while they were": {happens: func(x *Index) {
 			x.Looks.Refresh()
@@ -46,6 +48,27 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 			if got := x.Looks.FreedUnseen("a"); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
+			if got := x.Looks.FreedAfter("a"); got != (test.want && !test.seen) {
+				t.Errorf("after the last look: got %t, want %t", got, test.want && !test.seen)
+			}
 		})
+	}
+}
+
+func TestWhatCameFreeForAShape(t *testing.T) {
+	t.Parallel()
+	x := New(&process.Profiles{})
+	x.Feed.SetNode(gpuNode("a", "8").Obj())
+	x.Feed.SetPod(gpuPod("most", "a", "6"), gang.ID{})
+	x.Feed.SetPod(gpuPod("rest", "a", "2"), gang.ID{})
+	x.Looks.Refresh()
+	small, large := x.Acquire(gpuPod("small", "", "2")), x.Acquire(gpuPod("large", "", "4"))
+	asked := x.Looks.Asked()
+	x.Feed.DropPod("rest")
+	if !x.Looks.FreedFor(small, asked) || x.Looks.FreedFor(large, asked) {
+		t.Error("what came free is not told by whom it has room for")
+	}
+	if x.Looks.Refresh(); x.Looks.FreedFor(small, x.Looks.Asked()) {
+		t.Error("what came free is told again after a look")
 	}
 }

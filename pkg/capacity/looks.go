@@ -56,3 +56,34 @@ func (x *Looks) FreedUnseen(node string) bool {
 	n := x.nodes.byName[node]
 	return n == nil || n.node == nil || n.freed > x.looks.answered
 }
+
+// FreedAfter reports whether something came free on the node after the last look at gangs had begun.
+func (x *Looks) FreedAfter(node string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.nodes.byName[node]
+	return n == nil || n.node == nil || n.freed > x.looks.asked
+}
+
+// Asked counts the looks at gangs that have begun.
+func (x *Looks) Asked() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.looks.asked
+}
+
+// FreedFor reports whether something came free, after that many looks had begun, on a node that has room for a pod of
+// the shape.
+func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes.byKey[key]
+	for _, n := range x.nodes.byName {
+		if s != nil && n.node != nil && n.freed > asked && s.rule.verdicts[n.slot] == admitted &&
+			slotsOn(s.bounds, n.has, n.used) > 0 {
+			return true
+		}
+	}
+	return false
+}

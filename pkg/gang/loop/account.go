@@ -76,8 +76,8 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 // invited may be what it lacked.
 func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
 
-// endBackoff ends the back-off of the gang that comes first of those for which something came free: it fits into gained
-// shapes, or a happening concerns it alone, such as an address.
+// endBackoff ends the back-off of the gang that comes first of those for which something came that they may have
+// lacked: gained shapes, volumes or devices, or what a happening tells it alone, such as an address.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
 // account may not know what keeps it from starting.
@@ -87,21 +87,37 @@ func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Hap
 		maps.Copy(helped, l.List.ByShape[shape])
 	}
 	for h := range happenings {
-		helped[h.Only] = true
+		if helped[h.Only] = true; h.Kind&(waiting.NeedsVolumes|waiting.NeedsDevices) == 0 {
+			continue
+		}
+		for id, g := range l.List.ByID {
+			helped[id] = helped[id] || h.Concerns(g)
+		}
 	}
 	var paused []*waiting.Gang
-	for id := range helped {
-		g := l.List.ByID[id]
-		if g != nil && g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= l.Backoff.Initial) {
+	for id, help := range helped {
+		if g := l.List.ByID[id]; help && g != nil && g.RetryAt.After(l.soonest(g, now)) {
 			paused = append(paused, g)
 		}
 	}
 	slices.SortFunc(paused, waiting.FirstByKey)
 	for _, g := range paused[:min(len(paused), endedAtOnce)] {
-		if l.roomy(g) {
-			g.Backoff.Ended, g.RetryAt = true, now
-			l.queue.Wait(g.ID, g.Key, now, now)
+		if !l.roomy(g) {
+			continue
+		}
+		at := l.soonest(g, now)
+		g.Backoff.Ended, g.RetryAt = at, at
+		l.queue.Wait(g.ID, g.Key, at, now)
+		if !at.After(now) {
 			return
 		}
 	}
+}
+
+// soonest is when the gang may be tried again at the earliest.
+func (l *Loop) soonest(g *waiting.Gang, now time.Time) time.Time {
+	if at := g.Backoff.Since.Add(l.Backoff.Initial); g.Backoff.Misjudged && at.After(now) {
+		return at
+	}
+	return now
 }

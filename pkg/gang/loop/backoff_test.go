@@ -56,9 +56,13 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
 		gangs map[string]waiting.Backoff
-		// taken is what the node has in use still; told is the gang alone that a happening concerns.
+		// taken is what the node has in use still; told is the gang alone that a happening concerns, and volumes is set if
+		// one concerns gangs that need volumes.
 		taken, told string
-		want        []string
+		volumes     bool
+		// after is how much later it is asked who is tried.
+		after time.Duration
+		want  []string
 	}{
 		"the first that pauses is tried": {
 			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
@@ -68,6 +72,12 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		"one that has just been tried where it should have fitted pauses on": {
 			gangs: map[string]waiting.Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute),
 				Misjudged: true}}, want: []string{"a"}},
+		"one that should have fitted does not pause for longer than the shortest time": {
+			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute), Misjudged: true}},
+			after: initial / 2, want: []string{"b"}},
+		"the first that needs volumes is tried when a volume comes": {
+			gangs:   map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
+			volumes: true, want: []string{"b"}},
 		"one that should have fitted is tried after the shortest pause": {
 			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
 			want:  []string{"b"}},
@@ -86,7 +96,7 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			for name, p := range test.gangs {
 				g := &waiting.Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])},
 					Need:    gang.Minimum{Total: 2},
-					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p,
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p, Needs: waiting.NeedsVolumes,
 					Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}
 				list.Index(g)
 				l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
@@ -105,9 +115,13 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			if test.told != "" {
 				gained, happenings = nil, map[waiting.Happening]bool{{Only: gang.ID{Name: test.told}}: true}
 			}
+			if test.volumes {
+				gained, happenings = nil, map[waiting.Happening]bool{{Kind: waiting.NeedsVolumes}: true}
+			}
 			l.endBackoff(gained, happenings, now)
 			var tried []string
-			for id, ok, _ := l.queue.Next(now); ok; id, ok, _ = l.queue.Next(now) {
+			then := now.Add(test.after)
+			for id, ok, _ := l.queue.Next(then); ok; id, ok, _ = l.queue.Next(then) {
 				tried = append([]string{id.Name}, tried...)
 			}
 			if diff := cmp.Diff(test.want, tried); diff != "" {

@@ -38,6 +38,9 @@ type HeldPods struct {
 	entering sync.Mutex
 	mu       sync.Mutex
 	pods     map[apitypes.UID]*v1.Pod
+	// late are events that may help pods for which others could be evicted. What an event frees is for those first that
+	// come before them, and only Next knows who does.
+	late []happened
 }
 
 // NewHeldPods returns a queue that holds no pod yet. holder returns the gang that holds a pod back, the zero ID if none
@@ -169,14 +172,54 @@ func (h *HeldPods) AddUnschedulablePodIfNotPresent(
 	return nil
 }
 
-// MoveAllToActiveOrBackoffQueue wakes the pods that an event may help, but for those of the backlog.
+// MoveAllToActiveOrBackoffQueue wakes the pods that an event may help, but for those of the backlog. Of these, the ones
+// for which others could be evicted are woken later, by wakeLate.
 func (h *HeldPods) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, old, current any,
 	check internalqueue.PreEnqueueCheck) {
-	if !h.backlog.Empty() {
-		all := check
-		check = func(pod *v1.Pod) bool { return !h.backlog.Holds(pod.UID) && (all == nil || all(pod)) }
+	now := happened{event, old, current, check}
+	held, awake := h.backlog.Count()
+	if held > 0 {
+		now.check = func(pod *v1.Pod) bool {
+			return !h.backlog.Holds(pod.UID) && !h.backlog.Awake(pod.UID) && (check == nil || check(pod))
+		}
 	}
-	h.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, old, current, check)
+	now.wake(logger, h.SchedulingQueue)
+	if awake > 0 {
+		h.mu.Lock()
+		h.late = append(h.late, happened{event, old, current, check})
+		h.mu.Unlock()
+		h.inbox.Look()
+	}
+}
+
+// wakeLate wakes the pods for which others could be evicted, by the events that there were before the backlog was last
+// asked which pods to try.
+func (h *HeldPods) wakeLate(logger klog.Logger, events []happened) {
+	for _, e := range events {
+		check := e.check
+		e.check = func(pod *v1.Pod) bool { return h.backlog.LacksRoom(pod.UID) && (check == nil || check(pod)) }
+		e.wake(logger, h.SchedulingQueue)
+	}
+}
+
+// takeLate returns the events that have not woken such pods yet.
+func (h *HeldPods) takeLate() []happened {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	late := h.late
+	h.late = nil
+	return late
+}
+
+// happened is an event as kube-scheduler's queue is told of it.
+type happened struct {
+	event        fwk.ClusterEvent
+	old, current any
+	check        internalqueue.PreEnqueueCheck
+}
+
+func (e *happened) wake(logger klog.Logger, queue internalqueue.SchedulingQueue) {
+	queue.MoveAllToActiveOrBackoffQueue(logger, e.event, e.old, e.current, e.check)
 }
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put

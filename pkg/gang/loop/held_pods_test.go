@@ -14,6 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -21,9 +23,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/hold"
+	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
@@ -226,6 +231,41 @@ func TestAGangIsTriedWhenAMemberIsAskedForThatItHolds(t *testing.T) {
 	}
 	if active := h.PodsInActiveQ(); len(active) != 1 || active[0].Name != "single" {
 		t.Errorf("%d pods are tried, want the single one", len(active))
+	}
+}
+
+//nolint:paralleltest // The metrics are of the process.
+func TestAPodThatCouldEvictOthersIsWokenAfterThoseThatComeFirst(t *testing.T) {
+	ctx, logger := t.Context(), klog.Logger{}
+	pod := gpuPod("pod", "", "8")
+	pod.Namespace, pod.Spec.Priority, pod.Spec.SchedulerName = "ns", ptr.To[int32](5), v1.DefaultSchedulerName
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if err := indexer.Add(pod); err != nil {
+		t.Fatal(err)
+	}
+	account := loopOverAFullNode(gang.Backoff{}).List.Capacity
+	backlog := waiting.NewBacklog(account, &hold.Gate{}, &members.Directory{Lister: corelisters.NewPodLister(indexer)})
+	h := NewHeldPods(func(*v1.Pod) gang.ID { return gang.ID{} }, backlog, waiting.NewInbox())
+	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
+	h.Add(ctx, pod)
+	entity, err := h.Pop(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, _ := entity.(*framework.QueuedPodInfo)
+	tried.UnschedulablePlugins = sets.New("Fit")
+	if err := h.AddUnschedulablePodIfNotPresent(logger, tried, h.SchedulingCycle()); err != nil {
+		t.Fatal(err)
+	}
+	backlog.Failed(pod, gang.Key{})
+	backlog.Next(nil, time.Now())
+	h.MoveAllToActiveOrBackoffQueue(logger, framework.EventForceActivate, nil, nil, nil)
+	if n := len(h.SchedulingQueue.UnschedulablePods()); n != 1 {
+		t.Errorf("%d pods wait after the event, want 1", n)
+	}
+	h.wakeLate(logger, h.takeLate())
+	if n := len(h.SchedulingQueue.UnschedulablePods()); n != 0 {
+		t.Errorf("%d pods wait after the turn of the loop, want 0", n)
 	}
 }
 

@@ -109,6 +109,7 @@ func (l *Loop) Run(ctx context.Context) {
 
 // turn does what is due and returns after what time to look again.
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
+	late := l.Held.takeLate()
 	news, changed := l.Inbox.Take(), l.Ledger.Agenda.Changed()
 	for id := range changed {
 		l.Status.Enqueue(id)
@@ -133,6 +134,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	effects = append(effects, l.singles(gained, now))
 	l.preemptors(ctx, now)
 	l.Effects.Apply(ctx, append(effects, l.Ledger.Agenda.Expire(l.Backoff, now))...)
+	l.Held.wakeLate(klog.FromContext(ctx), late)
 	l.List.Priorities.Count(l.List.ByID, l.Held.backlog.Heads())
 	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {

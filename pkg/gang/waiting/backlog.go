@@ -8,14 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/minheap"
-	"berth.dev/berth/pkg/podview"
 )
 
 const (
@@ -38,6 +36,8 @@ type Backlog struct {
 
 	mu    sync.RWMutex
 	known map[apitypes.UID]state
+	// awake counts the pods that wait awake.
+	awake int
 	// failed and gone are what Next has not seen yet.
 	failed []failure
 	gone   []apitypes.UID
@@ -63,15 +63,17 @@ const (
 	// unseen is a pod that has failed and that Next has not seen yet. Events wake it, as they wake one that is tried.
 	unseen state = iota + 1
 	waits
-	// waitsAwake is a pod that waits and that events wake, too: less important pods could be evicted for it.
+	// waitsAwake is a pod that waits and that events wake, too: less important pods could be evicted for it. They wake it
+	// once Next has named those that come first.
 	waitsAwake
 	tried
 )
 
-// failure is a pod for which no node was found, and its place in the queue.
+// failure is a pod for which no node was found, its place in the queue, and how many looks at gangs had begun by then.
 type failure struct {
-	pod *v1.Pod
-	key gang.Key
+	pod   *v1.Pod
+	key   gang.Key
+	asked uint64
 }
 
 // waiting is a pod that waits for room or is tried.
@@ -105,20 +107,36 @@ func (b *Backlog) Holds(uid apitypes.UID) bool {
 	return b.known[uid] == waits
 }
 
-// Empty reports whether no pod is held.
-func (b *Backlog) Empty() bool {
+// Count returns how many pods are held, and how many of them wait awake.
+func (b *Backlog) Count() (held, awake int) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return len(b.known) == 0
+	return len(b.known), b.awake
 }
 
-// Failed takes note of a pod that is tried alone, back in kube-scheduler's queue, for which no node with enough room
-// was found.
+// set changes the state of a pod, zero if it is held no more. The lock is held.
+func (b *Backlog) set(uid apitypes.UID, to state) {
+	if b.known[uid] == waitsAwake {
+		b.awake--
+	}
+	if to == waitsAwake {
+		b.awake++
+	}
+	if to == 0 {
+		delete(b.known, uid)
+	} else {
+		b.known[uid] = to
+	}
+}
+
+// Failed takes note of a pod that is tried alone, about to be back in kube-scheduler's queue, for which no node with
+// enough room was found.
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
+	asked := b.capacity.Looks.Asked()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.known[pod.UID] = unseen
-	b.failed = append(b.failed, failure{pod, key})
+	b.set(pod.UID, unseen)
+	b.failed = append(b.failed, failure{pod, key, asked})
 }
 
 // Gone takes note of a pod that has a node or is deleted, once the account of free capacity knows.
@@ -126,7 +144,7 @@ func (b *Backlog) Gone(uid apitypes.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known[uid] != 0 {
-		delete(b.known, uid)
+		b.set(uid, 0)
 		b.gone = append(b.gone, uid)
 	}
 }
@@ -230,7 +248,7 @@ func (b *Backlog) mark(uid apitypes.UID, to state) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known[uid] != 0 {
-		b.known[uid] = to
+		b.set(uid, to)
 	}
 }
 
@@ -269,7 +287,8 @@ func (b *Backlog) takeNews(now time.Time) {
 	}
 }
 
-// takeIn has a pod wait for which no node has room, and reports whether it is such a pod.
+// takeIn has a pod wait for which no node has room, and reports whether it is such a pod. One for which room came free
+// since it failed waits, too, to be tried by its place in the queue.
 func (b *Backlog) takeIn(f failure) bool {
 	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" {
 		return false
@@ -277,7 +296,8 @@ func (b *Backlog) takeIn(f failure) bool {
 	key := b.capacity.Acquire(f.pod)
 	s := b.shapes[key]
 	slots, _ := b.capacity.Slots(key)
-	if slots > 0 && b.slotsFor(key, f.pod) > 0 || s == nil && len(b.shapes) >= mostShapes {
+	free := slots > 0 && b.slotsFor(key, f.pod) > 0
+	if free && !b.capacity.Looks.FreedFor(key, f.asked) || s == nil && len(b.shapes) >= mostShapes {
 		b.capacity.Release(key)
 		return false
 	}
@@ -289,63 +309,17 @@ func (b *Backlog) takeIn(f failure) bool {
 	}
 	s.owned++
 	w := &waiting{failure: f, shape: s}
-	if slots > 0 {
+	if slots > 0 && !free {
 		b.shutOut(w)
 	} else {
 		s.waiting.Push(w)
+		if free {
+			b.roomy[s] = true
+		}
 	}
 	b.pods[f.pod.UID] = w
 	b.mark(f.pod.UID, b.countPreemptor(w))
 	return true
-}
-
-// watchPreemptors has events wake those that wait while there are pods to evict for them, and no longer.
-func (b *Backlog) watchPreemptors() {
-	for priority, p := range b.preemptors {
-		makesWay := b.capacity.Cluster.MakesWay(priority)
-		if makesWay == p.makesWay {
-			continue
-		}
-		p.makesWay = makesWay
-		for _, w := range b.pods {
-			if w.triedAt.IsZero() && w.preempts() && w.priority() == priority {
-				b.mark(w.pod.UID, p.waits())
-			}
-		}
-	}
-}
-
-func (w *waiting) priority() int32 { return corev1helpers.PodPriority(w.pod) }
-
-func (w *waiting) preempts() bool { return !podview.NeverPreempts(w.pod) }
-
-// preemptors is how many pods of one priority are owned for which others could be evicted if some were less important,
-// and whether some are.
-type preemptors struct {
-	pods     int
-	makesWay bool
-}
-
-// waits is the state of such a pod that waits.
-func (p *preemptors) waits() state {
-	if p.makesWay {
-		return waitsAwake
-	}
-	return waits
-}
-
-// countPreemptor notes that the pod is owned, and returns the state in which it waits.
-func (b *Backlog) countPreemptor(w *waiting) state {
-	if !w.preempts() {
-		return waits
-	}
-	p := b.preemptors[w.priority()]
-	if p == nil {
-		p = &preemptors{makesWay: b.capacity.Cluster.MakesWay(w.priority())}
-		b.preemptors[w.priority()] = p
-	}
-	p.pods++
-	return p.waits()
 }
 
 // end owns the pod no more.
@@ -376,6 +350,6 @@ func (b *Backlog) forget(uid apitypes.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !slices.ContainsFunc(b.failed, func(f failure) bool { return f.pod.UID == uid }) {
-		delete(b.known, uid)
+		b.set(uid, 0)
 	}
 }

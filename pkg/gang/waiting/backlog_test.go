@@ -115,6 +115,36 @@ func TestAPodThatMayEvictOthersComesFirstInItsTurn(t *testing.T) {
 	}
 }
 
+func TestWhatCameFreeSinceAPodFailedIsForWhoComesFirst(t *testing.T) {
+	t.Parallel()
+	w := newFullWorld()
+	w.pod("first", 1, 9)
+	w.try("first")
+	w.node("b", 1)
+	if diff := cmp.Diff([]string{"first"}, w.look()); diff != "" {
+		t.Fatalf("pods to try when a node came after the first had failed (-want +got):\n%s", diff)
+	}
+	// It does not get the node, which none but the account takes for free.
+	w.Failed(w.pending["first"], keyOf(w.pending["first"]))
+	if diff := cmp.Diff([]string{"waits"}, w.look()); diff != "" {
+		t.Errorf("pods to try when the first has failed again (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodThatMayEvictOthersIsWokenWhereItLacksRoom(t *testing.T) {
+	t.Parallel()
+	w := newFullWorld()
+	w.pod("top", 1, 9)
+	w.settle()
+	if !w.Awake("top") || !w.LacksRoom("top") || w.LacksRoom("waits") {
+		t.Fatal("who may evict others is not told from who may not")
+	}
+	w.node("b", 1)
+	if w.look(); w.LacksRoom("top") {
+		t.Error("a pod lacks room although a node has come for it")
+	}
+}
+
 // Whatever comes and ends, no pod waits for which a node has room, none is owned that is gone, and the counts agree.
 func TestNoPodIsForgotten(t *testing.T) {
 	t.Parallel()

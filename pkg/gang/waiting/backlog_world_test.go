@@ -49,6 +49,8 @@ type world struct {
 	pending pods
 	// woken are the pods that an event has woken or the backlog has named since they were tried last.
 	woken map[string]bool
+	// late is set if an event is still to wake those that wait awake.
+	late  bool
 	tries int
 	// kept are nodes on which GPUs are kept for a gang, but for pods that mayEnter names. held counts what is kept.
 	kept     map[string]*capacity.Kept
@@ -145,10 +147,11 @@ func (w *world) end(name string) {
 	w.Gone(uid)
 }
 
-// event wakes the pods that the backlog does not hold.
+// event wakes the pods that the backlog does not hold; those that wait awake are woken by the next turn.
 func (w *world) event() {
+	w.late = true
 	for name, pod := range w.pending {
-		if !w.Holds(pod.UID) {
+		if !w.Holds(pod.UID) && !w.Awake(pod.UID) {
 			w.woken[name] = true
 		}
 	}
@@ -162,6 +165,12 @@ func (w *world) look() []string {
 		named = append(named, pod.Name)
 		w.woken[pod.Name] = true
 	}
+	for name, pod := range w.pending {
+		if w.late && w.LacksRoom(pod.UID) {
+			w.woken[name] = true
+		}
+	}
+	w.late = false
 	return named
 }
 

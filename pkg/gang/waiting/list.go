@@ -48,9 +48,10 @@ func (g *Gang) Divided() bool { return g.Levels.Segment.Size > 0 || g.Need.Tree 
 type Backoff struct {
 	// Since is when the last attempt was seen to have failed, until what the ledger says.
 	Since, Until time.Time
-	// Misjudged is set if the gang fitted by the account before the attempt and after it, Ended if capacity came free for
-	// it since.
-	Misjudged, Ended bool
+	// Misjudged is set if the gang fitted by the account before the attempt and after it.
+	Misjudged bool
+	// Ended is when it ends instead because what the gang may have lacked has come since, zero if nothing has.
+	Ended time.Time
 }
 
 // List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for Priorities.
@@ -91,8 +92,8 @@ func (l *List) Put(waits gang.Waiting, now time.Time) (g *Gang, failed bool) {
 	case g.RetryAt.After(now):
 		g.Backoff, failed = Backoff{Since: now, Until: g.RetryAt}, true
 	}
-	if g.Backoff.Ended {
-		g.RetryAt = now
+	if !g.Backoff.Ended.IsZero() {
+		g.RetryAt = g.Backoff.Ended
 	}
 	return g, failed
 }

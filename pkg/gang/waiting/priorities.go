@@ -37,12 +37,29 @@ func (p *Priorities) Count(gangs map[gang.ID]*Gang, alone []gang.Key) {
 	p.most.Store(most)
 }
 
+// Raise takes note of a pod that waits from now on, before it is counted.
+func (p *Priorities) Raise(key gang.Key) {
+	if key.Ages {
+		return
+	}
+	for most := p.most.Load(); most < int64(key.Priority); most = p.most.Load() {
+		if p.most.CompareAndSwap(most, int64(key.Priority)) {
+			return
+		}
+	}
+}
+
+// Above reports whether a gang or a pod waits that is more important than the pod.
+func (p *Priorities) Above(pod *v1.Pod) bool {
+	return int64(corev1helpers.PodPriority(pod)) < p.most.Load()
+}
+
 // ComesBefore reports whether a gang or a pod waits that is more important than the pod, which is tried alone and has
 // waited for capacity. What wakes such a pod wakes it at once; gangs and the backlog are looked at some milliseconds
 // later, and would have it evicted again. A pod that fails after it was filtered loses its nomination, so one for which
 // others were evicted is let through: what replaces those would come before it, without end.
 func (p *Priorities) ComesBefore(pod *v1.Pod) bool {
-	if int64(corev1helpers.PodPriority(pod)) >= p.most.Load() || pod.Status.NominatedNodeName != "" ||
+	if !p.Above(pod) || pod.Status.NominatedNodeName != "" ||
 		podview.BelongsToNode(pod) {
 		return false
 	}

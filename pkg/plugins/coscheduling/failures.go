@@ -42,6 +42,9 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 		if p != nil && p.shared.keepsNomination(pod.Pod, status) {
 			nominating = nil
 		}
+		if p != nil {
+			p.shared.wait(pod.Pod, status)
+		}
 		// The member is back in the queue before anybody is woken.
 		handle(ctx, profile, pod, status, nominating, start)
 		if p != nil {
@@ -76,8 +79,9 @@ func (c *coordinator) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
 	return id == gang.ID{} || v.Started
 }
 
-// hear takes note of why the pod could not be scheduled.
-func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
+// wait has the pod wait in the backlog if it is tried alone and no node has room for it. It is noted before the API
+// server is told, which takes a while: what comes free meanwhile is for who comes first.
+func (c *coordinator) wait(pod *v1.Pod, status *fwk.Status) {
 	id := c.members.ID(pod)
 	if (id == gang.ID{} || c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone) && lacksNode(pod, status) {
 		key, member := c.ledger.Cycles.Key(gang.UID(pod.UID))
@@ -85,8 +89,14 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 			key = c.settings.classes.singleKey(pod)
 		}
 		c.backlog.Failed(pod, key)
+		c.loop.List.Priorities.Raise(key)
 		c.loop.Inbox.Look()
 	}
+}
+
+// hear takes note of what other plugins say against the member.
+func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
+	id := c.members.ID(pod)
 	if id == (gang.ID{}) {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
+	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -70,7 +72,20 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 		}
 		return l.fail(plan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
 	}
+	if l.comesLate(result.Assignments) {
+		time.AfterFunc(othersFirst, func() { c.loop.Inbox.Happened(waiting.Happening{Only: l.id}) })
+		return l.fail(triedFirst{}, nil)
+	}
 	return l.propose(result)
+}
+
+// comesLate reports whether the plan uses what came free after the gang was invited, while others wait that come first:
+// members that gangs lack which have started, or who is more important. The loop has not looked at them yet.
+func (l *leading) comesLate(assignments []gang.Assignment) bool {
+	c := l.p.shared
+	unseen := func(a gang.Assignment) bool { return c.headroom.Looks.FreedAfter(a.Node) }
+	return slices.ContainsFunc(assignments, unseen) &&
+		(len(c.ledger.Agenda.Stragglers()) > 0 || c.loop.List.Priorities.Above(l.pod))
 }
 
 // propose has the ledger take the plan, and sends the leader to its node.

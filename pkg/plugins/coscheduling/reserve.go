@@ -66,7 +66,7 @@ func (t triedFirst) String() string { return t.Kind() }
 
 // Kind says it.
 func (triedFirst) Kind() string {
-	return "node(s) with room that came free just now, which pods of higher priority may take first"
+	return "node(s) with room that came free just now, which others may take first"
 }
 
 // othersFirst is how long a pod waits where others are tried first.
