@@ -102,13 +102,10 @@ func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Hap
 	}
 	slices.SortFunc(paused, waiting.FirstByKey)
 	for _, g := range paused[:min(len(paused), endedAtOnce)] {
-		if !l.roomy(g) {
-			continue
-		}
-		at := l.soonest(g, now)
-		g.Backoff.Ended, g.RetryAt = at, at
-		l.queue.Wait(g.ID, g.Key, at, now)
-		if !at.After(now) {
+		if l.roomy(g) {
+			g.Backoff.Ended = l.soonest(g, now)
+			g.RetryAt = g.Backoff.Ended
+			l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			return
 		}
 	}
