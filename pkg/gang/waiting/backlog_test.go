@@ -143,6 +143,12 @@ func TestAPodThatMayEvictOthersIsWokenWhereItLacksRoom(t *testing.T) {
 	if w.look(); w.LacksRoom("top") {
 		t.Error("a pod lacks room although a node has come for it")
 	}
+	w.end("top")
+	w.keep("b", 1)
+	w.pod("next", 1, 9)
+	if w.settle(); !w.LacksRoom("next") {
+		t.Error("a pod has room where it is kept from it")
+	}
 }
 
 // Whatever comes and ends, no pod waits for which a node has room, none is owned that is gone, and the counts agree.
