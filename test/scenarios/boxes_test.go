@@ -29,7 +29,7 @@ var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a mac
 
 const (
 	// atATime is how many scenarios run at the same time. They spend most of their time waiting.
-	atATime = 12
+	atATime = 8
 	// boxesAtATime is how many control planes run at the same time. One that waits takes 4% of a core.
 	boxesAtATime = 4
 	// startWithin bounds the start of a control plane, which takes five seconds on a free machine.

@@ -76,11 +76,12 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 // invited may be what it lacked.
 func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
 
-// endBackoff ends the back-off of the gang that comes first of those for which something came that they may have
-// lacked: gained shapes, volumes or devices, or what a happening tells it alone, such as an address.
+// endBackoff ends the back-offs of the gangs that come first of those for which something came that they may have
+// lacked, as many as fit beside each other: gained shapes, volumes or devices, or what a happening tells one alone, such
+// as an address.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
-// account may not know what keeps it from starting.
+// account may not know what keeps it from starting. Until then no other back-off ends for what it may have lacked.
 func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Happening]bool, now time.Time) {
 	helped := map[gang.ID]bool{}
 	for _, shape := range gained {
@@ -101,14 +102,32 @@ func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Hap
 		}
 	}
 	slices.SortFunc(paused, waiting.FirstByKey)
+	taken, ended := map[capacity.ShapeKey]int{}, false
 	for _, g := range paused[:min(len(paused), endedAtOnce)] {
-		if l.roomy(g) {
-			g.Backoff.Ended = l.soonest(g, now)
-			g.RetryAt = g.Backoff.Ended
-			l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
+		if !l.roomy(g) {
+			continue
+		}
+		if fits := l.fitsBeside(g, taken); ended && !fits {
+			return
+		}
+		ended, g.Backoff.Ended = true, l.soonest(g, now)
+		g.RetryAt = g.Backoff.Ended
+		l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
+		if g.RetryAt.After(now) {
 			return
 		}
 	}
+}
+
+// fitsBeside reports whether all of the gang that wait fit beside what is taken, each shape by itself, and adds them.
+func (l *Loop) fitsBeside(g *waiting.Gang, taken map[capacity.ShapeKey]int) bool {
+	fits := true
+	for _, s := range g.Shapes {
+		taken[s.Shape] += s.Count
+		slots, _ := l.List.Capacity.Slots(s.Shape)
+		fits = fits && taken[s.Shape] <= slots
+	}
+	return fits
 }
 
 // soonest is when the gang may be tried again at the earliest.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -60,6 +61,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		// one concerns gangs that need volumes.
 		taken, told string
 		volumes     bool
+		// nodes is how many nodes with 8 GPUs come besides.
+		nodes int
 		// after is how much later it is asked who is tried.
 		after time.Duration
 		want  []string
@@ -67,6 +70,10 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		"the first that pauses is tried": {
 			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
 			want:  []string{"b"}},
+		"as many are tried as fit beside each other": {
+			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)},
+				"c": {Until: now.Add(time.Minute)}},
+			nodes: 1, want: []string{"b", "c"}},
 		"one that does not pause is tried anyway": {
 			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
@@ -105,6 +112,10 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			free.Feed.DropPod("used")
 			if test.taken != "" {
 				free.Feed.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
+			}
+			for i := range test.nodes {
+				free.Feed.SetNode(st.MakeNode().Name(fmt.Sprint("more-", i)).Capacity(map[v1.ResourceName]string{gpu: "8",
+					v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
 			}
 			gained, _ := free.Looks.Refresh()
 			for id := range list.ByID {

@@ -197,7 +197,7 @@ func (h *HeldPods) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.C
 func (h *HeldPods) wakeLate(logger klog.Logger, events []happened) {
 	for _, e := range events {
 		check := e.check
-		e.check = func(pod *v1.Pod) bool { return h.backlog.LacksRoom(pod.UID) && (check == nil || check(pod)) }
+		e.check = func(pod *v1.Pod) bool { return h.backlog.Awake(pod.UID) && (check == nil || check(pod)) }
 		e.wake(logger, h.SchedulingQueue)
 	}
 }

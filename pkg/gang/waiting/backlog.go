@@ -83,8 +83,6 @@ type waiting struct {
 	// triedAt is when it was named, zero while it waits; done is set once it is owned no more.
 	triedAt time.Time
 	done    bool
-	// shut is set while what is free is kept from it.
-	shut bool
 }
 
 // shape is the pods of one shape.

@@ -131,26 +131,6 @@ func TestWhatCameFreeSinceAPodFailedIsForWhoComesFirst(t *testing.T) {
 	}
 }
 
-func TestAPodThatMayEvictOthersIsWokenWhereItLacksRoom(t *testing.T) {
-	t.Parallel()
-	w := newFullWorld()
-	w.pod("top", 1, 9)
-	w.settle()
-	if !w.Awake("top") || !w.LacksRoom("top") || w.LacksRoom("waits") {
-		t.Fatal("who may evict others is not told from who may not")
-	}
-	w.node("b", 1)
-	if w.look(); w.LacksRoom("top") {
-		t.Error("a pod lacks room although a node has come for it")
-	}
-	w.end("top")
-	w.keep("b", 1)
-	w.pod("next", 1, 9)
-	if w.settle(); !w.LacksRoom("next") {
-		t.Error("a pod has room where it is kept from it")
-	}
-}
-
 // Whatever comes and ends, no pod waits for which a node has room, none is owned that is gone, and the counts agree.
 func TestNoPodIsForgotten(t *testing.T) {
 	t.Parallel()

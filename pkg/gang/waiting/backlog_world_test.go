@@ -166,7 +166,7 @@ func (w *world) look() []string {
 		w.woken[pod.Name] = true
 	}
 	for name, pod := range w.pending {
-		if w.late && w.LacksRoom(pod.UID) {
+		if w.late && w.Awake(pod.UID) {
 			w.woken[name] = true
 		}
 	}

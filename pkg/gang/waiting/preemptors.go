@@ -15,17 +15,6 @@ func (b *Backlog) Awake(uid apitypes.UID) bool {
 	return b.known[uid] == waitsAwake
 }
 
-// LacksRoom reports whether the pod is awake and the account has no room that it may use, so that only others that are
-// evicted can make room. Where there is room, Next names who is tried for it. It is for who calls Next.
-func (b *Backlog) LacksRoom(uid apitypes.UID) bool {
-	w := b.pods[uid]
-	if w == nil || !b.Awake(uid) {
-		return false
-	}
-	slots, _ := b.capacity.Slots(w.shape.key)
-	return w.shut || slots == 0
-}
-
 // watchPreemptors has events wake those that wait while there are pods to evict for them, and no longer.
 func (b *Backlog) watchPreemptors() {
 	for priority, p := range b.preemptors {

@@ -55,7 +55,6 @@ func (b *Backlog) slotsFor(key capacity.ShapeKey, pod *v1.Pod) int {
 // shutOut has the pod wait until it may use what is free.
 func (b *Backlog) shutOut(w *waiting) {
 	s := &b.shut
-	w.shut = true
 	i, _ := slices.BinarySearchFunc(s.pods, w, first)
 	s.pods = slices.Insert(s.pods, i, w)
 	if i <= s.at {
