@@ -13,22 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/plugins/ipreservation"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
-)
-
-var (
-	poolsResource        = networkv1alpha1.SchemeGroupVersion.WithResource("ippools")
-	reservationsResource = networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations")
 )
 
 // addressed is a scheduler with IPReservation alone, and a node in each of two racks.
@@ -37,24 +30,13 @@ type addressed struct {
 	plugin *ipreservation.Plugin
 }
 
-// addressAPI is an API that serves pools and reservations, with that of each text: "IPPool racks {subnets: …}".
-func addressAPI(tb testing.TB, texts ...string) *memapi.Server {
-	tb.Helper()
-	api := framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource,
-		"IPReservation": reservationsResource})
-	for _, text := range texts {
-		framework.Create(tb, api, addressObject(tb, text))
-	}
-	return api
-}
-
 // addressSetup has a node in each of two racks.
 func addressSetup(tb testing.TB, texts ...string) framework.Setup {
 	tb.Helper()
 	return framework.Setup{
 		Profile: framework.Alone("berth-scheduler", ipreservation.Name, nil),
 		Plugins: frameworkruntime.Registry{ipreservation.Name: ipreservation.New},
-		API:     addressAPI(tb, texts...),
+		API:     customAPI(tb, texts...),
 		Objects: []runtime.Object{racked("a", "r1"), racked("b", "r2")},
 	}
 }
@@ -90,12 +72,6 @@ func asking(name, pool string) *v1.Pod {
 		p.Annotation("berth.dev/ip-pool", pool)
 	}
 	return p.Obj()
-}
-
-func addressObject(tb testing.TB, text string) *unstructured.Unstructured {
-	tb.Helper()
-	parts := strings.SplitN(text, " ", 3)
-	return objects.Custom(tb, parts[0], parts[1], parts[2])
 }
 
 // filter runs a pod up to Filter and returns for each node why it is refused, or under "" why it is refused everywhere.
@@ -177,7 +153,7 @@ func (a *addressed) reservation(name string) map[string]any {
 // apply creates a pool or a reservation, or puts another in its place.
 func (a *addressed) apply(tb testing.TB, text string) {
 	tb.Helper()
-	o, resource := addressObject(tb, text), poolsResource
+	o, resource := customObject(tb, text), poolsResource
 	if o.GetKind() == "IPReservation" {
 		resource = reservationsResource
 	}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -22,8 +21,6 @@ import (
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )
-
-var policiesResource = placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")
 
 const (
 	onlyPoolA = `compliance: {rules: [{name: a, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
@@ -45,7 +42,7 @@ func govern(tb testing.TB, policies specs, others ...runtime.Object) *governed {
 	setup := framework.Setup{
 		Profile: framework.Alone("berth-scheduler", placementpolicy.Name, nil),
 		Plugins: frameworkruntime.Registry{placementpolicy.Name: placementpolicy.New},
-		API:     framework.API(map[string]schema.GroupVersionResource{"PlacementPolicy": policiesResource}),
+		API:     customAPI(tb),
 		Objects: others,
 	}
 	for name, spec := range policies {

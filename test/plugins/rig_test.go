@@ -3,15 +3,20 @@ package plugins_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
+	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -51,6 +56,29 @@ func newRigWith(tb testing.TB, configuration *schedulerconfig.Configuration, pro
 	pods ...*v1.Pod) *rig {
 	tb.Helper()
 	return newRigOn(tb, memapi.New(), configuration, profile, nodes, pods...)
+}
+
+var (
+	poolsResource        = networkv1alpha1.SchemeGroupVersion.WithResource("ippools")
+	reservationsResource = networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations")
+	policiesResource     = placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")
+)
+
+// customAPI is an API that serves our own resources, with that of each text: "IPPool racks {subnets: …}".
+func customAPI(tb testing.TB, texts ...string) *memapi.Server {
+	tb.Helper()
+	api := framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource,
+		"IPReservation": reservationsResource, "PlacementPolicy": policiesResource})
+	for _, text := range texts {
+		framework.Create(tb, api, customObject(tb, text))
+	}
+	return api
+}
+
+func customObject(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
+	parts := strings.SplitN(text, " ", 3)
+	return objects.Custom(tb, parts[0], parts[1], parts[2])
 }
 
 // newRigOn starts the scheduler on an API that may have other objects already.
