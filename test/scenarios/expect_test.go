@@ -121,6 +121,9 @@ func (w *world) check(ctx context.Context, l *line) error {
 			return message
 		})
 	case "event":
+		if len(pods) == 0 {
+			return fmt.Errorf("%s: there are no pods, want events about each that say %q", l.arg(0), l.arg(2))
+		}
 		for _, p := range pods {
 			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
 				return err
