@@ -62,49 +62,6 @@ func (b *billed) holdsBack(t *testing.T, pod *v1.Pod) {
 	}
 }
 
-func TestPreEnqueueHoldsPodsBackUntilTheirHours(t *testing.T) {
-	t.Parallel()
-	const evening, night = "2026-11-18T20:00:00Z", "2026-11-18T23:00:00Z" // a Wednesday
-	for name, tc := range map[string]struct {
-		now string
-		pod *st.PodWrapper
-		// waits are parts of the message; none if the pod may start.
-		waits []string
-	}{
-		"a pod that names no window starts": {evening, eighth("p"), nil},
-		"a pod waits for its window":        {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
-		"and starts inside it":              {night, waitingPodNamed("p", "night", ""), nil},
-		"a deadline before the window opens ends it": {evening,
-			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
-		"a deadline after the window opens does not": {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"),
-			[]string{"opens at 2026-11-18T22:00:00Z"}},
-		"a deadline by which the pod is to end ends it": {evening,
-			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "30m"),
-			[]string{"to end by its deadline", "2026-11-18T22:00:00+01:00"}},
-		"a run time that leaves no time ends all waiting": {evening,
-			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "12h"), nil},
-		"a deadline that has passed ends all waiting": {evening, waitingPodNamed("p", "night", evening), nil},
-		"a window selects pods by their labels":       {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
-		"the window that the pod names counts before it": {night, waitingPodNamed("p", "night", "").Label("patience", "days"),
-			nil},
-		"a window that does not exist is for PreFilter": {evening, waitingPodNamed("p", "noon", ""), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				status := billAt(t, tc.now).plugin.PreEnqueue(t.Context(), tc.pod.Obj())
-				if status.IsSuccess() != (tc.waits == nil) {
-					t.Fatalf("PreEnqueue says %v", status)
-				}
-				for _, part := range tc.waits {
-					if !strings.Contains(status.Message(), part) {
-						t.Errorf("message %q does not say %q", status.Message(), part)
-					}
-				}
-			})
-		})
-	}
-}
-
 // A pod that was let into the queue in time but failed until its window closed goes back to waiting.
 func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
