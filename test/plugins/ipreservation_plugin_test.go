@@ -12,46 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/plugins/ipreservation"
 )
 
 const onePerRack = `IPPool racks {subnets: [{domain: {key: rack, value: r1}, ranges: [10.0.1.1]}, {domain: {key: rack, value: r2}, ranges: [10.0.2.1]}]}`
-
-func TestWhereAPodGetsAnAddress(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		objects []string
-		pod     *v1.Pod
-		want    map[string]string
-		skipped bool
-	}{
-		"a pod that asks for nothing": {objects: []string{onePerRack}, pod: asking("p", ""), want: map[string]string{},
-			skipped: true},
-		"a pod that others' reservations are nothing to": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pod: {namespace: default, name: q}}`},
-			pod: asking("p", ""), want: map[string]string{}, skipped: true},
-		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges[0]: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
-		"an annotation that names no pool": {pod: asking("p", "A B"), want: map[string]string{"": `pod annotation berth.dev/ip-pool: "A B" is not the name of an IPPool, such as racks`}},
-		"a domain that is full": {objects: []string{onePerRack, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`},
-			pod: asking("p", "racks"), want: map[string]string{"a": "pool racks has no free address in domain rack=r1"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := giveOut(t, test.objects...)
-				o := c.Cycle(t, test.pod)
-				if diff := cmp.Diff(test.want, o.Reasons()); diff != "" {
-					t.Errorf("refused (-want +got):\n%s", diff)
-				}
-				if o.State.GetSkipFilterPlugins().Has(ipreservation.Name) != test.skipped {
-					t.Errorf("Filter is skipped: %t, want %t", !test.skipped, test.skipped)
-				}
-				if _, status := c.plugin.SignPod(t.Context(), test.pod); status.IsSuccess() != test.skipped {
-					t.Errorf("a pod that is skipped: %t; it is signed: %t", test.skipped, status.IsSuccess())
-				}
-			})
-		})
-	}
-}
 
 // Another scheduler takes the address after this one has promised it: the API server tells, and the pod gets another.
 func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
@@ -90,7 +53,9 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"},
 			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		c.add(t, p)
+		next := c.add(t, asking("next", "racks"))
 		c.mustBind(t, p)
+		c.mustBind(t, next) // before an informer has told of the reservation
 		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain",
 			"domain": map[string]any{"key": "rack", "value": "r1"},
 			"pod":    map[string]any{"namespace": "default", "name": "db-3", "statefulSet": "db"}}
@@ -99,6 +64,9 @@ func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 		}
 		if got := c.annotation("db-3", "cni.projectcalico.org/ipAddrs"); got != `["2001:db8::1"]` {
 			t.Errorf("the annotation is %s", got)
+		}
+		if got := c.annotation("next", "cni.projectcalico.org/ipAddrs"); got != `["2001:db8::2"]` {
+			t.Errorf("the annotation of the next pod is %s", got)
 		}
 	})
 }

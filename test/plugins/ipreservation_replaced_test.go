@@ -42,40 +42,6 @@ func (c *addressed) reserved() map[string]string {
 	return all
 }
 
-// The plugins of PreBind run one after the other, and those before this one may wait for minutes. A pod that is
-// replaced meanwhile is bound by nothing, but its binding goes on until it fails.
-func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := giveOut(t, poolOfNine)
-		synctest.Wait()
-		first := c.next(t, "first")
-		promised := c.reserve(t, first)
-		second := c.next(t, "second")
-		waits := map[string]string{
-			"": "address 10.0.0.1 is promised to an earlier pod, whose binding has not ended"}
-		if diff := cmp.Diff(waits, c.filter(t, second)); diff != "" {
-			t.Errorf("the second pod is refused (-want +got):\n%s", diff)
-		}
-		c.tried()
-		if reason := c.preBind(t, promised, first); !strings.Contains(reason,
-			"telling pod default/db-0 its address 10.0.0.1") {
-			t.Errorf("PreBind of the first pod says %q", reason)
-		}
-		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
-			t.Errorf("tried again (-want +got):\n%s", diff)
-		}
-		c.mustBind(t, second)
-		c.land(t, second)
-		if diff := cmp.Diff(map[string]string{"10.0.0.1": "second"}, c.reserved()); diff != "" {
-			t.Errorf("reserved (-want +got):\n%s", diff)
-		}
-		c.mustBind(t, c.next(t, "third"))
-		if diff := cmp.Diff(map[string]string{"10.0.0.1": "third"}, c.reserved()); diff != "" {
-			t.Errorf("reserved (-want +got):\n%s", diff)
-		}
-	})
-}
-
 // The pod goes when its reservation is written and it has not been told.
 func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 	t.Parallel()
@@ -121,53 +87,4 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A pod may be deleted when it has its reservation and is not bound: the address is kept or released as that of any
-// other pod.
-func TestTheAddressOfAPodThatNeverRan(t *testing.T) {
-	t.Parallel()
-	for policy, want := range map[string]map[string]string{"Retain": {"10.0.0.1": "first"}, "OnPodDeletion": {}} {
-		t.Run(policy, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := giveOut(t, strings.Replace(poolOfNine, "Retain", policy, 1))
-				synctest.Wait()
-				c.mustBind(t, c.next(t, "first"))
-				pass(second)
-				c.DeletePod(t, "db-0")
-				pass(minute)
-				if diff := cmp.Diff(want, c.reserved()); diff != "" {
-					t.Errorf("reserved (-want +got):\n%s", diff)
-				}
-				c.mustBind(t, c.next(t, "second"))
-				if diff := cmp.Diff(map[string]string{"10.0.0.1": "second"}, c.reserved()); diff != "" {
-					t.Errorf("reserved after the next pod (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
-// The promise may be kept and the pod be gone before it is bound: the failure of the binding ends no promise then.
-func TestAPodIsTriedAgainWhenThePromiseToItsPredecessorIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		var c *addressed
-		setup := addressSetup(t, poolOfNine)
-		setup.Through = doAfter(http.MethodPatch, "pods", func() {
-			if got := c.filter(t, c.next(t, "second")); !strings.Contains(got[""], "promised to an earlier pod") {
-				t.Errorf("the second pod is refused for %v", got)
-			}
-		})
-		c = startAddressed(t, setup)
-		synctest.Wait()
-		first := c.next(t, "first")
-		state := c.reserve(t, first)
-		c.tried()
-		if reason := c.preBind(t, state, first); reason != "" {
-			t.Fatal(reason)
-		}
-		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
-			t.Errorf("tried again (-want +got):\n%s", diff)
-		}
-	})
 }
