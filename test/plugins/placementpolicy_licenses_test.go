@@ -72,7 +72,6 @@ func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 		free func(t *testing.T, g *governed, state fwk.CycleState, second *v1.Pod)
 		want string
 	}{
-		"nothing happens": {func(*testing.T, *governed, fwk.CycleState, *v1.Pod) {}, none},
 		"its reservation is ended": {func(t *testing.T, g *governed, s fwk.CycleState, p *v1.Pod) {
 			g.RunReservePluginsUnreserve(t.Context(), s, p, "b")
 		}, ""},
@@ -81,15 +80,8 @@ func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 			g.bind(t, p, "b")
 			g.RunReservePluginsUnreserve(t.Context(), s, p, "b")
 		}, none},
-		"it is bound, then deleted": {func(t *testing.T, g *governed, _ fwk.CycleState, p *v1.Pod) {
-			g.bind(t, p, "b")
-			g.DeletePod(t, p.Name)
-		}, ""},
 		"it is bound and has failed":    {ended(v1.PodFailed), ""},
 		"it is bound and has succeeded": {ended(v1.PodSucceeded), ""},
-		"there are three licenses": {func(t *testing.T, g *governed, _ fwk.CycleState, _ *v1.Pod) {
-			g.apply(t, "tools", `licenses: [{name: matlab, count: 3}]`)
-		}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -93,51 +93,6 @@ func woken(s *framework.Scheduler) []string {
 	return s.Woken()
 }
 
-func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
-	t.Parallel()
-	open, anywhere := map[string]int64{"a": 0, "b": 0}, map[string]string{}
-	const unknown = "namespace new is not known to the scheduler yet, and placement policies read its labels"
-	tests := map[string]struct {
-		policies specs
-		pod      *st.PodWrapper
-		scores   map[string]int64
-		reasons  map[string]string
-	}{
-		"a license that no policy defines": {pod: licensed("p"),
-			reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
-		"a rule that binds it": {policies: specs{"tenants": onlyPoolA}, pod: ofTenant("p"), scores: map[string]int64{"a": 0},
-			reasons: map[string]string{"b": "node(s) that rule a of placement policy tenants does not allow"}},
-		"a dataset on a node": {policies: specs{"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`},
-			pod: objects.Pod("p").Annotation("berth.dev/datasets", "imagenet"), scores: map[string]int64{"a": 100, "b": 0},
-			reasons: anywhere},
-		"a namespace that is not known yet, and no rule that reads its labels": {
-			policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "pod.namespace == 'other'"}, nodes: {expression: "true"}}]}`},
-			pod:      objects.Pod("p").Namespace("new"), scores: open, reasons: anywhere},
-		"a namespace that is not known yet, and an expression that reads its labels": {
-			policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "'x' in pod.namespaceLabels"}, nodes: {expression: "true"}}]}`},
-			pod:      objects.Pod("p").Namespace("new"), reasons: map[string]string{"": unknown}},
-		"a namespace that is not known yet": {
-			policies: specs{"n": `compliance: {rules: [{name: secret, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {expression: "true"}}]}`},
-			pod:      objects.Pod("p").Namespace("new"), reasons: map[string]string{"": unknown}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				o := govern(t, test.policies, twoPools()...).Cycle(t, test.pod.Obj())
-				if o.Rejected != nil && o.Rejected.Code() != fwk.UnschedulableAndUnresolvable {
-					t.Errorf("it is rejected with %v", o.Rejected)
-				}
-				if diff := cmp.Diff(test.reasons, o.Reasons()); diff != "" {
-					t.Errorf("reasons (-want +got):\n%s", diff)
-				}
-				if got := o.Totals(); len(got)+len(test.scores) > 0 && !cmp.Equal(test.scores, got) {
-					t.Errorf("scores (-want +got):\n%s", cmp.Diff(test.scores, got))
-				}
-			})
-		})
-	}
-}
-
 func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
 	t.Parallel()
 	for name, policies := range map[string]specs{"no policies": nil, "policies about others": {"tenants": onlyPoolA,
