@@ -3,10 +3,6 @@ package plugins_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -239,12 +235,7 @@ func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
 func TestTheNodeThatMeetsAnObjectiveIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	const only = "n00199"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":%q},"value":[%d,"90"]}]}}`, only, time.Now().Unix())
-	}))
-	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "config.yaml")
+	server := prometheus(t, func(string) map[string]string { return ofNodes(map[string]string{only: "90"}) })
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
@@ -255,10 +246,7 @@ profiles:
   - {name: PodTopologySpread, args: {defaultingType: List}}
   - {name: SLAAware, args: {signals: {prometheus: {url: %q}, latencyMsQuery: x}}}
 `, profileName, server.URL)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := schedulerconfig.Load(file)
+	c, err := schedulerconfig.Parse("with objectives", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

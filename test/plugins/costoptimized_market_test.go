@@ -1,14 +1,9 @@
 package plugins_test
 
 import (
-	"fmt"
 	"math"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -16,29 +11,13 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 )
 
-// priceServer answers the query for prices of nodes and of offerings as a Prometheus does. It ends its connections, for
-// virtual time does not advance while one is open.
-func priceServer(t *testing.T, byNode map[string]string, offering string) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		samples := []string{fmt.Sprintf(`{"metric":{"berth_reading":"offering","instance_type":"p5","capacity_type":"spot",`+
-			`"zone":"z1"},"value":[%d,%q]}`, time.Now().Unix(), offering)}
-		for name, dollars := range byNode {
-			samples = append(samples, fmt.Sprintf(`{"metric":{"berth_reading":"node","node":%q},"value":[%d,%q]}`, name,
-				time.Now().Unix(), dollars))
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
-	}))
-	server.Config.SetKeepAlivesEnabled(false)
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
 func TestPricesOfMetricsFollowThoseOfNodeAndTable(t *testing.T) {
 	t.Parallel()
-	server := priceServer(t, map[string]string{"stated": "8", "listed": "8", "metered": "4.5", "both": "2"}, "1.5")
+	server := prometheus(t, func(string) map[string]string {
+		const node = `"berth_reading":"node","node":`
+		return map[string]string{node + `"stated"`: "8", node + `"listed"`: "8", node + `"metered"`: "4.5",
+			node + `"both"`: "2", `"berth_reading":"offering","instance_type":"p5","capacity_type":"spot","zone":"z1"`: "1.5"}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		offered := []string{v1.LabelInstanceTypeStable, "p5", v1.LabelTopologyZone, "z1", karpenterLabel, "spot"}
 		b := bill(t, func(a *config.CostOptimizedArgs) {

@@ -25,17 +25,17 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// figureServer answers queries as a Prometheus does, by node what answer has for the query. It ends its connections,
-// for virtual time does not advance while one is open.
-func figureServer(t *testing.T, answer func(query string) map[string]string) *httptest.Server {
+// prometheus answers queries as a Prometheus does, by the labels of a metric what answer has for the query. It ends its
+// connections, for virtual time does not advance while one is open.
+func prometheus(t *testing.T, answer func(query string) map[string]string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			t.Errorf("parsing query: %v", err)
 		}
 		var samples []string
-		for name, value := range answer(r.Form.Get("query")) {
-			samples = append(samples, fmt.Sprintf(`{"metric":{"node":%q},"value":[%d,%q]}`, name, time.Now().Unix(), value))
+		for labels, value := range answer(r.Form.Get("query")) {
+			samples = append(samples, fmt.Sprintf(`{"metric":{%s},"value":[%d,%q]}`, labels, time.Now().Unix(), value))
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(samples, ","))
@@ -44,6 +44,15 @@ func figureServer(t *testing.T, answer func(query string) map[string]string) *ht
 	server.Start()
 	t.Cleanup(server.Close)
 	return server
+}
+
+// ofNodes has the labels of nodes in the place of their names.
+func ofNodes(byName map[string]string) map[string]string {
+	byLabels := map[string]string{}
+	for name, value := range byName {
+		byLabels[fmt.Sprintf(`"node":%q`, name)] = value
+	}
+	return byLabels
 }
 
 // startSLA runs SLAAware alone on nodes that differ in nothing but their names.
@@ -96,7 +105,7 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 		"latency":    {"best": "80", "fast": "40", "tight": "90", "slow": "200", "slower": "400"},
 		"throughput": {"best": "1000", "fast": "400", "slow": "5000"},
 	}
-	server := figureServer(t, func(query string) map[string]string { return byQuery[query] })
+	server := prometheus(t, func(query string) map[string]string { return ofNodes(byQuery[query]) })
 	synctest.Test(t, func(t *testing.T) {
 		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency",
 			ThroughputQuery: "throughput"}
@@ -136,11 +145,11 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 func TestANodeThatIsNoLongerMeasuredIsUnknown(t *testing.T) {
 	t.Parallel()
 	var ended atomic.Bool
-	server := figureServer(t, func(string) map[string]string {
+	server := prometheus(t, func(string) map[string]string {
 		if ended.Load() {
-			return map[string]string{"busy": "80"}
+			return ofNodes(map[string]string{"busy": "80"})
 		}
-		return map[string]string{"busy": "80", "idle": "80"}
+		return ofNodes(map[string]string{"busy": "80", "idle": "80"})
 	})
 	synctest.Test(t, func(t *testing.T) {
 		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency"}
