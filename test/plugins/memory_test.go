@@ -62,8 +62,8 @@ func startTenants(t *testing.T) *tenants {
 	w.API.StartPods = true
 	framework.Create(t, w.API, objects.Namespace("default"), objects.DeviceClass("gpu", claimedDriver),
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
-		addressObject(t, `IPPool any {releasePolicy: OnPodDeletion, subnets: [{ranges: [10.0.0.0/16]}]}`),
-		objects.Custom(t, "PlacementPolicy", "tools", `{licenses: [{name: matlab, count: 3}], datasets: [{name: d, nodes: {selector: {matchLabels: {rack: r1}}}}]}`))
+		customObject(t, `IPPool any {releasePolicy: OnPodDeletion, subnets: [{ranges: [10.0.0.0/16]}]}`),
+		customObject(t, `PlacementPolicy tools {licenses: [{name: matlab, count: 3}], datasets: [{name: d, nodes: {selector: {matchLabels: {rack: r1}}}}]}`))
 	t.Cleanup(w.Stop)
 	if err := w.Start(simulation.Setup{Config: configuration, Parallelism: 1}); err != nil {
 		t.Fatal(err)

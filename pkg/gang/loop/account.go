@@ -76,8 +76,8 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 // invited may be what it lacked.
 func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
 
-// endBackoff ends the back-offs of the gangs that come first of those for which something came that they may have
-// lacked, as many as fit beside each other: gained shapes, volumes or devices, or what a happening tells one alone, such
+// endBackoff ends the back-offs of the gangs that come first, where all of them fit beside each other, for which
+// something came that they may have lacked: gained shapes, volumes or devices, or what a happening tells one alone, such
 // as an address.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
@@ -119,7 +119,7 @@ func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Hap
 	}
 }
 
-// fitsBeside reports whether all of the gang that wait fit beside what is taken, each shape by itself, and adds them.
+// fitsBeside reports whether all of the gang that wait fit beside what is taken, each shape alone, and adds them.
 func (l *Loop) fitsBeside(g *waiting.Gang, taken map[capacity.ShapeKey]int) bool {
 	fits := true
 	for _, s := range g.Shapes {
