@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,13 +126,18 @@ func TestWaste(t *testing.T) {
 	})
 }
 
-func TestWhatOneGPUOfARareModelCostsOthersIsBounded(t *testing.T) {
+func TestWhatARareModelCostsOthersIsBounded(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(Given([]Portion{{Class: Class{Count: 1, Milli: WholeMilli}, Fraction: 1},
-		{Class: Class{Count: 1, Milli: WholeMilli, Models: "T4"}, Fraction: 1}}),
+	free, t4 := Class{Count: 1, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli, Models: "T4"}
+	d := NewDemand(Given([]Portion{{Class: free, Fraction: 1}, {Class: t4, Fraction: 1}}),
 		Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
 	if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
 		t.Errorf("scarcity = %v, want %v", got, maxPressure)
+	}
+	one := NewDemand(mixOf(1, append(slices.Repeat([]Class{free}, 16), t4)...),
+		Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 8}}, 0)
+	if got := one.pressure["T4"]; got != 1 {
+		t.Errorf("one pod of seventeen presses on its model with %v, want 1 as on any: it may be chance", got)
 	}
 }
 
