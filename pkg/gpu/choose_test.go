@@ -41,32 +41,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestShareOn(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name   string
-		req    Request
-		memMiB int
-		want   Share
-		ok     bool
-	}{
-		{"memory follows compute", Request{Milli: 250}, 16384, Share{Milli: 250, MemMiB: 4096}, true},
-		{"compute follows memory, rounded down", Request{ShareMemMiB: 8356}, 16384, Share{Milli: 510, MemMiB: 8356}, true},
-		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{Milli: 100, MemMiB: 8192},
-			true},
-		{"compute needs no known memory", Request{Milli: 250}, 0, Share{Milli: 250, MemMiB: 0}, true},
-		{"memory does", Request{ShareMemMiB: 8192}, 0, Share{Milli: 0, MemMiB: 8192}, false},
-		{"more memory than there is", Request{ShareMemMiB: 16385}, 16384, Share{Milli: 0, MemMiB: 16385}, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got, ok := tc.req.ShareOn(tc.memMiB); got != tc.want || ok != tc.ok {
-				t.Errorf("ShareOn = %v, %v, want %v, %v", got, ok, tc.want, tc.ok)
-			}
-		})
-	}
-}
-
 // TestConservation plays any sequence of takes and gives: what is free and what is held always make up the whole, no
 // device is ever overbooked, and what was refused changed nothing.
 func TestConservation(t *testing.T) {

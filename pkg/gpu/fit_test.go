@@ -185,12 +185,13 @@ func meshed(inv *Inventory) { inv.Links = Mesh(len(inv.Devices)) }
 func TestReasonSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		reason     Reason
+		reason Reason
+		// kind is what the text is grouped by, empty where it is the text itself.
 		want, kind string
 		evictable  bool
 	}{
-		{Reason{Cause: NoGPU}, "node(s) without GPUs", "node(s) without GPUs", false},
-		{Reason{Cause: NoGPU, Detail: "amd.com/gpu"}, "node(s) without amd.com/gpu", "node(s) without amd.com/gpu", false},
+		{Reason{Cause: NoGPU}, "node(s) without GPUs", "", false},
+		{Reason{Cause: NoGPU, Detail: "amd.com/gpu"}, "node(s) without amd.com/gpu", "", false},
 		{Reason{Cause: TooFewGPUs, Need: 8, Have: 4}, "node(s) with too few GPUs (need 8, have 4)",
 			"node(s) with too few GPUs", false},
 		{Reason{Cause: GPUsTaken, Need: 8, Have: 4}, "node(s) with too few free GPUs (need 8, have 4)",
@@ -211,9 +212,8 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 			false},
 		{Reason{Cause: GPUMemory, Need: 40960}, "node(s) with unknown GPU memory (need 40960 MiB per GPU)",
 			"node(s) with unknown GPU memory", false},
-		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "node(s) with another GPU model (Tesla-T4)",
-			"node(s) with another GPU model (Tesla-T4)", false},
-		{Reason{Cause: WrongModel}, "node(s) with an unknown GPU model", "node(s) with an unknown GPU model", false},
+		{Reason{Cause: WrongModel, Detail: "Tesla-T4"}, "node(s) with another GPU model (Tesla-T4)", "", false},
+		{Reason{Cause: WrongModel}, "node(s) with an unknown GPU model", "", false},
 		{Reason{Cause: NotLinked, Need: 4, Have: 8}, "node(s) without 4 NVLink-connected free GPUs",
 			"node(s) without enough NVLink-connected free GPUs", true},
 		{Reason{Cause: NotLinked, Need: 4, Have: 2}, "node(s) without 4 NVLink-connected free GPUs",
@@ -227,18 +227,15 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 		{Reason{Cause: Unhealthy, Need: 2, Have: 1}, "node(s) with too few healthy GPUs (need 2, have 1)",
 			"node(s) with too few healthy GPUs", false},
 		{Reason{Cause: Mixed, Detail: "shares of GPUs"},
-			"node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart",
-			"node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart", true},
-		{Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"}, "node(s) about to leave (karpenter.sh/disrupted)",
-			"node(s) about to leave (karpenter.sh/disrupted)", false},
-		{Reason{Cause: Unlisted}, "node(s) whose agent lists no GPU", "node(s) whose agent lists no GPU", false},
-		{Reason{Cause: SharesLeft}, "node(s) on which shares of GPUs are left, but which are no longer in shared mode",
-			"node(s) on which shares of GPUs are left, but which are no longer in shared mode", true},
-		{Reason{Cause: NoSliceAgent}, "node(s) whose agent gives out no slices of GPUs",
-			"node(s) whose agent gives out no slices of GPUs", false},
-		{Reason{Cause: NotShared}, "node(s) that do not share GPUs", "node(s) that do not share GPUs", false},
-		{Reason{Cause: NotWhole}, "node(s) with slices of GPUs (exclusive ones were asked for)",
-			"node(s) with slices of GPUs (exclusive ones were asked for)", false},
+			"node(s) with shares of GPUs and no agent that keeps shares and whole GPUs apart", "", true},
+		{Reason{Cause: NodeLeaving, Detail: "karpenter.sh/disrupted"},
+			"node(s) about to leave (karpenter.sh/disrupted)", "", false},
+		{Reason{Cause: Unlisted}, "node(s) whose agent lists no GPU", "", false},
+		{Reason{Cause: SharesLeft},
+			"node(s) on which shares of GPUs are left, but which are no longer in shared mode", "", true},
+		{Reason{Cause: NoSliceAgent}, "node(s) whose agent gives out no slices of GPUs", "", false},
+		{Reason{Cause: NotShared}, "node(s) that do not share GPUs", "", false},
+		{Reason{Cause: NotWhole}, "node(s) with slices of GPUs (exclusive ones were asked for)", "", false},
 		{Reason{Cause: Replicas, Need: 2, Detail: "nvidia.com/mig-1g.5gb"},
 			"node(s) with slices of GPUs (need 2 physical GPUs, or annotation berth.dev/gpu-sharing: shared)",
 			"node(s) with slices of GPUs", false},
@@ -250,8 +247,12 @@ func TestReasonSaysWhatIsMissing(t *testing.T) {
 			if got := tc.reason.String(); got != tc.want {
 				t.Errorf("String() = %q, want %q", got, tc.want)
 			}
-			if got := tc.reason.Kind(); got != tc.kind {
-				t.Errorf("Kind() = %q, want %q", got, tc.kind)
+			kind := tc.kind
+			if kind == "" {
+				kind = tc.want
+			}
+			if got := tc.reason.Kind(); got != kind {
+				t.Errorf("Kind() = %q, want %q", got, kind)
 			}
 			if got := tc.reason.Evictable(); got != tc.evictable {
 				t.Errorf("Evictable() = %v, want %v", got, tc.evictable)

@@ -60,43 +60,6 @@ func TestPartsStandInForGPUsOnlyIfThePodSaysSo(t *testing.T) {
 	}
 }
 
-func TestPartsOfUnhealthyGPUsAreNotOffered(t *testing.T) {
-	t.Parallel()
-	inv := node(2, sliced(4), func(inv *Inventory) { inv.Devices[0].Unhealthy = true })
-	want := Reason{Cause: TooFewGPUs, Need: 5, Have: 4}
-	if diff := cmp.Diff(want, Fit(inv, whole(5))); diff != "" {
-		t.Errorf("Fit (-want +got):\n%s", diff)
-	}
-}
-
-// TestWhatAReasonAdvisesHelps holds the words of a reason against what they say: a pod that is refused for want of the
-// annotation fits with it, once nothing else runs on the node.
-func TestWhatAReasonAdvisesHelps(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		inv := node(rapid.IntRange(1, 4).Draw(t, "GPUs"))
-		inv.Mode = Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
-		switch rapid.IntRange(0, 2).Draw(t, "parts") {
-		case 0:
-			inv.Mode, inv.Replicas = ModeDevicePlugin, rapid.IntRange(2, 5000).Draw(t, "replicas")
-			inv.FreeReplicas = inv.Replicas * len(inv.Devices)
-		case 1:
-			cut(rapid.IntRange(1, 28).Draw(t, "slices"))(inv)
-		}
-		r := whole(rapid.IntRange(1, 30).Draw(t, "count"))
-		r.Sharing = Sharing(rapid.IntRange(0, 2).Draw(t, "sharing"))
-		r.Interconnect = Interconnect(rapid.IntRange(0, 2).Draw(t, "interconnect"))
-		r.MinMemMiB = rapid.SampledFrom([]int{0, 1, 5 << 10, 24 << 10, 80 << 10}).Draw(t, "memory")
-		r.Models = rapid.SampledFrom([][]string{nil, {"NVIDIA-A10"}, {"Tesla-T4"}}).Draw(t, "models")
-		if refused := Fit(inv, r); refused.Cause == Replicas {
-			r.Sharing = SharingAllowed
-			if reason := Fit(inv, r); reason.Cause != Fits {
-				t.Fatalf("%q, and with the annotation %q", refused, reason)
-			}
-		}
-	})
-}
-
 func TestTimeSlicesOfAnyNumberAddUpToTheirGPUs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

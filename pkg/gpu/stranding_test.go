@@ -2,11 +2,8 @@ package gpu
 
 import (
 	"fmt"
-	"math"
 	"sync"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // mixOf is that of n pods of each class. Those without GPUs run beside the others.
@@ -79,21 +76,6 @@ func TestStrandingIsCachedBySortedVector(t *testing.T) {
 	if _, misses := r.CacheCounts(); misses != 3 {
 		t.Errorf("%d misses, want 3: model and CPU are part of the key", misses)
 	}
-}
-
-func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
-	t.Parallel()
-	r := newStranding(mixOf(40, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli},
-		Class{CPUMilli: 2000, Count: 1, Milli: 460},
-		Class{CPUMilli: 8000}, Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
-	rapid.Check(t, func(t *rapid.T) {
-		free := rapid.SliceOfN(rapid.IntRange(0, WholeMilli), 0, 20).Draw(t, "free")
-		total := sum(free)
-		v := r.Value("A", rapid.Int64Range(-1000, 200_000).Draw(t, "cpu"), free)
-		if v < 0 || v > float64(total) || math.IsNaN(v) {
-			t.Fatalf("Value = %v of %d free", v, total)
-		}
-	})
 }
 
 func TestStrandingIsSafeForConcurrentUse(t *testing.T) {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,40 +126,19 @@ func TestWaste(t *testing.T) {
 	})
 }
 
-func TestPressure(t *testing.T) {
+func TestWhatARareModelCostsOthersIsBounded(t *testing.T) {
 	t.Parallel()
-	capacity := Capacity{"T4": {GPUs: 100}, "H100": {GPUs: 100}}
-	work, t4 := Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000, Count: 1,
-		Milli: WholeMilli, Models: "T4"}
-	for name, tc := range map[string]struct {
-		mix      *Distribution
-		capacity Capacity
-		want     map[string]float64
-	}{
-		"confined demand presses on its models": {Given([]Portion{{Class: work, Fraction: 1},
-			{Class: t4, Fraction: 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
-		"demand for a model that is not there": {Given([]Portion{{Class: work, Fraction: 1},
-			{Class: t4, Fraction: 1}}), Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
-		"one of seventeen says nothing yet": {mixOf(1, t4, work, work, work, work, work, work, work, work, work, work, work,
-			work, work, work, work, work),
-			Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 800}}, map[string]float64{"T4": 1, "H100": 1}},
-		"no GPUs": {mixOf(1, work), nil, map[string]float64{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, NewDemand(tc.mix, tc.capacity, 0).pressure); diff != "" {
-				t.Errorf("pressure (-want +got):\n%s", diff)
-			}
-		})
+	free, t4 := Class{Count: 1, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli, Models: "T4"}
+	d := NewDemand(Given([]Portion{{Class: free, Fraction: 1}, {Class: t4, Fraction: 1}}),
+		Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
+	if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
+		t.Errorf("scarcity = %v, want %v", got, maxPressure)
 	}
-	t.Run("what one GPU of a rare model costs others is bounded", func(t *testing.T) {
-		t.Parallel()
-		d := NewDemand(Given([]Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}),
-			Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
-		if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
-			t.Errorf("scarcity = %v, want %v", got, maxPressure)
-		}
-	})
+	one := NewDemand(mixOf(1, append(slices.Repeat([]Class{free}, 16), t4)...),
+		Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 8}}, 0)
+	if got := one.pressure["T4"]; got != 1 {
+		t.Errorf("one pod of seventeen presses on its model with %v, want 1 as on any: it may be chance", got)
+	}
 }
 
 // TestSupplyIsTheSumOverNodes replaces parts at random: the supply is always what a count of all nodes gives.

@@ -196,6 +196,10 @@ func TestGPUsOfSlices(t *testing.T) {
 			if inv.Model != tc.model {
 				t.Errorf("model = %q, want %q", inv.Model, tc.model)
 			}
+			if inv.Mode != gpu.ModeDRA || inv.Replicas != 1 || !inv.IndexKnown {
+				t.Errorf("mode %v, %d replicas, index known %t; claims give out whole GPUs of known index", inv.Mode, inv.Replicas,
+					inv.IndexKnown)
+			}
 		})
 	}
 }

@@ -128,31 +128,6 @@ func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 	}
 }
 
-func TestOfTwoPodsThatClaimADeviceTheAssignedOneHoldsIt(t *testing.T) {
-	t.Parallel()
-	claim := strs{OpenbMilliKey: "900", openbIndexKey: "1"}
-	thief, owner := gpuPod(nil, claim), granted(gpuPod(nil, claim), grantOf1)
-	thief.UID, thief.Name = "thief", "thief"
-	for name, pods := range map[string][]*v1.Pod{"the thief first": {thief, owner}, "the owner first": {owner, thief}} {
-		if free, _ := freeBeside(sharedGPUs(), nil, pods[0].DeepCopy(), pods[1].DeepCopy()); !cmp.Equal(free,
-			[]int{1000, 700}) {
-			t.Errorf("%s: free milli-GPU %v, want [1000 700]", name, free)
-		}
-	}
-}
-
-func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	info := framework.NewNodeInfo()
-	info.SetNode(sharedGPUs())
-	info.AddPod(gpuPod(nil, strs{OpenbMilliKey: "600"})) // as a simulation adds it
-	read, _ := keys.ReadGPUNode(info.Node())
-	if got := keys.Inventory(read, info, nil, "").Devices[0].FreeMilli; got != 400 {
-		t.Errorf("%d milli-GPU free, want 400", got)
-	}
-}
-
 func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
 	t.Parallel()
 	promised := func(uid types.UID) (Assignment, bool) {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -72,52 +71,6 @@ func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
 				}
 				if got := gpu.Fit(inv, &r.Request).String(); got != "node(s) whose agent lists no GPU" {
 					t.Errorf("a pod that asks for %v: %q", asks, got)
-				}
-			}
-		})
-	}
-}
-
-// TestTheRegisterCountsBesideSlices has three GPUs of ten parts each, and a fourth in MIG slices.
-func TestTheRegisterCountsBesideSlices(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	for _, tc := range []struct {
-		name           string
-		labels         strs
-		register       string
-		gpus, sliced   int
-		uuids          []string
-		whole, slice   gpu.Cause
-		wholeResources strs
-	}{
-		{"slices with a resource of their own", strs{"nvidia.com/gpu.count": "4"}, register, 3, 1,
-			[]string{"GPU-a", "GPU-b", "GPU-c"},
-			gpu.Fits, gpu.NoSliceAgent, strs{"nvidia.com/gpu": "3"}},
-		{"a product label of slices", strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, register, 3, 1,
-			[]string{"GPU-a", "GPU-b", "GPU-c"}, gpu.Fits, gpu.NoSliceAgent, strs{"nvidia.com/gpu": "3"}},
-		{"a register of nothing", nil, "[]", 0, 1, nil, gpu.Unlisted, gpu.Unlisted, strs{"nvidia.com/gpu": "1"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			node, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "30", "nvidia.com/mig-1g.5gb": "7"}, tc.labels,
-				strs{hamiRegisterKey: tc.register}))
-			inv := node.Empty()
-			if len(inv.Devices) != tc.gpus || inv.SlicedGPUs != tc.sliced || inv.Replicas != 1 {
-				t.Errorf("%d GPUs, %d in slices, %d replicas; want %d, %d and 1", len(inv.Devices), inv.SlicedGPUs, inv.Replicas,
-					tc.gpus, tc.sliced)
-			}
-			if diff := cmp.Diff(tc.uuids, node.UUIDs()); diff != "" {
-				t.Errorf("UUIDs (-want +got):\n%s", diff)
-			}
-			for want, asks := range map[*gpu.Cause]strs{&tc.whole: tc.wholeResources,
-				&tc.slice: {"nvidia.com/mig-1g.5gb": "1"}} {
-				r, err := keys.PodGPURequest(gpuPod(asks, nil))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if reason := gpu.Fit(inv, &r.Request); reason.Cause != *want {
-					t.Errorf("a pod that asks for %v: %q, want cause %d", asks, reason, *want)
 				}
 			}
 		})

@@ -5,34 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/wellknown"
 )
-
-func TestSharingDoesNotMultiplyGPUs(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	for name, labels := range map[string]strs{
-		"time slices of feature discovery": {wellknown.GPUModeKey: "shared", "nvidia.com/gpu.count": "2",
-			"nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing"},
-		"time-sharing of GKE": {wellknown.GPUModeKey: "shared", gkeAcceleratorLabel: "nvidia-tesla-t4", gkeCountLabel: "2",
-			gkeClientsLabel: "4"},
-		"a machine of two GPUs": {wellknown.GPUModeKey: "shared", v1.LabelInstanceTypeStable: "Standard_NC12s_v3"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "8"}, labels, nil))
-			if inv := got.Empty(); len(bad) > 0 || len(inv.Devices) != 2 || inv.Healthy() != 2 || inv.Replicas != 1 ||
-				inv.Mode != gpu.ModeShared {
-				t.Errorf("%d GPUs, %d healthy, %d replicas, bad values %v; want 2 shared GPUs", len(inv.Devices), inv.Healthy(),
-					inv.Replicas, bad)
-			}
-		})
-	}
-}
 
 func TestEachPodIsHeldAgainstTheResourceThatItAsksFor(t *testing.T) {
 	t.Parallel()
@@ -181,50 +157,6 @@ func TestSlicesHaveTheirOwnMemoryAndCompute(t *testing.T) {
 			}
 			if faulty := inv.WithFaulty(nil, 1); tc.whole > 0 && faulty.Healthy() != tc.whole-1 {
 				t.Errorf("%d healthy GPUs with one fault, want %d: GPUs in slices absorb none", faulty.Healthy(), tc.whole-1)
-			}
-		})
-	}
-}
-
-func TestAPodNeedsTheMostAtATimeOfWhatItsContainersNeed(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	always := v1.ContainerRestartPolicyAlways
-	container := func(requests strs, policy *v1.ContainerRestartPolicy) v1.Container {
-		c := gpuPod(requests, nil).Spec.Containers[0]
-		c.RestartPolicy = policy
-		return c
-	}
-	for name, tc := range map[string]struct {
-		inits, containers []v1.Container
-		pod               strs
-		count             int
-		cpu               int64
-	}{
-		"an init container that needs more": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "4", "cpu": "8"}, nil)},
-			containers: []v1.Container{container(strs{"nvidia.com/gpu": "1", "cpu": "2"}, nil)}, count: 4, cpu: 8000},
-		"an init container that needs less": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, nil)},
-			containers: []v1.Container{container(strs{"nvidia.com/gpu": "2"}, nil), container(strs{"nvidia.com/gpu": "1"}, nil)},
-			count:      3},
-		"a sidecar stays": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, &always),
-			container(strs{"nvidia.com/gpu": "2"}, nil)},
-			containers: []v1.Container{container(strs{"nvidia.com/gpu": "1"}, nil)}, count: 3},
-		"resources of the pod": {containers: []v1.Container{container(strs{"nvidia.com/gpu": "1", "cpu": "1"}, nil)},
-			pod: strs{"cpu": "6"}, count: 1, cpu: 6000},
-		"HAMi's shares": {inits: []v1.Container{container(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "1000"}, nil)},
-			containers: []v1.Container{container(strs{"nvidia.com/gpu": "2", hamiMemoryResource: "1000"}, nil)}, count: 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pod := gpuPod(nil, nil)
-			pod.Spec.InitContainers, pod.Spec.Containers = tc.inits, tc.containers
-			for key, q := range tc.pod {
-				pod.Spec.Resources = &v1.ResourceRequirements{
-					Requests: v1.ResourceList{v1.ResourceName(key): resource.MustParse(q)}}
-			}
-			r, err := keys.PodGPURequest(pod)
-			if err != nil || r.Count != tc.count || r.CPUMilli != tc.cpu {
-				t.Errorf("%d GPUs and %d milli-cores (%v), want %d and %d", r.Count, r.CPUMilli, err, tc.count, tc.cpu)
 			}
 		})
 	}

@@ -148,47 +148,6 @@ func TestModelsInTheWordsOfAProvider(t *testing.T) {
 	}
 }
 
-// TestOrderOfPrecedence takes one source after the other away from a node that has them all.
-func TestOrderOfPrecedence(t *testing.T) {
-	t.Parallel()
-	labels := strs{
-		"nvidia.com/gpu.product": "NVIDIA-H100-PCIe", "nvidia.com/gpu.memory": "81559", "nvidia.com/gpu.count": "2",
-		gkeAcceleratorLabel: "nvidia-l4", gkeCountLabel: "4",
-		v1.LabelInstanceTypeStable: "p4d.24xlarge",
-	}
-	keys := DefaultKeys()
-	for _, step := range []struct {
-		drop  []string
-		model string
-		mem   int
-		gpus  int
-	}{
-		{nil, "NVIDIA-H100-PCIe", 81559, 2},
-		{[]string{"nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.count"}, "NVIDIA-L4", 24 << 10, 4},
-		{[]string{gkeAcceleratorLabel, gkeCountLabel}, "NVIDIA-A100-SXM4-40GB", 40 << 10, 8},
-	} {
-		for _, key := range step.drop {
-			delete(labels, key)
-		}
-		got, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "2"}, labels, nil))
-		if got.Model() != step.model || got.MemMiB() != step.mem || got.GPUs() != step.gpus {
-			t.Errorf("without %v: %d × %s of %d MiB, want %d × %s of %d", step.drop, got.GPUs(), got.Model(), got.MemMiB(),
-				step.gpus, step.model, step.mem)
-		}
-	}
-}
-
-func TestTPUsAreNoGPUs(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	got, bad := keys.ReadGPUNode(gpuNode(strs{"google.com/tpu": "4"},
-		strs{"cloud.google.com/gke-tpu-accelerator": "tpu7x", gkeCountLabel: "4",
-			v1.LabelInstanceTypeStable: "tpu7x-standard-4t"}, nil))
-	if got.Empty().HasGPU() || len(bad) > 0 {
-		t.Errorf("a node of TPUs has %d GPUs, bad values %v", got.GPUs(), bad)
-	}
-}
-
 func FuzzProviderLabels(f *testing.F) {
 	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing",
 		"p4d.24xlarge", "16160MiB", "99999999999999999999"} {

@@ -249,31 +249,6 @@ func awaitClaim(t *testing.T, h *harness, nodes int) {
 	})
 }
 
-// A pod that claims a network device and gets its GPUs from a device plugin is held to what it says of GPUs.
-func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
-	t.Parallel()
-	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"},
-		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-			{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
-		}}}
-	made := []runtime.Object{nic, objects.ClaimOf("c", objects.Request("a", "whole", 1)), bareNode("claimed"),
-		gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
-	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"),
-		gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
-		slice := gpuSlice(node.Name, 1, "NIC", "1Gi")
-		slice.Spec.Driver = "nic.example.com"
-		made = append(made, node, slice)
-	}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), made...)
-	awaitClaim(t, h, 1)
-	pod := podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-models": "Tesla-T4"})
-	pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("c")}}
-	_, scores, err := h.evaluate(t, h, pod)
-	if err != nil || len(scores) != 1 || scores[0].Name != "t4" {
-		t.Errorf("scores = %v (%v), want node t4 alone", scores, err)
-	}
-}
-
 func TestDeviceDriversAreDriverNames(t *testing.T) {
 	t.Parallel()
 	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false,

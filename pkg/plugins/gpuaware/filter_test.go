@@ -39,25 +39,6 @@ func TestFilterAndScoreWorkWithoutPreFilter(t *testing.T) {
 	}
 }
 
-func TestWorkloadTypeLabel(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("gpu", 4, "Tesla-T4"), cpuNode("cpu"))
-	for label, want := range map[string]string{"GPU-intensive": "gpu", "CPU-intensive": "cpu"} {
-		pod := podObject("p-"+want, nil, nil)
-		pod.Labels = strs{"workload-type": label}
-		bound, err := h.place(t, h.add(t, pod))
-		if err != nil || bound.Spec.NodeName != want {
-			t.Errorf("%s pod: %v on %v, want %s", label, err, bound, want)
-		}
-	}
-	alone := newHarness(t, alone(defaultArgs()), gpuNodeObject("gpu", 4, "Tesla-T4"))
-	pod := podObject("p", nil, nil)
-	pod.Labels = strs{"workload-type": "CPU-intensive"}
-	if _, err := alone.place(t, alone.add(t, pod)); err != nil {
-		t.Errorf("CPU-intensive pod with only GPU nodes: %v, want it placed", err)
-	}
-}
-
 func cpuNode(name string) *v1.Node {
 	n := gpuNodeObject(name, 0, "")
 	n.Labels = strs{}

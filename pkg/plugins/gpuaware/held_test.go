@@ -6,57 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/test/harness/await"
 )
-
-// TestAnEditedPodKeepsItsDevices edits a running pod in every way and places another beside it, in the process that
-// gave the devices and in the next one.
-func TestAnEditedPodKeepsItsDevices(t *testing.T) {
-	t.Parallel()
-	for name, edit := range map[string]string{
-		"the request is removed":          `{"alibabacloud.com/gpu-milli":null}`,
-		"the request is made small":       `{"alibabacloud.com/gpu-milli":"1"}`,
-		"the request cannot be read":      `{"alibabacloud.com/gpu-milli":"half"}`,
-		"the index is removed":            `{"alibabacloud.com/gpu-index":null}`,
-		"the index is changed":            `{"alibabacloud.com/gpu-index":"1"}`,
-		"another dialect is added":        `{"gpu-fraction":"0.01"}`,
-		"request and index are removed":   `{"alibabacloud.com/gpu-milli":null,"alibabacloud.com/gpu-index":null}`,
-		"the request grows to two GPUs":   `{"alibabacloud.com/gpu-milli":"1000","alibabacloud.com/gpu-count":"2"}`,
-		"an answer in another dialect":    `{"runai-gpu":"1"}`,
-		"HAMi's plugin is said to refuse": `{"hami.io/bind-phase":"failed"}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
-			bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"alibabacloud.com/gpu-milli": "700"})))
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.patchPod(t, "p", `{"spec":{"nodeName":"n"}}`)
-			h.patchPod(t, "p", `{"metadata":{"annotations":`+edit+`}}`)
-			edited, err := h.client.CoreV1().Pods("default").Get(h.ctx, "p", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Cache.UpdatePod(h.logger, bound, edited); err != nil {
-				t.Fatal(err)
-			}
-			next := newHarness(t, alone(defaultArgs()), []runtime.Object{edited, sharedNode("n", 1)}...)
-			for process, h := range map[string]*harness{"this process": h, "the next process": next} {
-				if _, err := h.place(t, h.add(t, podObject("too-much", nil,
-					strs{"alibabacloud.com/gpu-milli": "400"}))); err == nil {
-					t.Errorf("%s gave away what the pod holds", process)
-				}
-				if _, err := h.place(t, h.add(t, podObject("fits", nil,
-					strs{"alibabacloud.com/gpu-milli": "300"}))); err != nil {
-					t.Errorf("%s counts more than the pod holds: %v", process, err)
-				}
-			}
-		})
-	}
-}
 
 func TestAnEditIsSaidOnce(t *testing.T) {
 	t.Parallel()

@@ -20,46 +20,6 @@ func sharedNode(name string, n int) *v1.Node {
 	return gpuNodeObject(name, n, "Tesla-T4", "berth.dev/gpu-mode", "shared", "nvidia.com/gpu.memory", "16384")
 }
 
-func TestSharesAreToldInTheDialectAskedFor(t *testing.T) {
-	t.Parallel()
-	hami := gpuNodeObject("n", 2, "Tesla-T4")
-	hami.Annotations = strs{"hami.io/node-nvidia-register": hamiRegister}
-	for _, tc := range []struct {
-		name     string
-		node     *v1.Node
-		requests strs
-		asked    strs
-		key      string
-		want     string
-	}{
-		{"openb", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "500"}, "alibabacloud.com/gpu-index", "0"},
-		{"openb with two GPUs", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "1000",
-			"alibabacloud.com/gpu-count": "2"}, "alibabacloud.com/gpu-index", "0-1"},
-		{"KAI by fraction", sharedNode("n", 2), nil, strs{"gpu-fraction": "0.25"}, "runai-gpu", "0"},
-		{"KAI by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "4096"}, "runai-gpu", "0"},
-		{"HAMi by UUID", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil,
-			"hami.io/vgpu-devices-to-allocate", "GPU-a,NVIDIA,4096,0:;"},
-		{"HAMi names the node", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-node",
-			"n"},
-		{"whole GPUs on a shared node get an index too", sharedNode("n", 2), strs{"nvidia.com/gpu": "2"}, nil,
-			"alibabacloud.com/gpu-index", "0-1"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			profile := alone(defaultArgs())
-			ignoreHAMi(profile)
-			h := newHarness(t, profile, tc.node)
-			bound, err := h.place(t, h.add(t, podObject("p", tc.requests, tc.asked)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := bound.Annotations[tc.key]; got != tc.want {
-				t.Errorf("annotation %s = %q, want %q (all: %v)", tc.key, got, tc.want, bound.Annotations)
-			}
-		})
-	}
-}
-
 // TestPodsOnASharedNodeWithoutHAMiWaitForNoLock places a whole GPU on one. Without HAMi's device plugin, a lock of the
 // node would stay there.
 func TestPodsOnASharedNodeWithoutHAMiWaitForNoLock(t *testing.T) {

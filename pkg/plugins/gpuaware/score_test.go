@@ -109,16 +109,6 @@ func TestStrategyTurnsPackingRound(t *testing.T) {
 	}
 }
 
-func TestLinkedGPUsArePreferred(t *testing.T) {
-	t.Parallel()
-	linked := gpuNodeObject("linked", 4, "Tesla-T4", "gpu-interconnect", "nvlink")
-	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("apart", 4, "Tesla-T4"), linked)
-	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "2"},
-		strs{"berth.dev/gpu-interconnect": "preferred"})); got != "linked" {
-		t.Errorf("placed on %s, want the linked GPUs", got)
-	}
-}
-
 func TestFreeEightGPUNodesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("eight", 8, "Tesla-T4"), gpuNodeObject("four", 4, "Tesla-T4"))
@@ -162,7 +152,9 @@ func TestSignatureTellsRequestsApart(t *testing.T) {
 			t.Errorf("a pod without GPUs has the signature of %+v", other)
 		}
 	}
-	if _, status := h.plugin.SignPod(t.Context(), podObject("bad", nil, strs{"gpu-fraction": "x"})); status.IsSuccess() {
-		t.Error("a malformed pod was signed")
+	for _, other := range []*v1.Pod{podObject("bad", nil, strs{"gpu-fraction": "x"}), claiming("claims", "c")} {
+		if _, status := h.plugin.SignPod(t.Context(), other); status.IsSuccess() {
+			t.Errorf("the pod %s was signed, which cannot be read or has a claim of its own", other.Name)
+		}
 	}
 }
