@@ -58,7 +58,8 @@ func TestCandidatesKnowRareNodes(t *testing.T) {
 					t.Fatal(err)
 				}
 				totals := r.totals(t, pod)
-				if totals[best.SuggestedHost] != totals[all.SuggestedHost] || !rare[best.SuggestedHost] || !rare[all.SuggestedHost] {
+				if totals[best.SuggestedHost] != totals[all.SuggestedHost] ||
+					!rare[best.SuggestedHost] || !rare[all.SuggestedHost] {
 					t.Errorf("the pod goes to %s (%d points) and, if all are looked at, to %s (%d); want one of %v",
 						best.SuggestedHost, totals[best.SuggestedHost], all.SuggestedHost, totals[all.SuggestedHost], rare)
 				}

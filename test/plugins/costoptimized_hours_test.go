@@ -46,8 +46,9 @@ func passUntil(t *testing.T, then string) {
 	pass(time.Until(at))
 }
 
-func waitingPodNamed(name, window, deadline string) *st.PodWrapper {
-	p := eighth(name).Annotation(windowKey, window)
+// waitingPodNamed is a pod that waits for the window of the night.
+func waitingPodNamed(name, deadline string) *st.PodWrapper {
+	p := eighth(name).Annotation(windowKey, "night")
 	if deadline != "" {
 		p.Annotation(deadlineKey, deadline)
 	}
@@ -65,7 +66,7 @@ func (b *billed) holdsBack(t *testing.T, pod *v1.Pod) {
 // A pod that was let into the queue in time but failed until its window closed goes back to waiting.
 func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		pod := waitingPodNamed("late", "night", "").Obj()
+		pod := waitingPodNamed("late", "").Obj()
 		b := billAt(t, "2026-11-19T06:00:00Z", priced("n", "1"), pod)
 		const opens = "2026-11-19T22:00:00Z"
 		if rejected := b.Cycle(t, pod).Reasons()[""]; !strings.Contains(rejected, opens) {
@@ -79,8 +80,7 @@ func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 
 func TestEachWaitingPodIsWokenInItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		night, sooner := waitingPodNamed("night", "night", "").Obj(), waitingPodNamed("sooner", "night",
-			"2026-11-18T20:00:40Z").Obj()
+		night, sooner := waitingPodNamed("night", "").Obj(), waitingPodNamed("sooner", "2026-11-18T20:00:40Z").Obj()
 		b := billAt(t, "2026-11-18T20:00:00Z", night, sooner)
 		b.holdsBack(t, night)
 		pass(second)
@@ -109,17 +109,17 @@ func TestWhatAWaitingPodIsQueuedFor(t *testing.T) {
 		after *st.PodWrapper
 		want  fwk.QueueingHint
 	}{
-		"not for a label": {waitingPodNamed("p", "night", deadline).Label("a", "b"), fwk.QueueSkip},
-		"not for the same deadline written differently": {waitingPodNamed("p", "night", "2026-11-18T21:30:00Z"),
+		"not for a label": {waitingPodNamed("p", deadline).Label("a", "b"), fwk.QueueSkip},
+		"not for the same deadline written differently": {waitingPodNamed("p", "2026-11-18T21:30:00Z"),
 			fwk.QueueSkip},
-		"for another deadline":                  {waitingPodNamed("p", "night", "2026-11-18T21:31:00Z"), fwk.Queue},
-		"for a deadline after the window opens": {waitingPodNamed("p", "night", "2026-11-19T21:30:00Z"), fwk.Queue},
+		"for another deadline":                  {waitingPodNamed("p", "2026-11-18T21:31:00Z"), fwk.Queue},
+		"for a deadline after the window opens": {waitingPodNamed("p", "2026-11-19T21:30:00Z"), fwk.Queue},
 		"for no window":                         {eighth("p"), fwk.Queue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				b := billAt(t, "2026-11-18T20:00:00Z")
-				if got := hint(t, b.plugin, 1, tc.after.Obj(), waitingPodNamed("p", "night", deadline).Obj(),
+				if got := hint(t, b.plugin, 1, tc.after.Obj(), waitingPodNamed("p", deadline).Obj(),
 					tc.after.Obj()); got != tc.want {
 					t.Errorf("the hint is %v, want %v", got, tc.want)
 				}

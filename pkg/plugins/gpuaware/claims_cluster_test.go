@@ -23,9 +23,9 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// claiming is a pod with that claim.
-func claiming(name, claim string) *v1.Pod {
-	return objects.UseClaim(podObject(name, nil, nil), claim)
+// claiming is a pod with the claim c.
+func claiming(name string) *v1.Pod {
+	return objects.UseClaim(podObject(name, nil, nil), "c")
 }
 
 // plainClass selects GPUs and stands in for no extended resource.
@@ -137,7 +137,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 200 {
-			_, _, _ = h.evaluate(t, h, claiming("p", "c"))
+			_, _, _ = h.evaluate(t, h, claiming("p"))
 			h.plugin.cluster.fleet.byModel()
 		}
 	}()
@@ -221,7 +221,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 		if h == faulty {
 			awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("small", time.Now())) > 0 })
 		}
-		_, scores, err := h.evaluate(t, h, claiming("p", "c"))
+		_, scores, err := h.evaluate(t, h, claiming("p"))
 		if err != nil || len(scores) != 2 {
 			t.Fatalf("scores = %v (%v), want both nodes: the allocator has devices on both", scores, err)
 		}

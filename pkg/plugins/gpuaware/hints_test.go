@@ -36,7 +36,7 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		gone *v1.Pod
 		want fwk.QueueingHint
 	}{
-		"it had a claim and nothing else":      {claiming("gone", "c"), fwk.Queue},
+		"it had a claim and nothing else":      {claiming("gone"), fwk.Queue},
 		"it asked for the resource of a class": {byClass, fwk.Queue},
 		"it asked for GPUs of a device plugin": {podObject("gone", strs{"nvidia.com/gpu": "1"}, nil), fwk.Queue},
 		"it asked for a resource of no class":  {podObject("gone", strs{"example.com/nic": "1"}, nil), fwk.QueueSkip},
@@ -47,7 +47,7 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			got, err := h.plugin.afterPodDeleted(h.logger, claiming("p", "c"), tc.gone, nil)
+			got, err := h.plugin.afterPodDeleted(h.logger, claiming("p"), tc.gone, nil)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
@@ -64,8 +64,8 @@ func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 	released.Status = resourcev1.ResourceClaimStatus{}
 	foreign := free.DeepCopy()
 	foreign.Namespace = "elsewhere"
-	mine, byResource := claiming("p", "c"), podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
-	byPlugin, broken := podObject("p", strs{"amd.com/gpu": "1"}, nil), claiming("p", "c")
+	mine, byResource := claiming("p"), podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
+	byPlugin, broken := podObject("p", strs{"amd.com/gpu": "1"}, nil), claiming("p")
 	broken.Annotations = strs{"berth.dev/gpu-memory-min": "much"}
 	for name, tc := range map[string]struct {
 		pod           *v1.Pod
@@ -117,7 +117,7 @@ func TestChangesOfNodesWithoutGPUsWakeOnlyPodsThatClaimsServeThere(t *testing.T)
 		node.Status.Allocatable["cpu"] = resource.MustParse("128")
 		return node
 	}
-	mine, byPlugin := claiming("p", "c"), podObject("p", strs{"amd.com/gpu": "1"}, nil)
+	mine, byPlugin := claiming("p"), podObject("p", strs{"amd.com/gpu": "1"}, nil)
 	for name, tc := range map[string]struct {
 		pod           *v1.Pod
 		before, after *v1.Node

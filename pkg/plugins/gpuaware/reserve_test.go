@@ -114,7 +114,7 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"),
 		objects.ClaimOf("c", objects.Request("a", "whole", 1)))
 	awaitClaim(t, h, 1)
-	pod := claiming("p", "c")
+	pod := claiming("p")
 	state, _, err := h.evaluate(t, h, pod)
 	if err != nil {
 		t.Fatal(err)

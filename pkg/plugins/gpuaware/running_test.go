@@ -45,7 +45,7 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		on("none", podObject("elsewhere", strs{"cpu": "16"}, nil)),
 		assignedTo(podObject("share", nil, strs{"alibabacloud.com/gpu-milli": "300"}), "shared", 0, 300, 4915),
 		squatter("squats", "shared", strs{"alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-milli": "1000"}),
-		on("slices", claiming("claims", "c")),
+		on("slices", claiming("claims")),
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("slices"),
 		gpuSlice("slices", 8, "Tesla T4", "16Gi"), claimOf("c", "slices", "gpu-0", "gpu-1", "gpu-2"), bare,

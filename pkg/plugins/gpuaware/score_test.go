@@ -152,7 +152,7 @@ func TestSignatureTellsRequestsApart(t *testing.T) {
 			t.Errorf("a pod without GPUs has the signature of %+v", other)
 		}
 	}
-	for _, other := range []*v1.Pod{podObject("bad", nil, strs{"gpu-fraction": "x"}), claiming("claims", "c")} {
+	for _, other := range []*v1.Pod{podObject("bad", nil, strs{"gpu-fraction": "x"}), claiming("claims")} {
 		if _, status := h.plugin.SignPod(t.Context(), other); status.IsSuccess() {
 			t.Errorf("the pod %s was signed, which cannot be read or has a claim of its own", other.Name)
 		}
