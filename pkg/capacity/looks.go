@@ -79,8 +79,11 @@ func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
 	defer x.mu.Unlock()
 	x.settle()
 	s := x.shapes.byKey[key]
+	if s == nil {
+		return false
+	}
 	for _, n := range x.nodes.byName {
-		if s != nil && n.node != nil && n.freed > asked && s.rule.verdicts[n.slot] == admitted &&
+		if n.node != nil && n.freed > asked && s.rule.verdicts[n.slot] == admitted &&
 			slotsOn(s.bounds, n.has, n.used) > 0 {
 			return true
 		}

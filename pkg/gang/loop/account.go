@@ -77,8 +77,8 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 func (l *Loop) misjudged(g *waiting.Gang) bool { return g.Roomy && l.roomy(g) }
 
 // endBackoff ends the back-offs of the gangs that come first, where all of them fit beside each other, for which
-// something came that they may have lacked: gained shapes, volumes or devices, or what a happening tells one alone, such
-// as an address.
+// something came that they may have lacked: gained shapes, volumes or devices, or what a happening tells one alone,
+// such as an address.
 // Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
 // For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
 // account may not know what keeps it from starting. Until then no other back-off ends for what it may have lacked.
@@ -88,16 +88,19 @@ func (l *Loop) endBackoff(gained []capacity.ShapeKey, happenings map[waiting.Hap
 		maps.Copy(helped, l.List.ByShape[shape])
 	}
 	for h := range happenings {
-		if helped[h.Only] = true; h.Kind&(waiting.NeedsVolumes|waiting.NeedsDevices) == 0 {
+		helped[h.Only] = true
+		if h.Kind&(waiting.NeedsVolumes|waiting.NeedsDevices) == 0 {
 			continue
 		}
 		for id, g := range l.List.ByID {
-			helped[id] = helped[id] || h.Concerns(g)
+			if h.Concerns(g) {
+				helped[id] = true
+			}
 		}
 	}
 	var paused []*waiting.Gang
-	for id, help := range helped {
-		if g := l.List.ByID[id]; help && g != nil && g.RetryAt.After(l.soonest(g, now)) {
+	for id := range helped {
+		if g := l.List.ByID[id]; g != nil && g.RetryAt.After(l.soonest(g, now)) {
 			paused = append(paused, g)
 		}
 	}

@@ -65,7 +65,7 @@ type List struct {
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool
 	// Excluded holds the gangs that the account rules out, in the order in which to look at them again.
 	Excluded []gang.ID
-	// Priorities are as of the last turn of the loop.
+	// Priorities are as of the last turn of the loop, but for pods that have failed since.
 	Priorities Priorities
 }
 

@@ -79,8 +79,8 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 	return l.propose(result)
 }
 
-// comesLate reports whether the plan uses what came free after the gang was invited, while others wait that come first:
-// members that gangs lack which have started, or who is more important. The loop has not looked at them yet.
+// comesLate reports whether the plan uses what has come free since the loop last looked, while others wait that come
+// first: members that gangs lack which have started, or who is more important. The loop has yet to try them for it.
 func (l *leading) comesLate(assignments []gang.Assignment) bool {
 	c := l.p.shared
 	unseen := func(a gang.Assignment) bool { return c.headroom.Looks.FreedAfter(a.Node) }

@@ -25,7 +25,7 @@ func TestAPlanForWhatOthersComeFirst(t *testing.T) {
 		lacks, seen bool
 		want        bool
 	}{
-		"nobody waits that comes first":           {},
+		"none waits that comes first":             {},
 		"a more important one waits":              {waits: 6, want: true},
 		"one that is as important waits":          {waits: 5},
 		"a gang that runs lacks a member":         {lacks: true, want: true},
