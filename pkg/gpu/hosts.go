@@ -7,18 +7,24 @@ import (
 // Hosts counts, for each size of whole-GPU pods, how many pods of that size fit.
 type Hosts [MostSizes]int32
 
-// hostsOf counts how many pods of each size fit: by the GPUs that are entirely free, and by the CPU that such pods
-// need.
-func hostsOf(sizes []Size, wholeFree int, cpuMilli int64) Hosts {
+// hostsOf counts how many pods of each size fit into a room.
+func hostsOf(sizes []Size, room Room) Hosts {
 	var h Hosts
 	for i, s := range sizes {
-		n := wholeFree / s.GPUs
+		n := room.GPUs / s.GPUs
 		if s.CPUMilli > 0 {
-			n = min(n, int(max(0, cpuMilli)/s.CPUMilli))
+			n = min(n, int(max(0, room.CPUMilli)/s.CPUMilli))
 		}
 		h[i] = int32(n)
 	}
 	return h
+}
+
+// add counts n times as many others in.
+func (h *Hosts) add(others Hosts, n int) {
+	for i := range h {
+		h[i] += int32(n) * others[i]
+	}
 }
 
 // hostPrices returns what one more place for a pod of each size is worth, in milli-GPU: all of its GPUs times the

@@ -83,7 +83,7 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 	}
 	j.demand = d
 	j.opening = w.Opening * s.Open()
-	j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	j.hostPrices = hostPrices(d.sizes, s.hostsFor(d.sizes), s.idleMilli)
 	if len(d.confined) > 0 && r.Count > 0 {
 		j.byModel = make(map[string]float64, len(d.pressure))
 		lowest := d.lowestPressure(r)
@@ -157,10 +157,8 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 		if !inv.InUse {
 			c.Opens = len(inv.Devices) + inv.SlicedGPUs
 		}
-		c.Hosts = hostsOf(j.demand.sizes, inv.wholes(free), inv.FreeCPUMilli)
-		for i, n := range hostsOf(j.demand.sizes, inv.wholes(left), cpuLeft) {
-			c.Hosts[i] -= n
-		}
+		c.Hosts = hostsOf(j.demand.sizes, Room{inv.wholes(free), inv.FreeCPUMilli})
+		c.Hosts.add(hostsOf(j.demand.sizes, Room{inv.wholes(left), cpuLeft}), -1)
 		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model,
 			inv.FreeCPUMilli, free)
 	}

@@ -17,11 +17,11 @@ func only(set func(*Weights)) Weights {
 	return w
 }
 
-// fleet is the supply of these nodes by the demand.
-func fleet(d *Demand, nodes ...*Inventory) *Supply {
+// fleet is the supply of these nodes.
+func fleet(nodes ...*Inventory) *Supply {
 	s := &Supply{}
 	for _, n := range nodes {
-		s.Replace(Part{}, PartOf(n, d))
+		s.Replace(Part{}, PartOf(n))
 	}
 	return s
 }
@@ -66,23 +66,23 @@ func TestWaste(t *testing.T) {
 			node(4), whole(1), Placement{}, 0},
 		{"best-fit counts CPU and GPU left", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
 			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
-		{"opening an empty node while half of the GPUs in use are idle", opening, eights, fleet(eights, half, node(8)),
+		{"opening an empty node while half of the GPUs in use are idle", opening, eights, fleet(half, node(8)),
 			node(8), whole(1), Placement{}, 175},
-		{"opening a small one", opening, eights, fleet(eights, half), node(1), whole(1), Placement{}, 175. / 4},
-		{"opening one when those in use are full", opening, eights, fleet(eights, node(2, used, take(1000, 1000)), node(8)),
+		{"opening a small one", opening, eights, fleet(half), node(1), whole(1), Placement{}, 175. / 4},
+		{"opening one when those in use are full", opening, eights, fleet(node(2, used, take(1000, 1000)), node(8)),
 			node(8), whole(1), Placement{}, 0},
-		{"opening the first", opening, eights, fleet(eights, node(8)), node(8), whole(1), Placement{}, 0},
-		{"a node that is in use is open", opening, eights, fleet(eights, half), node(8, used), whole(1), Placement{}, 0},
-		{"the only place for eight GPUs", hosts, onlyEights, fleet(onlyEights, node(8)), node(8), whole(1), Placement{},
+		{"opening the first", opening, eights, fleet(node(8)), node(8), whole(1), Placement{}, 0},
+		{"a node that is in use is open", opening, eights, fleet(half), node(8, used), whole(1), Placement{}, 0},
+		{"the only place for eight GPUs", hosts, onlyEights, fleet(node(8)), node(8), whole(1), Placement{},
 			8000 * 0.5},
 		{"one of a hundred", hosts, onlyEights, func() *Supply {
-			s := fleet(onlyEights)
+			s := &Supply{}
 			for range 100 {
-				s.Replace(Part{}, Part{Hosts: Hosts{1}, IdleMilli: 80})
+				s.Replace(Part{}, Part{Room: Room{GPUs: 8}, IdleMilli: 80})
 			}
 			return s
 		}(), node(8), whole(1), Placement{}, 0},
-		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)),
+		{"a node that is no such place any more", hosts, onlyEights, fleet(node(8)), node(8, take(1000)),
 			whole(1), Placement{}, 0},
 		{"a scarce model", scarcity, confined, nil, node(8), whole(2), Placement{}, 2000},
 		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8),
@@ -144,8 +144,7 @@ func TestWhatARareModelCostsOthersIsBounded(t *testing.T) {
 // TestSupplyIsTheSumOverNodes replaces parts at random: the supply is always what a count of all nodes gives.
 func TestSupplyIsTheSumOverNodes(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli},
-		Class{Count: 8, Milli: WholeMilli}), nil, 8)
+	pods := []Size{{GPUs: 1, CPUMilli: 2000}, {GPUs: 2, CPUMilli: 4000}, {GPUs: 8}}
 	rapid.Check(t, func(t *rapid.T) {
 		var s Supply
 		parts := make([]Part, 4)
@@ -156,14 +155,18 @@ func TestSupplyIsTheSumOverNodes(t *testing.T) {
 			for i := range inv.Devices {
 				inv.Devices[i].FreeMilli = 500 * rapid.IntRange(0, 2).Draw(t, "free")
 			}
-			now := PartOf(inv, d)
+			inv.FreeCPUMilli = 1000 * rapid.Int64Range(-1, 9).Draw(t, "cpu")
+			now := PartOf(inv)
 			s.Replace(parts[at], now)
 			parts[at] = now
+			s.hostsFor(pods[:rapid.IntRange(0, len(pods)).Draw(t, "sizes")])
 		}
 		var again Supply
 		for _, p := range parts {
 			again.Replace(Part{}, p)
 		}
+		s.hostsFor(pods)
+		again.hostsFor(pods)
 		if diff := cmp.Diff(again, s, cmp.AllowUnexported(Supply{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("supply (-sum +got):\n%s", diff)
 		}
@@ -184,7 +187,7 @@ func TestAssessIsSafe(t *testing.T) {
 		r := &Request{Count: rapid.IntRange(0, 70).Draw(t, "count"), Milli: rapid.IntRange(0, WholeMilli).Draw(t, "milli"),
 			ShareMemMiB: rapid.IntRange(0, 100_000).Draw(t, "mem"), CPUMilli: rapid.Int64Range(0, 1<<40).Draw(t, "cpu")}
 		before := inv.Clone()
-		w := assess(NewJudge(DefaultWeights(), false, d, fleet(d, node(8)), r), inv, r, Placement{}).Sum()
+		w := assess(NewJudge(DefaultWeights(), false, d, fleet(node(8)), r), inv, r, Placement{}).Sum()
 		if math.IsNaN(w) || math.IsInf(w, 0) {
 			t.Fatalf("waste = %v", w)
 		}

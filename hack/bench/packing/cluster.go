@@ -89,6 +89,7 @@ func newCluster(shapes []shape) *cluster {
 				GPUs: c.capacity[s.model].GPUs + s.gpus, MemMiB: s.product.memMiB, Linked: s.product.linked,
 			}
 			c.gpuMilli += s.gpus * gpu.WholeMilli
+			c.changed(&c.machines[len(c.machines)-1])
 		}
 	}
 	return c
@@ -114,11 +115,11 @@ func (c *cluster) place(p policy, k *kind, rank []int) []placement {
 		at := best(c, p, k, rank)
 		if at < 0 {
 			for _, undo := range placed {
-				c.give(undo, p.demand())
+				c.give(undo)
 			}
 			return nil
 		}
-		placed = append(placed, c.take(at, k, p.demand()))
+		placed = append(placed, c.take(at, k))
 	}
 	for range placed {
 		p.placed(k, 1)
@@ -128,11 +129,11 @@ func (c *cluster) place(p policy, k *kind, rank []int) []placement {
 
 // release ends a pod.
 func (c *cluster) release(gone placement, p policy) {
-	c.give(gone, p.demand())
+	c.give(gone)
 	p.placed(gone.kind, -1)
 }
 
-func (c *cluster) take(i int, k *kind, demand *gpu.Demand) placement {
+func (c *cluster) take(i int, k *kind) placement {
 	m := &c.machines[i]
 	p := placement{kind: k, machine: i}
 	if k.milli > 0 {
@@ -146,11 +147,11 @@ func (c *cluster) take(i int, k *kind, demand *gpu.Demand) placement {
 		c.inUse++
 		c.inUsePrice = c.inUsePrice.Plus(m.split.Price)
 	}
-	c.changed(m, demand)
+	c.changed(m)
 	return p
 }
 
-func (c *cluster) give(p placement, demand *gpu.Demand) {
+func (c *cluster) give(p placement) {
 	m := &c.machines[p.machine]
 	if p.kind.milli > 0 {
 		m.inv.Give(p.devices, p.share)
@@ -162,25 +163,13 @@ func (c *cluster) give(p placement, demand *gpu.Demand) {
 		c.inUse--
 		c.inUsePrice = c.inUsePrice.Minus(m.split.Price)
 	}
-	c.changed(m, demand)
+	c.changed(m)
 }
 
-func (c *cluster) changed(m *machine, demand *gpu.Demand) {
+func (c *cluster) changed(m *machine) {
 	m.epoch++
 	m.inv.InUse = m.pods > 0
-	if demand != nil {
-		part := gpu.PartOf(m.inv, demand)
-		c.supply.Replace(m.part, part)
-		m.part = part
-	}
-}
-
-// recount counts all machines again for another demand.
-func (c *cluster) recount(demand *gpu.Demand) {
-	for i := range c.machines {
-		m := &c.machines[i]
-		part := gpu.PartOf(m.inv, demand)
-		c.supply.Replace(m.part, part)
-		m.part = part
-	}
+	part := gpu.PartOf(m.inv)
+	c.supply.Replace(m.part, part)
+	m.part = part
 }

@@ -13,8 +13,6 @@ import (
 type policy interface {
 	// placed tells it of pods that were given a place, or that have left theirs where n is negative.
 	placed(k *kind, n int)
-	// demand is what it counts the supply by, nil if it does not.
-	demand() *gpu.Demand
 	// begin prepares it for one pod.
 	begin(c *cluster, k *kind)
 	value(m *machine, i int, k *kind) float64
@@ -24,7 +22,6 @@ type policy interface {
 type simple func(m *machine, k *kind) float64
 
 func (simple) placed(*kind, int)                          {}
-func (simple) demand() *gpu.Demand                        { return nil }
 func (simple) begin(*cluster, *kind)                      {}
 func (s simple) value(m *machine, _ int, k *kind) float64 { return s(m, k) }
 
@@ -206,7 +203,6 @@ func newOurs(w gpu.Weights, c *cluster, given *gpu.Distribution) *ours {
 func (o *ours) draw(d *gpu.Distribution) {
 	o.drawn = gpu.NewDemand(d, o.supply.capacity, o.supply.largest)
 	o.number++
-	o.supply.recount(o.drawn)
 }
 
 func (o *ours) placed(k *kind, n int) {
@@ -222,8 +218,6 @@ func (o *ours) placed(k *kind, n int) {
 		o.draw(d)
 	}
 }
-
-func (o *ours) demand() *gpu.Demand { return o.drawn }
 
 func (o *ours) begin(c *cluster, k *kind) {
 	o.judge = gpu.NewJudge(o.weights, false, o.drawn, &c.supply, &k.request)

@@ -175,7 +175,7 @@ func (t *totals) set(node string, now *view) {
 		t.capacity.Add(before.model, before.stock, -1)
 		t.capacity.Add(after.model, after.stock, 1)
 	}
-	t.replaceParts(before.parts, after)
+	t.recount(before, after)
 	replace(&t.running, before.running, now.running)
 	if t.nodes[node] = after; now.node == nil {
 		delete(t.nodes, node)
@@ -187,20 +187,19 @@ func stockOf(n *gpuview.Node) gpu.Stock {
 	return gpu.Stock{GPUs: n.WholeGPUs(), MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(n.WholeGPUs()) > 1}
 }
 
-// replaceParts counts the node's GPUs in the supply in place of those parts. The lock is held.
-func (t *totals) replaceParts(before []gpu.Part, node *counted) {
-	for _, part := range before {
+// recount counts what the GPUs of a node contribute to the supply as it is now. The lock is held.
+func (t *totals) recount(before, after *counted) {
+	for _, part := range before.parts {
 		t.supply.Replace(part, gpu.Part{})
 	}
-	node.parts = nil
-	if node.node == nil {
+	if after.node == nil {
 		return
 	}
-	for _, inventory := range append([]*gpu.Inventory{node.inventory}, node.others...) {
+	for _, inventory := range append([]*gpu.Inventory{after.inventory}, after.others...) {
 		if inventory.HasGPU() {
-			part := gpu.PartOf(inventory, t.demand)
+			part := gpu.PartOf(inventory)
 			t.supply.Replace(gpu.Part{}, part)
-			node.parts = append(node.parts, part)
+			after.parts = append(after.parts, part)
 		}
 	}
 }
@@ -221,15 +220,9 @@ func (t *totals) redraw() {
 	} else if inUse.Outgrown(t.capacity) {
 		t.demand = inUse.WithCapacity(t.capacity, t.largest())
 	}
-	if t.demand == inUse {
-		return
-	}
 	if t.demand.Stranding() != inUse.Stranding() {
 		hits, misses := inUse.Stranding().CacheCounts()
 		t.past.hits, t.past.misses = t.past.hits+hits, t.past.misses+misses
-	}
-	for _, node := range t.nodes {
-		t.replaceParts(node.parts, node)
 	}
 }
 
