@@ -28,8 +28,8 @@ var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
 const (
-	// atATime is how many scenarios run at the same time. They spend most of their time waiting.
-	atATime = 8
+	// atATime is how many scenarios of one control plane run at the same time. They spend most of their time waiting.
+	atATime = 6
 	// boxesAtATime is how many control planes run at the same time. One that waits takes 4% of a core.
 	boxesAtATime = 4
 	// startWithin bounds the start of a control plane, which takes five seconds on a free machine.
@@ -55,6 +55,8 @@ var controllers = []string{"job-controller", "replicaset-controller", "statefuls
 
 var (
 	plain = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers}}
+	// preempting is another such: a third of the time is theirs that evict.
+	preempting = &box{options: plain.options}
 	// nominating has the feature gate as Kubernetes has it by default, where the manifests switch it off.
 	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
 		FeatureGates: []string{"NominatedNodeNameForExpectation=true"}}}
@@ -89,8 +91,8 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, hourly, named, owning, unknown, native,
-	foreign}
+var boxes = []*box{plain, preempting, reserving, shipped, nominating, starting, foreign, owning, leveled, hourly,
+	native, named, unknown}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -195,6 +197,8 @@ func scripts() ([]script, error) {
 			disturbing: says(text, "kill") || says(text, "away") || says(text, "count")}
 		kind, _, _ := strings.Cut(s.name, "-")
 		switch kind {
+		case "preempt":
+			s.in = preempting
 		case "reservation":
 			s.in, s.disturbing = reserving, true
 		case "starts":

@@ -97,18 +97,12 @@ func inReality(t *testing.T, all []script) {
 			byBox[s.in] = append(byBox[s.in], s)
 		}
 	}
-	slots := make(chan struct{}, atATime)
-	inSlot := func(s script) {
-		slots <- struct{}{}
-		defer func() { <-slots }()
-		run(s)
-	}
 	running, stopped := make(chan struct{}, boxesAtATime), sync.WaitGroup{}
 	for _, b := range boxes {
 		running <- struct{}{}
 		stopped.Go(func() {
 			defer func() { <-running }()
-			runIn(byBox[b], inSlot)
+			runIn(byBox[b], run)
 			if err := b.stop(); err != nil {
 				t.Errorf("stopping the sandbox: %v", err)
 			}
@@ -119,19 +113,22 @@ func inReality(t *testing.T, all []script) {
 
 // runIn runs the scripts of a box.
 func runIn(scripts []script, run func(script)) {
-	var others sync.WaitGroup
-	defer others.Wait()
-	for _, disturbing := range []bool{true, false} {
-		for _, s := range scripts {
-			switch {
-			case s.disturbing != disturbing:
-			case disturbing:
-				run(s)
-			default:
-				others.Go(func() { run(s) })
-			}
+	for _, s := range scripts {
+		if s.disturbing {
+			run(s)
 		}
 	}
+	slots, done := make(chan struct{}, atATime), sync.WaitGroup{}
+	for _, s := range scripts {
+		if !s.disturbing {
+			slots <- struct{}{}
+			done.Go(func() {
+				defer func() { <-slots }()
+				run(s)
+			})
+		}
+	}
+	done.Wait()
 }
 
 // scenarioWithin only ends a scenario that hangs: the limits of its commands, times slack, are of the machine's time,
