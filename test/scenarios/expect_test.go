@@ -313,8 +313,6 @@ func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
 	return nil
 }
 
-// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members
-// of a role that are bound and needed, min at the minimum, owners at its owners by kind.
 // checkReserved compares what the PodGroup says of what is reserved for it.
 func checkReserved(pg *unstructured.Unstructured, text string) error {
 	conditions, _, _ := unstructured.NestedSlice(pg.Object, "status", "conditions")
@@ -344,6 +342,8 @@ func startOf(status map[string]any) string {
 	return "told"
 }
 
+// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members
+// of a role that are bound and needed, min at the minimum, owners at its owners by kind.
 func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(l.arg(1))
 	switch {
