@@ -10,26 +10,39 @@ import (
 // Cycles is the part of a ledger that the scheduling cycles of members ask and tell.
 type Cycles struct{ *book }
 
-// Admit reports whether the pod may enter the scheduling queue, and why not. An admitted pod's Key is frozen.
+// MayEnter reports whether the pod may enter the scheduling queue, and why not. It changes nothing: the pod may be in
+// its cycle.
+func (c *Cycles) MayEnter(uid UID) (ok bool, why obstacle.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[uid].mayEnter()
+}
+
+// Admit is MayEnter for a pod that then does. The Key of one that was admitted is frozen.
 func (c *Cycles) Admit(uid UID) (ok bool, why obstacle.Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[uid]
+	if ok, why = m.mayEnter(); ok {
+		m.move(isLet)
+		m.freeze()
+	} else if m != nil {
+		m.move(isDenied)
+	}
+	return ok, why
+}
+
+// mayEnter is MayEnter for a member, nil for a pod that is not known.
+func (m *member) mayEnter() (ok bool, why obstacle.Reason) {
 	if m == nil {
 		return false, obstacle.Obstacle{Cause: obstacle.Unknown}
 	}
-	switch kind, why := m.turn(); {
-	case kind == Hold:
-		m.move(isDenied)
-		return false, why
-	case kind == Lead && !mayPlan(m.group):
+	kind, why := m.turn()
+	if kind == Lead && !mayPlan(m.group) {
 		// Only an invitation lets it in; a queue that tries it on the off chance does not.
-		m.move(isDenied)
 		return false, uninvited(m.group)
 	}
-	m.move(isLet)
-	m.freeze()
-	return true, nil
+	return kind != Hold, why
 }
 
 // Key returns the frozen place in the queue of an admitted pod.

@@ -302,3 +302,20 @@ func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
 		t.Errorf("nodes while a replacement is bound (-want +got):\n%s", diff)
 	}
 }
+
+func TestToAskWhetherAMemberMayEnterChangesNothingInItsCycle(t *testing.T) {
+	t.Parallel()
+	l := runningGangOf(4, 4)
+	l.Forget(uid(3), t0)
+	l.Observe(g1, pending(9), t0)
+	l.Cycles.Admit(uid(9))
+	if turn := l.Cycles.Turn(uid(9)); turn.Kind != Free {
+		t.Fatalf("the turn of a replacement is %v", turn.Kind)
+	}
+	if ok, why := l.Cycles.MayEnter(uid(9)); !ok {
+		t.Errorf("it may not enter: %s", why)
+	}
+	if !l.Cycles.Reserve(uid(9), "n3", t0) {
+		t.Error("it may not reserve its node any more")
+	}
+}

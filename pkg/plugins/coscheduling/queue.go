@@ -66,7 +66,7 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
 func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	why := q.shared.holdsBack(pod)
+	why := q.shared.holdsBack(pod, q.shared.ledger.Cycles.Admit)
 	if why == nil && q.shared.held.Pod(pod.UID) != nil {
 		// It is about to enter the queue with others.
 		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: q.shared.members.ID(pod)}
@@ -79,20 +79,20 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 
 // holder returns the gang that holds the pod back, the zero ID if none does.
 func (c *coordinator) holder(pod *v1.Pod) gang.ID {
-	if c.holdsBack(pod) == nil {
+	if c.holdsBack(pod, c.ledger.Cycles.MayEnter) == nil {
 		return gang.ID{}
 	}
 	return c.members.ID(pod)
 }
 
-// holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
-// be read is let in, so that its cycle fails with an event that names the mistake.
-func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
+// holdsBack returns why the pod's gang holds it back, as ask says of a member, nil if it does not or the pod is in
+// none. A pod whose gang cannot be read is let in, so that its cycle fails with an event that names the mistake.
+func (c *coordinator) holdsBack(pod *v1.Pod, ask func(gang.UID) (bool, obstacle.Reason)) obstacle.Reason {
 	of, err := c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}
-	if ok, why := c.ledger.Cycles.Admit(gang.UID(pod.UID)); !ok {
+	if ok, why := ask(gang.UID(pod.UID)); !ok {
 		return c.members.OwnReason(of.ID, pod, why)
 	}
 	return nil
