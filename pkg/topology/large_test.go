@@ -52,32 +52,6 @@ func TestArrangementsAreBounded(t *testing.T) {
 	}
 }
 
-// The number of domains at the widest level that is split is the least possible on large trees, too.
-func TestFewestDomainsOfTheWidestLevel(t *testing.T) {
-	t.Parallel()
-	all := cluster(2)
-	byBlock := map[string]int{}
-	total := 0
-	for _, n := range all {
-		byBlock[n.Path[0]] += n.Slots[0]
-		total += n.Slots[0]
-	}
-	for _, want := range []int{1, 100, 1900, 2100, 5000, total - 1, total} {
-		least, rest := 0, want
-		for _, slots := range slices.Backward(slices.Sorted(maps.Values(byBlock))) {
-			if rest <= 0 {
-				break
-			}
-			least++
-			rest -= slots
-		}
-		first := Arrange(all, 0, Demand{Want: []int{want}, Need: want})[0]
-		if got := spans(all, usable(all, first))[0]; got != least {
-			t.Errorf("%d members on %d blocks, want %d", want, got, least)
-		}
-	}
-}
-
 // On large uneven trees of two levels, where the fewest racks can be calculated, the search comes within a percent of
 // them.
 func TestFewestRacksOnLargeTrees(t *testing.T) {
