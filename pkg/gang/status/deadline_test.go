@@ -3,9 +3,7 @@ package status
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,25 +17,9 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
-
-// patched is an API server that takes patches of pods, and says what each is about.
-type patched func(status v1.PodStatus)
-
-func (p patched) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	var pod v1.Pod
-	if err := json.Unmarshal(body, &pod); err != nil {
-		return nil, err
-	}
-	p(pod.Status)
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(strings.NewReader(`{"kind":"Pod","apiVersion":"v1"}`))}, nil
-}
 
 // dueIn makes a pod that is to end after some time, and declares how long it runs.
 func dueIn(name string, end time.Duration, run string) *v1.Pod {
@@ -47,10 +29,11 @@ func dueIn(name string, end time.Duration, run string) *v1.Pod {
 			wellknown.RunTimeKey: run}}, Spec: v1.PodSpec{SchedulerName: "ours"}}
 }
 
-func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
+func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		missedDeadlines.Create(nil)
+		waitTimeouts.Create(nil)
 		pods, store := map[string]*v1.Pod{}, newPods()
 		put := func(pod *v1.Pod) {
 			pods[pod.Name] = pod
@@ -64,7 +47,12 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			got = append(got, time.Since(begin).Truncate(time.Minute).String()+" "+words)
 		}
 		var written *v1.Pod
-		api := patched(func(s v1.PodStatus) {
+		api := granted(func(_ *http.Request, body []byte) {
+			var pod v1.Pod
+			if err := json.Unmarshal(body, &pod); err != nil {
+				t.Error(err)
+			}
+			s := pod.Status
 			note(string(s.Conditions[0].Type) + "=" + string(s.Conditions[0].Status) + " " + s.Conditions[0].Reason)
 			if written = pods["p"].DeepCopy(); len(s.Conditions) == 1 {
 				written.Status.Conditions = s.Conditions
@@ -72,13 +60,15 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			put(written)
 		})
 		recorder := events.NewFakeRecorder(10)
-		c := New(newSource(nil, store))
+		c := New(newSource(sla.NewOrder([]sla.Class{{Name: "short", Timeout: 10 * time.Minute}}, nil), store))
 		ctx, cancel := context.WithCancel(t.Context())
 		member, foreign, bound := dueIn("member", time.Hour, "2h"), dueIn("foreign", time.Hour, "2h"),
 			dueIn("bound", time.Hour, "2h")
 		member.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g"}
 		foreign.Spec.SchedulerName, bound.Spec.NodeName = "theirs", "n"
-		for _, pod := range []*v1.Pod{member, foreign, bound, dueIn("p", 2*time.Hour, "90m"),
+		short := dueIn("short", 0, "")
+		short.Annotations, short.Labels = nil, map[string]string{wellknown.SLAClassKey: "short"}
+		for _, pod := range []*v1.Pod{member, foreign, bound, short, dueIn("p", 2*time.Hour, "90m"),
 			dueIn("silent", time.Minute, "")} {
 			put(pod)
 		}
@@ -102,6 +92,8 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		hear(5)
 		deadline := begin.Add(2 * time.Hour).UTC().Format(time.RFC3339)
 		want := []string{
+			"10m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows " +
+				"(berth.dev/sla-class)",
 			"30m0s berth.dev/DeadlineMissed=True CannotEndInTime",
 			"31m0s Warning DeadlineMissed the pod cannot end by " + deadline +
 				" (berth.dev/deadline): with a run time of 1h30m0s, it had to start by " +
@@ -113,6 +105,12 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		}
 		if n, err := testutil.GetCounterMetricValue(missedDeadlines.WithLabelValues(ofPod)); err != nil || n != 1 {
 			t.Errorf("%g deadlines of pods count as missed, want 1: %v", n, err)
+		}
+		if n, err := testutil.GetCounterMetricValue(waitTimeouts.WithLabelValues("short")); err != nil || n != 1 {
+			t.Errorf("%g waits count as too long, want 1: %v", n, err)
+		}
+		if c.Pods.Forget(short); c.Pods.told["short"] != nil {
+			t.Error("a pod that is gone is remembered")
 		}
 		cancel()
 		synctest.Wait()
