@@ -74,15 +74,11 @@ func TestGangOwnerStates(t *testing.T) {
 		want               map[string]OwnerState
 	}{
 		{"a Job of one pod", "Job", `spec: {template: {}}`, one(1)},
-		{"a Job's minimum is its parallelism", "Job", `spec: {parallelism: 4}`, one(4)},
 		{"but no more than it has completions", "Job", `spec: {parallelism: 4, completions: 3}`, one(3)},
 		{"a Job with more completions than run at a time", "Job", `spec: {parallelism: 4, completions: 9}`, one(4)},
-		{"indexes that have failed for good are lost", "Job", `{spec: {parallelism: 4, completions: 4, completionMode: Indexed}, status: {failedIndexes: "1,3"}}`, one(2)},
 		{"a range of indexes", "Job", `{spec: {parallelism: 8, completions: 8}, status: {failedIndexes: "0-2,7"}}`, one(4)},
-		{"all indexes have failed", "Job", `{spec: {parallelism: 2, completions: 2}, status: {failedIndexes: "0,1"}}`, one(1)},
 		{"a Job that ends its pods", "Job", `spec: {parallelism: 4, activeDeadlineSeconds: 3600}`, map[string]OwnerState{"": {UID: "u", Minimum: 4, Limit: time.Hour}}},
 		{"a limit beyond all run times is none", "Job", `spec: {parallelism: 4, activeDeadlineSeconds: 99999999999}`, one(4)},
-		{"a Job that is suspended", "Job", `spec: {parallelism: 4, suspend: true}`, one(4)},
 		{"a Job scaled to nothing", "Job", `spec: {parallelism: 0}`, one(1)},
 		{"a Job of a JobSet that places its Jobs apart", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}}}`,
@@ -105,7 +101,6 @@ func TestGangOwnerStates(t *testing.T) {
 		{"one in order that needs one pod to start", "StatefulSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "1"}}, spec: {replicas: 4}}`, one(1)},
 		{"a ReplicaSet that starts with fewer, as its Deployment says", "ReplicaSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "2"}}, spec: {replicas: 4}}`, one(2)},
 
-		{"a StatefulSet that creates all pods at once", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: Parallel}`, one(4)},
 		{"a StatefulSet in order", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: OrderedReady}`,
 			never(4, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 4 "+
 				"can never be complete; "+
@@ -114,8 +109,6 @@ func TestGangOwnerStates(t *testing.T) {
 			never(2, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 2 "+
 				"can never be complete; "+
 				"set podManagementPolicy: Parallel")},
-		{"a single pod is in order", "StatefulSet", `spec: {replicas: 1, podManagementPolicy: OrderedReady}`, one(1)},
-		{"a ReplicaSet", "ReplicaSet", `spec: {replicas: 5}`, one(5)},
 		{"a ReplicationController", "ReplicationController", `spec: {}`, one(1)},
 
 		{"a LeaderWorkerSet", "LeaderWorkerSet", `spec: {replicas: 3, leaderWorkerTemplate: {size: 4}, startupPolicy: LeaderCreated}`, one(4)},
@@ -140,8 +133,6 @@ spec:
   - {name: driver, replicas: 1, template: {spec: {template: {}}}}
   - {name: workers, replicas: 4, template: {spec: {parallelism: 2, completions: 2}}}`,
 			jobs(OwnerState{Minimum: 9}, map[string]OwnerState{"driver": {Minimum: 1}, "workers": {Minimum: 8}})},
-		{"a JobSet that is suspended", "JobSet", `spec: {suspend: true, replicatedJobs: [{name: w, template: {spec: {parallelism: 2}}}]}`,
-			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"w": {Minimum: 2}})},
 		{"a JobSet in order", "JobSet", `
 spec:
   startupPolicy: {startupPolicyOrder: InOrder}
@@ -167,16 +158,7 @@ metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
 spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, template: {spec: {parallelism: 2}}}]}`,
 			jobs(OwnerState{Minimum: 3, Says: inGroups("jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index", `[{"name":"d","copies":1,"pods":1},{"name":"w","copies":2,"required":"rack","pods":1,"alone":true}]`)},
 				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: inGroups("jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index", `[{"name":"w","copies":2,"required":"rack","pods":1,"alone":true}]`)}})},
-		{"a JobSet of Jobs of one pod may place them apart", "JobSet", `
-spec: {replicatedJobs: [{name: w, replicas: 2, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {}}}]}`,
-			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"w": {Minimum: 2}})},
 
-		{"a PyTorchJob, as in the operator's examples", "PyTorchJob", `
-apiVersion: kubeflow.org/v1
-spec:
-  pytorchReplicaSpecs:
-    Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch}]}}}
-    Worker: {replicas: 3, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch}]}}}`, one(4)},
 		{"replicas are 1 unless given", "PyTorchJob", `spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}`, one(3)},
 		{"a job that says with how many it can start", "PyTorchJob",
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(2)},
@@ -189,21 +171,15 @@ spec:
 		{"one that says fewer than those starts with the chief", "TFJob",
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`,
 			roles(2, "training.kubeflow.org/replica-type", "chief=1")},
-		{"one that says all", "PyTorchJob",
-			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 3}}, pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
 		{"an MPIJob of the MPI operator that can start with fewer needs its launcher", "MPIJob",
 			`{apiVersion: kubeflow.org/v2beta1, spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}}`,
 			roles(2, "training.kubeflow.org/job-role", "launcher=1")},
 		{"one of the training operator", "MPIJob",
 			`{apiVersion: kubeflow.org/v1, spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}}`,
 			roles(2, "training.kubeflow.org/replica-type", "launcher=1")},
-		{"one whose launcher comes later", "MPIJob",
-			`spec: {launcherCreationPolicy: WaitForWorkersReady, runPolicy: {schedulingPolicy: {minAvailable: 2}}, mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 4}}}`, one(2)},
 		{"a job that says more than it has", "PyTorchJob", `spec: {runPolicy: {schedulingPolicy: {minAvailable: 9}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`,
 			never(9, "PyTorchJob train has 8 pods and asks for 9 (spec.runPolicy.schedulingPolicy.minAvailable): a gang of 9 "+
 				"can never be complete; lower spec.runPolicy.schedulingPolicy.minAvailable")},
-		{"a job that is suspended", "PyTorchJob", `spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(8)},
-		{"a TFJob", "TFJob", `spec: {tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`, one(7)},
 		{"an XGBoostJob", "XGBoostJob", `spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
 		{"a PaddleJob", "PaddleJob", `spec: {paddleReplicaSpecs: {Worker: {replicas: 2}}}`, one(2)},
 		{"an MXJob", "MXJob", `spec: {mxReplicaSpecs: {Scheduler: {replicas: 1}, Server: {replicas: 1}, Worker: {replicas: 1}}}`, one(3)},
@@ -220,9 +196,7 @@ spec:
 		{"groups of one name count together", "RayCluster", `spec: {workerGroupSpecs: [{groupName: a, replicas: 2}, {groupName: a, replicas: 1}]}`, one(4)},
 		{"and those that cannot be told from the head", "RayCluster", `spec: {workerGroupSpecs: [{groupName: headgroup, replicas: 2}]}`, one(3)},
 		{"and those whose name no label can have", "RayCluster", `spec: {workerGroupSpecs: [{groupName: "a b", replicas: 2}]}`, one(3)},
-		{"a group whose replicas are several hosts each", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 2, numOfHosts: 4}]}`, one(9)},
 		{"a group within its bounds", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 9, minReplicas: 1, maxReplicas: 3}, {replicas: 0, minReplicas: 2, maxReplicas: 3}]}`, one(6)},
-		{"a cluster that Ray scales starts with the least", "RayCluster", `spec: {enableInTreeAutoscaling: true, workerGroupSpecs: [{replicas: 3, minReplicas: 1, maxReplicas: 8}]}`, one(2)},
 		{"a group that is suspended", "RayCluster", `spec: {workerGroupSpecs: [{replicas: 3, suspend: true}]}`, one(1)},
 		{"a cluster that is suspended", "RayCluster", `spec: {suspend: true, workerGroupSpecs: [{replicas: 3}]}`, one(4)},
 	} {
@@ -261,8 +235,6 @@ func TestPodsThatCarryTheMinimumOfTheirObject(t *testing.T) {
 		state OwnerState
 		why   string
 	}{
-		{"fewer than the object has", Owner{Kind: "Job", Name: "j", Minimum: 2, MinimumKey: kaiMinMember},
-			OwnerState{Minimum: 6}, ""},
 		{"as many as it has", Owner{Kind: "Job", Name: "j", Minimum: 6, MinimumKey: kaiMinMember},
 			OwnerState{Minimum: 6}, ""},
 		{"more than it has", Owner{Kind: "Job", Name: "j", Minimum: 7, MinimumKey: kaiMinMember}, OwnerState{Minimum: 6},
@@ -301,12 +273,10 @@ func TestOutlivedPods(t *testing.T) {
 		pod        *v1.Pod
 		want       bool
 	}{
-		{"a pod of the present attempt", "JobSet", state, pod("Job", "j", -time.Second, "2"), false},
 		{"a pod of an earlier attempt", "JobSet", state, pod("Job", "j", -time.Second, "1"), true},
 		{"a pod of an attempt that the object does not say yet", "JobSet", state, pod("Job", "j", -time.Second, "3"), false},
 		{"a pod of a Job that is as old as the object", "JobSet", state, pod("Job", "j", 0, "2"), false},
 		{"a pod of a Job that is older than the object", "JobSet", state, pod("Job", "j", time.Second, "2"), true},
-		{"a pod of the object", "Job", state, pod("Job", "u", -time.Second, ""), false},
 		{"a pod that the object has adopted", "StatefulSet", state, pod("StatefulSet", "u", time.Hour, ""), false},
 		{"a pod of another object of that name", "Job", state, pod("Job", "j", -time.Second, ""), true},
 		{"an older pod of a controller that adopts", "LeaderWorkerSet", state, pod("StatefulSet", "j", time.Hour, ""), false},

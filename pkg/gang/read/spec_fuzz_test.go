@@ -27,6 +27,7 @@ func FuzzGangSpec(f *testing.F) {
 		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}",
 		"spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",
 		"metadata: {annotations: {berth.dev/backfill: 'no', berth.dev/role-label: ''}}",
+		"metadata: {annotations: {berth.dev/min-members-by-role: '=,=,a=99999999999999999999'}}",
 	} {
 		f.Add(seed)
 	}
@@ -42,7 +43,7 @@ func FuzzGangSpec(f *testing.F) {
 		}
 		sum := 0
 		for role, n := range spec.Minimum.Roles {
-			if n < 1 {
+			if role == "" || n < 1 || n > maxMinMember || len(spec.Minimum.Roles) > maxRoles {
 				t.Fatalf("%d members of role %q", n, role)
 			}
 			sum += n

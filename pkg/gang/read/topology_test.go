@@ -39,8 +39,6 @@ func TestTopologyOf(t *testing.T) {
 		{"the order is kept, and spaces around keys do not matter",
 			annotations{required: " topology.kubernetes.io/zone , block ", preferred: "rack"}, nil,
 			Topology{Required: []string{"topology.kubernetes.io/zone", "block"}, Preferred: []string{"rack"}}, ""},
-		{"to prefer what is required adds nothing", annotations{required: "rack"}, annotations{preferred: "rack"},
-			Topology{Required: []string{"rack"}}, ""},
 		{"of a list only what is not required is preferred", annotations{required: "zone,block", preferred: "block,rack"},
 			nil, Topology{Required: []string{"zone", "block"}, Preferred: []string{"rack"}}, ""},
 		{"eight levels", annotations{required: "a,b,c,d", preferred: "e,f,g,h"}, nil,
@@ -52,8 +50,6 @@ func TestTopologyOf(t *testing.T) {
 			`pod annotation berth.dev/topology-required: "" is not the key of a node label, such as topology.kubernetes.io/rack`},
 		{"a list with an empty item is refused", annotations{preferred: "block,,rack"}, nil, Topology{},
 			`PodGroup g annotation berth.dev/topology-preferred: "block,,rack" is not a comma-separated list of node label keys, widest level first: item 2 is not the key of a label`},
-		{"other separators are refused", nil, annotations{preferred: "zone,block;rack"}, Topology{},
-			`pod annotation berth.dev/topology-preferred: "zone,block;rack" is not a comma-separated list of node label keys, widest level first: item 2 is not the key of a label`},
 		{"a key that comes twice is refused", nil, annotations{preferred: "rack,block, rack"}, Topology{},
 			`pod annotation berth.dev/topology-preferred: "rack,block, rack" is not a list of different node label keys: item 3 repeats item 1`},
 		{"nine levels are refused", nil, annotations{preferred: "a,b,c,d,e,f,g,h,i"}, Topology{},
@@ -61,8 +57,6 @@ func TestTopologyOf(t *testing.T) {
 		{"nine levels in two lists are refused", annotations{required: "a,b,c,d"}, annotations{preferred: "e,f,g,h,i"},
 			Topology{},
 			`pod annotation berth.dev/topology-preferred: "e,f,g,h,i" is not allowed together with the 4 levels of berth.dev/topology-required: a gang has at most 8 levels`},
-		{"the required levels are read first", annotations{required: "a b", preferred: "c d"}, nil, Topology{},
-			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
