@@ -20,20 +20,11 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
 			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
 		},
-		"the role of a member": func(l *Ledger, i int, now time.Time) {
-			m := member("a")
-			m.Role = fmt.Sprint("role ", i)
-			l.Observe(g1, m, now)
-		},
 		"the specification": func(l *Ledger, i int, now time.Time) {
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Generation: int64(i)}, now)
 		},
 		"an annotation of the object": func(l *Ledger, _ int, now time.Time) {
 			l.Reconsider(g1, now)
-		},
-		"the object, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
-			l.Undefine(g1, Object, now)
-			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: now, UID: UID(fmt.Sprint(i))}, now)
 		},
 		"a member, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
 			l.Forget(UID(fmt.Sprint("again ", i-1)), now)
@@ -170,29 +161,4 @@ func bindAll(t *testing.T, l *Ledger, allow []Ref, now time.Time) int {
 		allow = more
 	}
 	return bound
-}
-
-// TestMembersThatDoNotComeDoNotStopThePlan keeps a whole window of members out of the queue.
-func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
-	t.Parallel()
-	const size = 2 * window
-	l := gangOf(size, size)
-	l.Agenda.Invite(g1, t0)
-	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
-	proposal := Proposal{}
-	for i := range size {
-		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
-	}
-	let := map[UID]bool{uid(0): true}
-	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
-	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
-		e.Activate = append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...)
-	}
-	for _, r := range e.Activate {
-		let[r.UID] = true
-	}
-	if len(let) != size {
-		t.Errorf("%d of %d members were let into the queue", len(let), size)
-	}
 }

@@ -144,7 +144,6 @@ func TestOpenPlanThatBecomesEnough(t *testing.T) {
 		do      func(l *Ledger) Effects
 	}{
 		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
-		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
 		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
 			l.Observe(g1, bound(9, "x"), t0)
 			return l.Recall(g1, HadStarted, t0)
