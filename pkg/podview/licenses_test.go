@@ -28,7 +28,8 @@ func names(n int) string {
 func TestLicensesOfAPod(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string][]License{
-		"matlab": {{"matlab", 1}}, " matlab = 2 , ansys": {{"ansys", 1}, {"matlab", 2}}, "matlab=1000000": {{"matlab", 1_000_000}},
+		"matlab": {{"matlab", 1}}, " matlab = 2 , ansys": {{"ansys", 1}, {"matlab", 2}},
+		"matlab=1000000": {{"matlab", 1_000_000}},
 	} {
 		if got, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, value)); bad != nil || !slices.Equal(got, want) {
 			t.Errorf("%q is read as %v (%v), want %v", value, got, bad, want)

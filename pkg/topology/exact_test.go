@@ -125,8 +125,8 @@ func drawWant(t *rapid.T, classes int) []int {
 	return want
 }
 
-// On trees that can be searched completely the first arrangement uses the fewest domains: of the widest level first, and
-// beside those of members that have a place.
+// On trees that can be searched completely the first arrangement uses the fewest domains, of the widest level first,
+// and beside those of members that have a place.
 func TestFewestDomainsOfEachLevel(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

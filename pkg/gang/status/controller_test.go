@@ -109,7 +109,8 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	c.Controller = New(source)
 	c.ledger = gang.NewLedger(time.Minute, nil)
 	c.source.Ledger = c.ledger
-	c.Start(ctx, newClient(t, granted(func(r *http.Request, body []byte) { c.api.take(t, r, body) })), &events.FakeRecorder{}, nil)
+	api := granted(func(r *http.Request, body []byte) { c.api.take(t, r, body) })
+	c.Start(ctx, newClient(t, api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
 	for g := range gangs {
 		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
