@@ -71,6 +71,7 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		for _, pod := range []*v1.Pod{member, foreign, bound, short, dueIn("p", 2*time.Hour, "90m"),
 			dueIn("silent", time.Minute, "")} {
 			put(pod)
+			c.Pods.See(pod) // it is looked at again when the controller starts
 		}
 		c.Start(ctx, newClient(t, api), recorder, nil)
 		hear := func(minutes int) {

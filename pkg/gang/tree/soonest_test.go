@@ -31,16 +31,10 @@ func TestSoonest(t *testing.T) {
 		homes []int
 		nodes []int
 	}{
-		{name: "what fits at once fits at once", free: [][]int64{{0, 0}, {5, 5}}, sets: segments(2), homes: []int{0},
-			nodes: []int{0, 1}},
-		{name: "free nodes of several racks are no room for a segment", free: [][]int64{{0, 9}, {0, 7}}, sets: segments(2),
-			at: 7, homes: []int{1}, nodes: []int{2, 3}},
 		{name: "the last of the segments says when", free: [][]int64{{0, 9}, {0, 7}, {3, 3}}, sets: segments(2, 2), at: 7,
 			homes: []int{2, 1}, nodes: []int{4, 5, 2, 3}},
 		{name: "segments that are done sooner take the racks that are", free: [][]int64{{6, 6}, {0, 0}, {8, 8, 8, 8}},
 			sets: segments(4, 2), at: 8, homes: []int{2, 1}, nodes: []int{4, 5, 6, 7, 2, 3}},
-		{name: "of a rack, the nodes count that are free the soonest", free: [][]int64{{8, 4, 0, 2}, {9, 9}},
-			sets: segments(2), at: 2, homes: []int{0}, nodes: []int{2, 3}},
 		{name: "what never fits has no answer", free: [][]int64{{0, 9}, {0}}, sets: segments(3)},
 		{name: "a segment that has begun waits for its rack", free: [][]int64{{0, 9}, {0, 0}}, at: 9,
 			sets: func() []Set {
