@@ -21,7 +21,7 @@ func TestHowLongAPodRuns(t *testing.T) {
 		return v1.Pod{ObjectMeta: *meta, Spec: v1.PodSpec{ActiveDeadlineSeconds: ptr.To(seconds)}}
 	}
 	kueue := func(seconds string) v1.Pod {
-		return v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueLimit: seconds}}}
+		return v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueSecondsLabel: seconds}}}
 	}
 	for name, test := range map[string]struct {
 		pod   v1.Pod
