@@ -126,3 +126,18 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 		})
 	}
 }
+
+func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	l := gangOf(3, 2)
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Propose(uid(0), proposalFor(0, 1), t0)
+	// The plan is lost between the beginning of the cycle and its end.
+	l.Forget(uid(1), t0)
+	if l.Cycles.Reserve(uid(0), node(0), t0) {
+		t.Fatal("an assignment of a plan that was lost was taken")
+	}
+	if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
+		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
+	}
+}

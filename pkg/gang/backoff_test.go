@@ -26,6 +26,10 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 		"an annotation of the object": func(l *Ledger, _ int, now time.Time) {
 			l.Reconsider(g1, now)
 		},
+		"the object, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
+			l.Undefine(g1, Object, now)
+			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: now, UID: UID(fmt.Sprint(i))}, now)
+		},
 		"a member, which is deleted and created again": func(l *Ledger, i int, now time.Time) {
 			l.Forget(UID(fmt.Sprint("again ", i-1)), now)
 			l.Forget(uid(1), now)
@@ -161,4 +165,26 @@ func bindAll(t *testing.T, l *Ledger, allow []Ref, now time.Time) int {
 		allow = more
 	}
 	return bound
+}
+
+// TestMembersThatDoNotComeDoNotStopThePlan keeps a whole window of members out of the queue.
+func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
+	t.Parallel()
+	const size = 2 * window
+	l := gangOf(size, size)
+	l.Agenda.Invite(g1, t0)
+	proposal := Proposal{}
+	for i := range size {
+		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
+	}
+	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
+	let := map[UID]bool{uid(0): true}
+	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
+		for _, r := range append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...) {
+			let[r.UID] = true
+		}
+	}
+	if len(let) != size {
+		t.Errorf("%d of %d members were let into the queue", len(let), size)
+	}
 }

@@ -124,6 +124,10 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 			l.Observe(g1, inState(0, Terminating), t0)
 			return l.Agenda.Expire(testBackoff, until)
 		}, Free, "", 1},
+		{"a moment before that", func(l *Ledger) Effects {
+			l.Observe(g1, inState(0, Terminating), t0)
+			return l.Agenda.Expire(testBackoff, until.Add(-1))
+		}, Hold, "gang ns/one is being evicted", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

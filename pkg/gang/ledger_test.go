@@ -156,7 +156,11 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 	if !l.Evictions.Surplus(uid(1), all[:2], t0) {
 		t.Error("the most important one cannot be spared where there are no others to choose")
 	}
-	l.Evictions.Spare(uid(2), t0.Add(time.Minute), t0)
+	for pod, want := range map[UID]bool{"unknown": true, uid(0): false, uid(2): true} {
+		if got := l.Evictions.Spare(pod, t0.Add(time.Minute), t0); got != want {
+			t.Errorf("%s may go: %t, want %t", pod, got, want)
+		}
+	}
 	for i, want := range []bool{false, false, false, true} {
 		if got := l.Evictions.Surplus(uid(i), all, t0); got != want {
 			t.Errorf("while another is evicted member %d is surplus: %t, want %t", i, got, want)

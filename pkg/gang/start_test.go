@@ -49,7 +49,10 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l.Recall(g1, HadStarted, t0)
 			l.Observe(g1, bound(0, node(0)), t0)
 		}, false, Hold, "gang ns/one has 2 of the 4 members that it needs"},
-		{"nor do members that have failed and stay", func(l *Ledger) {
+		{"nothing is left of a gang that had started", func(l *Ledger) {
+			l.Recall(g1, HadStarted, t0)
+		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
+		{"members that have failed and stay do not keep a start alive", func(l *Ledger) {
 			for i := range 4 {
 				l.Observe(g1, bound(i, node(i)), t0)
 			}

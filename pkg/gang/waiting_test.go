@@ -135,6 +135,7 @@ func TestRuleOut(t *testing.T) {
 		ledger *Ledger
 	}{
 		{"an incomplete gang", gangOf(1, 2)},
+		{"a gang that is being planned", plannedGangOf(t, 2, 2)},
 		{"a gang that has started", runningGangOf(2, 2)},
 	} {
 		t.Run("means nothing to "+tc.name, func(t *testing.T) {
@@ -159,6 +160,7 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 		{"one more of a class that all found a place is", class(9, "fits"), true},
 		{"one that asks for something else now is", class(0, "other"), true},
 		{"one that has another role now is", changed(0, func(m *Member) { m.Class, m.Role = "short", "leader" }), true},
+		{"one that has a node already is", bound(9, "n"), true},
 		{"one that another scheduler has placed is", changed(8, func(m *Member) { m.State, m.Node = Bound, "n" }), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
