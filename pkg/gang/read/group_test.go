@@ -54,10 +54,6 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"a native gang with a level, that goes as a whole",
 			native + "{schedulingPolicy: {gang: {minCount: 4}}, disruptionMode: {all: {}}, " +
 				"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", ""},
-		{"a native group of groups, whose tree is known elsewhere",
-			composite + "{schedulingPolicy: {gang: {minGroupCount: 2}}, parentCompositePodGroupName: all, " +
-				"schedulingConstraints: {topology: [{key: rack}]}, priorityClassName: high}",
-			gang.Minimum{Total: 2}, "rack", "", "priorityClassName high: the priority of the pods counts"},
 		{"a native gang with devices and a priority of its own",
 			native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
 				"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
@@ -79,27 +75,17 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
-		{"tasks that the minimum does not cover mean nothing",
-			volcano + "{minMember: 3, minTaskMember: {leader: 1, worker: 3}}",
-			gang.Minimum{Total: 3}, "", "", ""},
 		{"a queue, tiers and a priority",
 			volcano + "{minMember: 4, queue: research, priorityClassName: high, networkTopology: {highestTierAllowed: 1}}",
 			gang.Minimum{Total: 4}, "", "",
 			"networkTopology (hard, tier 1): HyperNodes are not read; give the key of a node label, such as " +
 				"topology.kubernetes.io/rack, as highestTierName; queue research: Berth has no queues, Kueue has; " +
 				"priorityClassName high: the priority of the pods counts"},
-		{"tiers that are called after the node labels by which they were found",
-			volcano + "{minMember: 4, networkTopology: {mode: soft, highestTierName: example.com/rack}}",
-			gang.Minimum{Total: 4}, "", "example.com/rack", ""},
 		{"sub-groups count as pods",
 			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
 				"matchLabelKeys: [part]}]}",
 			gang.Minimum{Total: 4}, "", "",
 			"subGroupPolicy: the number of pods counts, not in which sub-group they are"},
-		{"a group of KAI",
-			kai + "{minMember: 4, preemptibility: preemptible, topologyConstraint: {topology: t, " +
-				"requiredTopologyLevel: example.com/zone, preferredTopologyLevel: example.com/rack}}",
-			gang.Minimum{Total: 4}, "example.com/zone", "example.com/rack", ""},
 		{"a level that may be an alias in a Topology object", kai + "{minMember: 4, priorityClassName: usual, " +
 			"stalenessGracePeriod: 30s, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}",
 			gang.Minimum{Total: 4}, "rack", "",
@@ -111,10 +97,6 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			gang.Minimum{Total: 4}, "", "", ""},
 		{"a group of KAI without a gang", kai + "{minMember: 0, preemptibility: preemptible}",
 			gang.Minimum{Total: 1}, "", "", ""},
-		{"sub-groups of KAI", kai +
-			"{minSubGroup: 2, preemptibility: preemptible, subGroups: [{name: decode, minMember: 2}, {name: prefill, " +
-			"minMember: 1}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, " +
@@ -185,12 +167,7 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 			`sub-group "a" is in no group: its parent "c" does not exist, or the parents form a circle`},
 		{"two of one name", "{subGroups: [{name: a, minMember: 2}, {name: a, minMember: 1}]}", `two sub-groups are called "a"`},
 		{"one within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},
-		{"more sub-groups than there are", "{minSubGroup: 3, subGroups: [{name: a, minMember: 2}, {name: b, minMember: 1}]}",
-			"minSubGroup is 3, and there are 2 sub-groups without a parent"},
 		{"more sub-groups than none", "{minSubGroup: 1}", "minSubGroup is 1, and there are 0 sub-groups without a parent"},
-		{"more at the root of a tree than there are at the root",
-			"{minSubGroup: 2, subGroups: [{name: a}, {name: b, parent: a, minMember: 1}, {name: c, parent: a, minMember: 1}]}",
-			"minSubGroup is 2, and there is 1 sub-group without a parent"},
 		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
 			`minSubGroup of sub-group "a" is 2, and it has 1 sub-group`},
 	} {
@@ -319,8 +296,6 @@ func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {
 	}{
 		{"a group in a tree", "a.long", policy, "composite.job"},
 		{"a group by itself", "a.long", nil, "native.a.long"},
-		{"a group that the core of the scheduler plans", "a.long",
-			&OwnerPolicy{Trees: forest, CorePlansNative: true}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -91,9 +91,6 @@ func TestGangOwnerStates(t *testing.T) {
 
 		{"a Job that starts with fewer, by an annotation of KAI", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "2"}}, spec: {parallelism: 6}}`, one(2)},
 		{"by one of Volcano", "Job", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "4"}}, spec: {parallelism: 6, completions: 9}}`, one(4)},
-		{"one that asks for more than it has", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "7"}}, spec: {parallelism: 6}}`,
-			never(6, "Job train has 6 pods and asks for 7 (kai.scheduler/batch-min-member): a gang of 7 can never be complete; "+
-				"lower kai.scheduler/batch-min-member")},
 		{"one whose indexes have failed", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: "4"}}, spec: {parallelism: 4, completions: 4}, status: {failedIndexes: "1"}}`, one(3)},
 		{"one that asks for no number", "Job", `{metadata: {annotations: {kai.scheduler/batch-min-member: all}}, spec: {parallelism: 4}}`,
 			never(4, `Job train: metadata.annotations.kai.scheduler/batch-min-member: "all" is not a whole number from 1 to 100000`)},
@@ -101,10 +98,6 @@ func TestGangOwnerStates(t *testing.T) {
 		{"one in order that needs one pod to start", "StatefulSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "1"}}, spec: {replicas: 4}}`, one(1)},
 		{"a ReplicaSet that starts with fewer, as its Deployment says", "ReplicaSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "2"}}, spec: {replicas: 4}}`, one(2)},
 
-		{"a StatefulSet in order", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: OrderedReady}`,
-			never(4, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 4 "+
-				"can never be complete; "+
-				"set podManagementPolicy: Parallel")},
 		{"in order is the default", "StatefulSet", `spec: {replicas: 2}`,
 			never(2, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 2 "+
 				"can never be complete; "+
@@ -117,9 +110,6 @@ func TestGangOwnerStates(t *testing.T) {
 				"LeaderReady): a gang of 4 can never be "+
 				"complete; set startupPolicy: LeaderCreated")},
 		{"whose groups are leaders alone", "LeaderWorkerSet", `spec: {leaderWorkerTemplate: {size: 1}, startupPolicy: LeaderReady}`, one(1)},
-		{"whose groups are placed apart", "LeaderWorkerSet",
-			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 4}}}`,
-			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: inGroups("leaderworkerset.sigs.k8s.io/name", `[{"name":"train","required":"rack","pods":1,"alone":true}]`)}}},
 		{"whose sub-groups are placed apart, with the leader in the first", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 2}}}}`,
 			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: inGroups("leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index", `[{"name":"train-0","required":"rack","pods":3,"alone":true},{"name":"train-1","required":"rack","pods":2,"alone":true}]`)}}},
@@ -127,21 +117,6 @@ func TestGangOwnerStates(t *testing.T) {
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 4, subGroupPolicyType: LeaderExcluded}}}}`,
 			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: inGroups("leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index", `[{"name":"train-0","required":"rack","pods":4,"alone":true}]`)}}},
 
-		{"a JobSet and its replicated jobs", "JobSet", `
-spec:
-  replicatedJobs:
-  - {name: driver, replicas: 1, template: {spec: {template: {}}}}
-  - {name: workers, replicas: 4, template: {spec: {parallelism: 2, completions: 2}}}`,
-			jobs(OwnerState{Minimum: 9}, map[string]OwnerState{"driver": {Minimum: 1}, "workers": {Minimum: 8}})},
-		{"a JobSet in order", "JobSet", `
-spec:
-  startupPolicy: {startupPolicyOrder: InOrder}
-  replicatedJobs: [{name: a, template: {spec: {}}}, {name: b, replicas: 3, template: {spec: {}}}]`,
-			jobs(OwnerState{Minimum: 4, Why: "JobSet train starts its replicated jobs one after the other " +
-				"(startupPolicyOrder: InOrder): a gang of 4 can never " +
-				"be complete; set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's " +
-				"configuration"},
-				map[string]OwnerState{"a": {Minimum: 1}, "b": {Minimum: 3}})},
 		{"a JobSet in order with nothing to order", "JobSet", `spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: a, replicas: 2, template: {}}]}`,
 			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"a": {Minimum: 2}})},
 		{"a JobSet in which one waits for another, as a TrainJob with initializers makes it", "JobSet", `
@@ -160,8 +135,6 @@ spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, 
 				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: inGroups("jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index", `[{"name":"w","copies":2,"required":"rack","pods":1,"alone":true}]`)}})},
 
 		{"replicas are 1 unless given", "PyTorchJob", `spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 2}}}`, one(3)},
-		{"a job that says with how many it can start", "PyTorchJob",
-			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(2)},
 		{"one that has a master does not start without it", "PyTorchJob",
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 8}}}`,
 			roles(2, "training.kubeflow.org/replica-type", "master=1")},
@@ -189,8 +162,6 @@ spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, 
 			`spec: {launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 2}}}`, one(2)},
 		{"an MPIJob without workers", "MPIJob", `spec: {runLauncherAsWorker: true, launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {replicas: 1}}}`, one(1)},
 
-		{"a RayCluster has a head, too", "RayCluster", `spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, replicas: 2, minReplicas: 0, maxReplicas: 5}, {groupName: b, replicas: 1}]}`,
-			roles(4, "ray.io/group", "a=2,b=1,headgroup=1")},
 		{"one that Ray scales starts with the least of each group", "RayCluster", `spec: {enableInTreeAutoscaling: true, workerGroupSpecs: [{groupName: cpu, replicas: 6, minReplicas: 1, maxReplicas: 9}, {groupName: gpu, replicas: 2, minReplicas: 2, numOfHosts: 2}, {groupName: later, replicas: 1}]}`,
 			roles(6, "ray.io/group", "cpu=1,gpu=4,headgroup=1")},
 		{"groups of one name count together", "RayCluster", `spec: {workerGroupSpecs: [{groupName: a, replicas: 2}, {groupName: a, replicas: 1}]}`, one(4)},

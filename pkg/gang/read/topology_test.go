@@ -33,9 +33,6 @@ func TestTopologyOf(t *testing.T) {
 		{"the PodGroup speaks first, for each of the two", annotations{required: "block"},
 			annotations{required: "zone", preferred: "rack"},
 			Topology{Required: []string{"block"}, Preferred: []string{"rack"}}, ""},
-		{"one required level, two preferred ones within it",
-			annotations{required: "block", preferred: "rack,nvidia.com/gpu.clique"}, nil,
-			Topology{Required: []string{"block"}, Preferred: []string{"rack", "nvidia.com/gpu.clique"}}, ""},
 		{"the order is kept, and spaces around keys do not matter",
 			annotations{required: " topology.kubernetes.io/zone , block ", preferred: "rack"}, nil,
 			Topology{Required: []string{"topology.kubernetes.io/zone", "block"}, Preferred: []string{"rack"}}, ""},
@@ -44,8 +41,6 @@ func TestTopologyOf(t *testing.T) {
 		{"eight levels", annotations{required: "a,b,c,d", preferred: "e,f,g,h"}, nil,
 			Topology{Required: []string{"a", "b", "c", "d"}, Preferred: []string{"e", "f", "g", "h"}}, ""},
 
-		{"what is no label key is refused", annotations{required: "a b"}, nil, Topology{},
-			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
 		{"an empty value is no label key", nil, annotations{required: ""}, Topology{},
 			`pod annotation berth.dev/topology-required: "" is not the key of a node label, such as topology.kubernetes.io/rack`},
 		{"a list with an empty item is refused", annotations{preferred: "block,,rack"}, nil, Topology{},
