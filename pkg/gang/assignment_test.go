@@ -90,9 +90,6 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 		name string
 		do   func(l *Ledger) Effects
 	}{
-		{"when its node does not take it", func(l *Ledger) Effects {
-			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-		}},
 		{"when it does not come", func(l *Ledger) Effects {
 			if e := l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
 				t.Fatalf("before the grace is over: %+v", e)

@@ -17,9 +17,6 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 			Ours: true}
 	}
 	edits := map[string]func(l *Ledger, i int, now time.Time){
-		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
-			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
-		},
 		"the specification": func(l *Ledger, i int, now time.Time) {
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Generation: int64(i)}, now)
 		},
@@ -42,12 +39,6 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 			m.Minimum = 1 + i%2
 			l.Undefine(g1, Object, now)
 			l.Observe(g1, m, now)
-		},
-		"what the account of the cluster can tell at once": func(l *Ledger, i int, now time.Time) {
-			if i%2 == 0 {
-				l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
-			}
-			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
 		},
 	}
 	for name, edit := range edits {

@@ -4,28 +4,13 @@ import "testing"
 
 func TestDegraded(t *testing.T) {
 	t.Parallel()
-	of := func(total, leaders int) Spec {
-		s := minimumOf(total)
-		s.Minimum.Roles = map[string]int{"leader": leaders}
-		return s
-	}
-	leader := func(i int) Member {
-		return changed(i, func(m *Member) { m.State, m.Node, m.Role = Bound, node(i), "leader" })
-	}
 	for _, tc := range []struct {
 		name   string
 		ledger *Ledger
 		do     func(l *Ledger)
 		want   bool
 	}{
-		{"it has its minimum", runningGangOf(3, 3), func(*Ledger) {}, false},
-		{"it has lost one", runningGangOf(3, 3), func(l *Ledger) { l.Forget(uid(0), t0) }, true},
 		{"the minimum was raised", runningGangOf(3, 3), func(l *Ledger) { l.Define(g1, Object, minimumOf(6), t0) }, false},
-		{"a role was raised and placed, and lost", runningGangOf(3, 3), func(l *Ledger) {
-			l.Define(g1, Object, of(3, 1), t0)
-			l.Observe(g1, leader(4), t0)
-			l.Forget(uid(4), t0)
-		}, true},
 		{"nothing says what it needs any more", runningGangOf(3, 3), func(l *Ledger) { l.Undefine(g1, Object, t0) }, true},
 		{"an earlier scheduler saw it start, and the minimum raised", gangOf(0, 3), func(l *Ledger) {
 			l.Recall(g1, HadGrown, t0)

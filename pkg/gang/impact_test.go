@@ -23,17 +23,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		impact EvictionImpact
 		want   bool
 	}{
-		{"all that were bound, of which one has gone since", func() *Ledger {
-			l := runningGangOf(3, 3)
-			l.Forget(uid(0), t0)
-			return l
-		}(), whole(3), true},
 		{"all but one that was bound since", runningGangOf(3, 3), whole(2), false},
-		{"all but those that are being bound", func() *Ledger {
-			l := releasedGangOf(t, 3, 3)
-			l.Observe(g1, bound(0, node(0)), t0)
-			return l
-		}(), whole(1), false},
 		{"all but those that have been on their way for too long", func() *Ledger {
 			l := NewLedger(time.Minute, nil)
 			l.Define(g1, Object, minimumOf(2), t0)
@@ -47,11 +37,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			return l
 		}(), whole(2), true},
 		{"what is beyond the minimum", runningGangOf(3, 2), some(0), true},
-		{"what is beyond the minimum, of which another is being evicted", func() *Ledger {
-			l := runningGangOf(3, 2)
-			l.Evictions.Evict([]EvictionImpact{some(0)}, t0.Add(time.Second), t0)
-			return l
-		}(), some(1), false},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
 			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))
@@ -62,14 +47,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Forget(uid(0), t0)
 			return l
 		}(), some(1), false},
-		{"one that a role needs", func() *Ledger {
-			l := runningGangOf(2, 1)
-			s := minimumOf(1)
-			s.Minimum.Roles = map[string]int{"leader": 1}
-			l.Define(g1, Object, s, t0)
-			l.Observe(g1, changed(2, func(m *Member) { m.State, m.Node, m.Role = Bound, "n", "leader" }), t0)
-			return l
-		}(), some(2), false},
 		{"pods of a group without a specification", func() *Ledger {
 			l := runningGangOf(3, 3)
 			l.Undefine(g1, Object, t0)
@@ -112,9 +89,6 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		why  string
 		wake int
 	}{
-		{"while one is left", func(l *Ledger) Effects {
-			return l.Observe(g1, inState(0, Terminating), t0)
-		}, Hold, "gang ns/one is being evicted", 0},
 		{"when they have gone and another has come", func(l *Ledger) Effects {
 			gone(l, 0, 1)
 			l.Observe(g1, pending(3), t0)

@@ -35,19 +35,12 @@ func TestAdmit(t *testing.T) {
 			l.Note(g1, "label pod-group/min-available is missing")
 			return l
 		}, uid(0), false, "label pod-group/min-available is missing"},
-		{"a note says why members are missing", func() *Ledger {
-			l := gangOf(1, 4)
-			l.Note(g1, "StatefulSet one creates its pods one after the other")
-			return l
-		}, uid(0), false, "StatefulSet one creates its pods one after the other"},
 		{"a member waits for siblings with a role", func() *Ledger {
 			l := gangOf(4, 4)
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Created: t0, UID: "g1"},
 				t0)
 			return l
 		}, uid(0), false, "gang ns/one has 0 of the 1 member with role leader that it needs"},
-		{"the oldest member of a full gang waits for an invitation", func() *Ledger { return gangOf(4, 4) }, uid(0), false,
-			"gang ns/one waits to be planned"},
 		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false,
 			"gang ns/one is represented by pod p00"},
 	} {

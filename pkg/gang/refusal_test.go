@@ -134,29 +134,3 @@ func TestMembersThatCannotBeBoundArePlannedAgainWithAGrowingPause(t *testing.T) 
 		now = w.RetryAt
 	}
 }
-
-// A plan that has lost an assignment closes when what it still has is enough.
-func TestOpenPlanThatBecomesEnough(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name    string
-		minimum int
-		do      func(l *Ledger) Effects
-	}{
-		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
-		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
-			l.Observe(g1, bound(9, "x"), t0)
-			return l.Recall(g1, HadStarted, t0)
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := plannedGangOf(t, tc.minimum, tc.minimum)
-			reserve(t, l, 0, 1)
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
-				t.Errorf("let go (-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -44,13 +44,6 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		first  bool
 	}{
 		{"two of three are bound when a scheduler takes over", restarted(2, 3), true},
-		{"it had started before, and has lost a member", func() *Ledger {
-			l := runningGangOf(2, 3)
-			l.Observe(g1, pending(2), t0)
-			l.Recall(g1, HadStarted, t0)
-			l.Agenda.TakeOver()
-			return l
-		}(), false},
 		{"it was tried since, and does not fit", again(restarted(2, 3), t0), false},
 		{"one member could not be bound", lost(0, 1), true},
 	} {

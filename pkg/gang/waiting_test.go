@@ -191,20 +191,6 @@ func TestLeadersThatDecline(t *testing.T) {
 			t.Fatalf("turn of member %d: %+v", i, turn)
 		}
 	}
-	t.Run("pass the lead on", func(t *testing.T) {
-		t.Parallel()
-		l := gangOf(3, 2)
-		l.Agenda.Invite(g1, t0)
-		lead(l, 0)
-		e := l.Cycles.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
-		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Activate)); diff != "" {
-			t.Fatalf("activated (-want +got):\n%s", diff)
-		}
-		lead(l, 1)
-		if _, serves, proceed := l.Cycles.Propose(uid(1), proposalFor(1, 2), t0); !serves || !proceed {
-			t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
-		}
-	})
 	t.Run("block the gang when several in a row have, and the next attempt goes on with others", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(6, 1)

@@ -67,14 +67,3 @@ func TestPodsAreNumberedAsTheirControllersNumberThem(t *testing.T) {
 		})
 	}
 }
-
-func FuzzIndexOf(f *testing.F) {
-	f.Add("batch.kubernetes.io/job-completion-index", "3")
-	f.Add("training.kubeflow.org/replica-index", "99999")
-	f.Fuzz(func(t *testing.T, key, value string) {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: value}}}
-		if index, numbered := IndexOf(pod); numbered && (index.Number < 0 || index.Number >= MaxMembers) {
-			t.Errorf("%s=%s is number %d", key, value, index.Number)
-		}
-	})
-}
