@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -255,29 +254,6 @@ func TestTooManyPartsOfAGroup(t *testing.T) {
 	if got, want := kind.States(obj)[""].Why, "Grove PodGang g has 33 parts; a gang has 32 at most"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-// FuzzGroupObject reads any object as each kind of groups.
-func FuzzGroupObject(f *testing.F) {
-	f.Add(`{"spec": {"minMember": 4, "minTaskMember": {"a": -1}, "networkTopology": {}}}`)
-	f.Add(`{"spec": {"subGroups": [{"name": "a", "parent": "a"}], "minSubGroup": "x", "podgroups": {}}}`)
-	f.Add(`{"metadata": {"annotations": {"berth.dev/topology-required": "\n"}}, "spec": {"schedulingConstraints": {"topology": [{"key": "a,b"}]}}}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		obj := &unstructured.Unstructured{Object: map[string]any{}}
-		if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil || obj.Object == nil {
-			return
-		}
-		for _, kind := range GroupKinds() {
-			obj.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.Group, Version: kind.Versions[0], Kind: kind.Object})
-			s := kind.States(obj)[""]
-			if s.Minimum < 1 || s.Minimum > maxMinMember {
-				t.Errorf("%s: minimum %d", kind.Kind, s.Minimum)
-			}
-			if s.PodGroup(gang.ID{}) == nil || strings.ContainsAny(s.Why, "\n\r") {
-				t.Errorf("%s: %+v", kind.Kind, s)
-			}
-		}
-	})
 }
 
 func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -262,33 +264,39 @@ func TestOutlivedPods(t *testing.T) {
 	}
 }
 
+// FuzzGangOwnerStates reads any object as each kind of controller and of groups.
 func FuzzGangOwnerStates(f *testing.F) {
 	for _, text := range []string{
-		`{"parallelism": 4, "completions": 3, "suspend": true}`,
-		`{"parallelism": 2147483647, "replicatedJobs": [{"name": "a", "replicas": 2147483647, "template": {"spec": {"parallelism": 2147483647}}}]}`,
-		`{"replicas": -1, "workerGroupSpecs": [{"replicas": 2147483647, "numOfHosts": 2147483647}, 7, null]}`,
-		`{"pytorchReplicaSpecs": {"Worker": {"replicas": 1.5}, "Master": null}, "runPolicy": {"schedulingPolicy": {"minAvailable": 1e99}}}`,
+		`{"spec": {"parallelism": 4, "completions": 3, "suspend": true}, "status": {"failedIndexes": "1,3-5"}}`,
+		`{"spec": {"parallelism": 2147483647, "replicatedJobs": [{"name": "a", "replicas": 2147483647, "template": {"spec": {"parallelism": 2147483647}}}]}}`,
+		`{"spec": {"replicas": -1, "workerGroupSpecs": [{"replicas": 2147483647, "numOfHosts": 2147483647}, 7, null]}}`,
+		`{"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1.5}, "Master": null}, "runPolicy": {"schedulingPolicy": {"minAvailable": 1e99}}}}`,
+		`{"spec": {"minMember": 4, "minTaskMember": {"a": -1}, "networkTopology": {}}}`,
+		`{"spec": {"subGroups": [{"name": "a", "parent": "a"}], "minSubGroup": "x", "podgroups": {}}}`,
+		`{"metadata": {"annotations": {"berth.dev/topology-required": "\n"}}, "spec": {"schedulingConstraints": {"topology": [{"key": "a,b"}]}}}`,
 	} {
-		f.Add(text, "1,3-5")
+		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, spec, failedIndexes string) {
-		var fields map[string]any
-		if json.Unmarshal([]byte(spec), &fields) != nil {
+	f.Fuzz(func(t *testing.T, text string) {
+		obj := &unstructured.Unstructured{Object: map[string]any{}}
+		if json.Unmarshal([]byte(text), &obj.Object) != nil || obj.Object == nil {
 			return
 		}
-		obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields,
-			"status": map[string]any{"failedIndexes": failedIndexes}}}
-		for i := range ownerKinds {
-			states := ownerKinds[i].States(obj)
-			if diff := cmp.Diff(states, ownerKinds[i].States(ownerKinds[i].Keep(obj))); diff != "" && !misread(states) {
-				t.Errorf("%s: states by what is kept (-all +kept):\n%s", ownerKinds[i].Kind, diff)
+		for _, kind := range append(OwnerKinds(), GroupKinds()...) {
+			obj.SetAPIVersion(schema.GroupVersion{Group: kind.Group, Version: kind.Versions[0]}.String())
+			states := kind.States(obj)
+			if diff := cmp.Diff(states, kind.States(kind.Keep(obj))); diff != "" && kind.Object == "" && !misread(states) {
+				t.Errorf("%s: states by what is kept (-all +kept):\n%s", kind.Kind, diff)
 			}
 			if _, whole := states[""]; !whole {
-				t.Errorf("%s: nothing is said of the whole", ownerKinds[i].Kind)
+				t.Errorf("%s: nothing is said of the whole", kind.Kind)
 			}
 			for part, s := range states {
-				if s.Minimum < 1 || s.Minimum > maxMinMember {
-					t.Errorf("%s: minimum %d of %q", ownerKinds[i].Kind, s.Minimum, part)
+				if s.Minimum < 1 || s.Minimum > maxMinMember || strings.ContainsAny(s.Why, "\n\r") {
+					t.Errorf("%s: minimum %d of %q (%s)", kind.Kind, s.Minimum, part, s.Why)
+				}
+				if (s.PodGroup(gang.ID{}) == nil) != (s.Says == nil) {
+					t.Errorf("%s: %+v", kind.Kind, s)
 				}
 			}
 		}

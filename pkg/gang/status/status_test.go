@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -27,8 +26,6 @@ func TestPodGroupStatus(t *testing.T) {
 		// past is what a scheduler that starts learns from the status.
 		past gang.Past
 	}{
-		{"no pods yet", func(*gang.View) {}, schedulingv1alpha1.PodGroupPending,
-			"False TooFewMembers", "False TooFewMembers", "False NoMembersLost", gang.NotStarted},
 		{"all pods exist and do not fit",
 			func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") },
 			schedulingv1alpha1.PodGroupPreScheduling,
@@ -38,16 +35,6 @@ func TestPodGroupStatus(t *testing.T) {
 			"True EnoughMembers", "False InProgress", "False NoMembersLost", gang.NotStarted},
 		{"bound and starting", func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 },
 			schedulingv1alpha1.PodGroupScheduled,
-			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
-		{"half has finished and half runs",
-			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 },
-			schedulingv1alpha1.PodGroupRunning,
-			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
-		{"all have finished", func(v *gang.View) { v.Count[gang.Succeeded] = 4 }, schedulingv1alpha1.PodGroupFinished,
-			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
-		{"the minimum has finished and a member waits",
-			func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Pending] = 4, 1 },
-			schedulingv1alpha1.PodGroupRunning,
 			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
 		{"the minimum has finished and a member is gated",
 			func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Gated] = 4, 1 },
@@ -91,28 +78,6 @@ func TestPodGroupStatus(t *testing.T) {
 	}
 }
 
-// A group that has never had a reservation does not speak of one; one that had says that it ended.
-func TestTheStatusSaysWhatIsReserved(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-	for _, step := range []struct{ said, want string }{
-		{"", ""},
-		{"2 nodes reserved, on which at least 1 pod has to end first",
-			"True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
-		{"", "False NotReserved "},
-	} {
-		pg.Status = wantedStatus(pg, &State{Reserved: Reservation{Message: step.said}}, now)
-		got := ""
-		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
-			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
-		}
-		if got != step.want {
-			t.Errorf("said %q: the condition is %q, want %q", step.said, got, step.want)
-		}
-	}
-}
-
 func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
 	t.Parallel()
 	v := &gang.View{}
@@ -146,14 +111,10 @@ func TestPhasesOfVolcano(t *testing.T) {
 		before   string
 		want     string
 	}{
-		{"too few members", counts{pending: 1}, false, "", "Pending"},
 		{"too few members, let in by Volcano", counts{pending: 1}, false, "Inqueue", "Inqueue"},
 		{"being bound", counts{pending: 1, bound: 1}, false, "Pending", "Inqueue"},
-		{"all have a node", counts{bound: 2}, false, "Inqueue", "Running"},
-		{"one has succeeded", counts{bound: 1, running: 1, succeeded: 1}, false, "Running", "Running"},
 		{"the minimum has succeeded and a further member has a node", counts{bound: 1, succeeded: 2}, false, "Completed",
 			"Running"},
-		{"all with a node have succeeded", counts{pending: 1, succeeded: 2}, false, "Running", "Completed"},
 		{"a member is lost and the other runs", counts{bound: 1, running: 1}, true, "Running", "Unknown"},
 		{"a member is lost and the other does not run", counts{bound: 1}, true, "Running", "Pending"},
 		{"one has succeeded and one has failed", counts{succeeded: 1, failed: 1}, true, "Running", "Completed"},
