@@ -36,7 +36,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Cycles.Reserve(uid(2), "n", t0.Add(-longestFlight))
 			return l
 		}(), whole(2), true},
-		{"what is beyond the minimum", runningGangOf(3, 2), some(0), true},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
 			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))

@@ -141,13 +141,9 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 		want  string
 		again time.Duration
 	}{
-		{"a gang without a deadline says nothing", State{Members: []*v1.Pod{{}}}, "", nil, "", 0},
 		{"one that can end in time says nothing, and is looked at again", State{Members: []*v1.Pod{member("13:30", "89m")}},
 			"", nil, "", longestWait},
 		{"just before its time is over", State{Members: []*v1.Pod{member("13:30", "89m50s")}}, "", nil, "", 11 * time.Second},
-		{"one that cannot says so", State{Members: []*v1.Pod{member("15:00", "1h"), member("13:30", "2h")}}, "", nil,
-			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
-				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
 		{"its PodGroup may say how long it runs", State{Members: []*v1.Pod{member("13:30", "")}}, "2h", nil,
 			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
 				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
@@ -155,8 +151,6 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 			Reserved: Reservation{Start: starts(61)}}, "", nil,
 			"True ExpectedTooLate the gang cannot end by 2026-01-01T14:00:00Z (berth.dev/deadline): with a run time of " +
 				"1h0m0s, it had to start by 2026-01-01T13:00:00Z, and is expected to start later", longestWait},
-		{"one that may start in time does not", State{Members: []*v1.Pod{member("14:00", "1h")},
-			Reserved: Reservation{Start: starts(59)}}, "", nil, "", longestWait},
 		{"a deadline that is put off is kept again", State{Members: []*v1.Pod{member("15:00", "1h")}}, "",
 			[]metav1.Condition{had}, "False CanEndInTime ", longestWait},
 		{"what was said of one that has started stays", State{View: gang.View{Started: true}, Members: []*v1.Pod{bound}}, "",

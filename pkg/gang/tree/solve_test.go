@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -289,32 +288,4 @@ func exists(p *Problem) bool {
 		return false
 	}
 	return choose(nil)
-}
-
-func TestNearlyAllPlansThatExistAreFound(t *testing.T) {
-	draw := rand.New(rand.NewPCG(4, 41))
-	const cases = 3000
-	plans, found := 0, 0
-	for range cases {
-		p := random(draw.IntN)
-		a := p.Solve()
-		check(t, p, a)
-		if !exists(p) {
-			if a.Whole {
-				t.Fatalf("a plan is found that does not exist: %+v of %+v", a, p)
-			}
-			continue
-		}
-		plans++
-		if a.Whole {
-			found++
-		}
-	}
-	t.Logf("found %d of %d plans that exist, of %d trees", found, plans, cases)
-	if plans < cases/4 || plans > cases*3/4 {
-		t.Errorf("%d of %d trees fit: they are too easy or too hard", plans, cases)
-	}
-	if found*1000 < plans*999 {
-		t.Errorf("found %d of %d plans that exist, want at least 99.9%%", found, plans)
-	}
 }

@@ -97,14 +97,24 @@ func grows(p *Problem, draw func(n int) int) [][]Node {
 	return stages
 }
 
-// For small problems there is the truth to compare with: whether there is a way at each of the times.
-func TestTheSoonestTimeIsNearlyAlwaysFoundAndNeverTooSoon(t *testing.T) {
+// For small problems there is the truth to compare with: whether there is a way, and at which time the first.
+func TestWhatFitsIsNearlyAlwaysFoundAndNeverTooSoon(t *testing.T) {
 	t.Parallel()
-	draw := rand.New(rand.NewPCG(5, 42)).IntN
-	const cases = 2000
-	possible, found := 0, 0
+	draw := rand.New(rand.NewPCG(4, 41)).IntN
+	const cases = 3000
+	plans, found, possible, soonest := 0, 0, 0, 0
 	for i := range cases {
 		p := random(draw)
+		a, exist := p.Solve(), exists(p)
+		if check(t, p, a); a.Whole && !exist {
+			t.Fatalf("case %d: a plan is found that does not exist: %+v of %+v", i, a, p)
+		}
+		if exist {
+			plans++
+		}
+		if a.Whole {
+			found++
+		}
 		stages := grows(p, draw)
 		at, answer := p.Soonest(stages)
 		best, begin := int64(None), int64(20)
@@ -131,11 +141,14 @@ func TestTheSoonestTimeIsNearlyAlwaysFoundAndNeverTooSoon(t *testing.T) {
 		}
 		possible++
 		if answer != nil && at == best {
-			found++
+			soonest++
 		}
 	}
-	t.Logf("found %d of %d", found, possible)
-	if possible < cases/4 || found*1000 < possible*995 {
-		t.Errorf("found %d of %d in %d cases, want 99.5%% of at least a quarter", found, possible, cases)
+	t.Logf("of %d trees: found %d of %d plans, and %d of %d soonest ones", cases, found, plans, soonest, possible)
+	if plans < cases/4 || plans > cases*3/4 || possible < cases/4 {
+		t.Errorf("%d and %d of %d trees fit: they are too easy or too hard", plans, possible, cases)
+	}
+	if found*1000 < plans*999 || soonest*1000 < possible*995 {
+		t.Errorf("found %d of %d plans, want 99.9%%, and %d of %d soonest ones, want 99.5%%", found, plans, soonest, possible)
 	}
 }
