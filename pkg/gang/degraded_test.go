@@ -17,16 +17,13 @@ func TestDegraded(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 		}, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.do(tc.ledger)
-			v, _ := tc.ledger.View(g1)
-			if v.Degraded != tc.want || tc.ledger.Tally()["degraded"] == 1 != tc.want {
-				t.Errorf("degraded: %t, %v; want %t", v.Degraded, tc.ledger.Tally(), tc.want)
-			}
-			if w := placeOf(tc.ledger.groups[g1], tc.ledger.groups[g1].example()).Degraded; w != tc.want {
-				t.Errorf("its place in the queue is that of a degraded gang: %t, want %t", w, tc.want)
-			}
-		})
+		tc.do(tc.ledger)
+		v, _ := tc.ledger.View(g1)
+		if v.Degraded != tc.want || tc.ledger.Tally()["degraded"] == 1 != tc.want {
+			t.Errorf("%s: degraded: %t, %v; want %t", tc.name, v.Degraded, tc.ledger.Tally(), tc.want)
+		}
+		if w := placeOf(tc.ledger.groups[g1], tc.ledger.groups[g1].example()).Degraded; w != tc.want {
+			t.Errorf("%s: its place in the queue is that of a degraded gang: %t, want %t", tc.name, w, tc.want)
+		}
 	}
 }

@@ -102,17 +102,14 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 			return l.Agenda.Expire(testBackoff, until.Add(-1))
 		}, Hold, "gang ns/one is being evicted", 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := running()
-			l.Cycles.Admit(uid(2))
-			if e := tc.do(l); len(e.Activate) != tc.wake {
-				t.Errorf("%d members are woken, want %d", len(e.Activate), tc.wake)
-			}
-			l.Cycles.Admit(uid(2))
-			if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
-				t.Errorf("turn %d, %q; want %d, %q", turn.Kind, words(turn.Why), tc.kind, tc.why)
-			}
-		})
+		l := running()
+		l.Cycles.Admit(uid(2))
+		if e := tc.do(l); len(e.Activate) != tc.wake {
+			t.Errorf("%s: %d members are woken, want %d", tc.name, len(e.Activate), tc.wake)
+		}
+		l.Cycles.Admit(uid(2))
+		if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
+			t.Errorf("%s: turn %d, %q; want %d, %q", tc.name, turn.Kind, words(turn.Why), tc.kind, tc.why)
+		}
 	}
 }

@@ -87,25 +87,22 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 		{"before this plugin", false},
 		{"after this plugin", true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := runningGangOf(2, 2)
-			l.Observe(g1, pending(2), t0)
-			l.Cycles.Admit(uid(2))
-			l.Cycles.Turn(uid(2))
-			if tc.reserve {
-				l.Cycles.Reserve(uid(2), "x", t0)
-			}
-			if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Cycles.Unreserve(uid(2), testBackoff, t0)); diff != "" {
-				t.Errorf("effects (-want +got):\n%s", diff)
-			}
-			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
-				t.Errorf("holding %d, reason %q", v.Holding, v.Reason)
-			}
-			if ok, why := l.Cycles.Admit(uid(2)); !ok {
-				t.Errorf("the member is held: %s", why)
-			}
-		})
+		l := runningGangOf(2, 2)
+		l.Observe(g1, pending(2), t0)
+		l.Cycles.Admit(uid(2))
+		l.Cycles.Turn(uid(2))
+		if tc.reserve {
+			l.Cycles.Reserve(uid(2), "x", t0)
+		}
+		if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Cycles.Unreserve(uid(2), testBackoff, t0)); diff != "" {
+			t.Errorf("%s: effects (-want +got):\n%s", tc.name, diff)
+		}
+		if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
+			t.Errorf("%s: holding %d, reason %q", tc.name, v.Holding, v.Reason)
+		}
+		if ok, why := l.Cycles.Admit(uid(2)); !ok {
+			t.Errorf("%s: the member is held: %s", tc.name, why)
+		}
 	}
 }
 

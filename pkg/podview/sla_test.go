@@ -45,27 +45,24 @@ func TestSLAClass(t *testing.T) {
 		"one that names a class where there are none": {label: "gold",
 			bad: `pod label berth.dev/sla-class: "gold" is not a class of this scheduler: none is open to pods of PriorityClass ""`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pod := &v1.Pod{Spec: v1.PodSpec{PriorityClassName: tc.priorityClass}}
-			if tc.label != "" {
-				pod.Labels = map[string]string{wellknown.SLAClassKey: tc.label}
-			}
-			if tc.annotation != "" {
-				pod.Annotations = map[string]string{wellknown.SLAClassKey: tc.annotation}
-			}
-			class, bad := SLAClass(tc.order, pod)
-			got, message := "", ""
-			if class != nil {
-				got = class.Name
-			}
-			if bad != nil {
-				message = bad.Error()
-			}
-			if got != tc.want || message != tc.bad {
-				t.Errorf("class %q, %s; want %q, %s", got, message, tc.want, tc.bad)
-			}
-		})
+		pod := &v1.Pod{Spec: v1.PodSpec{PriorityClassName: tc.priorityClass}}
+		if tc.label != "" {
+			pod.Labels = map[string]string{wellknown.SLAClassKey: tc.label}
+		}
+		if tc.annotation != "" {
+			pod.Annotations = map[string]string{wellknown.SLAClassKey: tc.annotation}
+		}
+		class, bad := SLAClass(tc.order, pod)
+		got, message := "", ""
+		if class != nil {
+			got = class.Name
+		}
+		if bad != nil {
+			message = bad.Error()
+		}
+		if got != tc.want || message != tc.bad {
+			t.Errorf("%s: class %q, %s; want %q, %s", name, got, message, tc.want, tc.bad)
+		}
 	}
 }
 

@@ -82,11 +82,8 @@ func TestPlacementClass(t *testing.T) {
 		{"a toleration with an end", false, func(p *v1.Pod) { p.Spec.Tolerations[0].TolerationSeconds = ptr.To[int64](0) }},
 		{"an affinity", false, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}} }},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if same := Member(pod(tc.edit), Membership{}, nil, true).Class == original; same != tc.same {
-				t.Errorf("of the same class: %t, want %t", same, tc.same)
-			}
-		})
+		if same := Member(pod(tc.edit), Membership{}, nil, true).Class == original; same != tc.same {
+			t.Errorf("%s: of the same class: %t, want %t", tc.name, same, tc.same)
+		}
 	}
 }

@@ -170,18 +170,15 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
 			`minSubGroup of sub-group "a" is 2, and it has 1 sub-group`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			kind, obj := groupObject(t,
-				"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: "+tc.spec)
-			s := kind.States(obj)[""]
-			if want := "KAI PodGroup g cannot start: " + tc.why; s.Why != want {
-				t.Errorf("got %q, want %q", s.Why, want)
-			}
-			if diff := cmp.Diff(s, kind.States(kind.Keep(obj))[""]); diff != "" {
-				t.Errorf("what a dump keeps says something else (-want +got):\n%s", diff)
-			}
-		})
+		kind, obj := groupObject(t,
+			"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: "+tc.spec)
+		s := kind.States(obj)[""]
+		if want := "KAI PodGroup g cannot start: " + tc.why; s.Why != want {
+			t.Errorf("%s: got %q, want %q", tc.name, s.Why, want)
+		}
+		if diff := cmp.Diff(s, kind.States(kind.Keep(obj))[""]); diff != "" {
+			t.Errorf("%s: what a dump keeps says something else (-want +got):\n%s", tc.name, diff)
+		}
 	}
 }
 
@@ -213,20 +210,17 @@ func TestANativeGroupWithoutAMinimumIsNoGang(t *testing.T) {
 		{"one that is not known yet is waited for", "later", &OwnerPolicy{}, labelled, "native.later", false},
 		{"the core plans it whatever it says", "basic", &OwnerPolicy{CorePlansNative: true}, labelled, "", true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			policy, pod := *tc.policy, jobPod(0)
-			policy.Trees = forest
-			pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
-			tc.edit(pod)
-			m, err := policy.GangOf(pod)
-			if err != nil || m.ID.Name != tc.want {
-				t.Errorf("it is in gang %q (%v), want %q", m.ID.Name, err, tc.want)
-			}
-			if counts := policy.NativeCounts(pod); counts != tc.counts {
-				t.Errorf("the native group alone counts: %t, want %t", counts, tc.counts)
-			}
-		})
+		policy, pod := *tc.policy, jobPod(0)
+		policy.Trees = forest
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
+		tc.edit(pod)
+		m, err := policy.GangOf(pod)
+		if err != nil || m.ID.Name != tc.want {
+			t.Errorf("%s: it is in gang %q (%v), want %q", tc.name, m.ID.Name, err, tc.want)
+		}
+		if counts := policy.NativeCounts(pod); counts != tc.counts {
+			t.Errorf("%s: the native group alone counts: %t, want %t", tc.name, counts, tc.counts)
+		}
 	}
 }
 
@@ -273,25 +267,22 @@ func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {
 		{"a group in a tree", "a.long", policy, "composite.job"},
 		{"a group by itself", "a.long", nil, "native.a.long"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p",
-				Labels: map[string]string{wellknown.RoleKey: "worker"}}}
-			pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
-			m, err := tc.policy.GangOf(pod)
-			if err != nil || m.ID.Name != tc.want {
-				t.Errorf("it is in gang %q (%v), want %q", m.ID.Name, err, tc.want)
-			}
-			var gangs Gangs
-			if tc.policy != nil {
-				gangs.Follow(tc.policy)
-			}
-			if stable := gangs.Of(pod).Name; stable != "" && stable != "native."+tc.podGroup {
-				t.Errorf("others are told of gang %q, which changes when its tree does", stable)
-			}
-			if role := Role(pod, tree); role != grouptree.GroupName(tc.podGroup) {
-				t.Errorf("its role in a tree is %q, want its group alone", role)
-			}
-		})
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p",
+			Labels: map[string]string{wellknown.RoleKey: "worker"}}}
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
+		m, err := tc.policy.GangOf(pod)
+		if err != nil || m.ID.Name != tc.want {
+			t.Errorf("%s: it is in gang %q (%v), want %q", tc.name, m.ID.Name, err, tc.want)
+		}
+		var gangs Gangs
+		if tc.policy != nil {
+			gangs.Follow(tc.policy)
+		}
+		if stable := gangs.Of(pod).Name; stable != "" && stable != "native."+tc.podGroup {
+			t.Errorf("%s: others are told of gang %q, which changes when its tree does", tc.name, stable)
+		}
+		if role := Role(pod, tree); role != grouptree.GroupName(tc.podGroup) {
+			t.Errorf("%s: its role in a tree is %q, want its group alone", tc.name, role)
+		}
 	}
 }

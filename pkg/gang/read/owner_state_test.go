@@ -220,12 +220,9 @@ func TestPodsThatCarryTheMinimumOfTheirObject(t *testing.T) {
 		{"a group of a LeaderWorkerSet of another size", Owner{Kind: leaderWorkerSet, Minimum: 8},
 			OwnerState{Minimum: 4}, ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(OwnerState{Why: tc.why}, tc.state.LeavingMinimum(&tc.owner)); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
-		})
+		if diff := cmp.Diff(OwnerState{Why: tc.why}, tc.state.LeavingMinimum(&tc.owner)); diff != "" {
+			t.Errorf("%s: state (-want +got):\n%s", tc.name, diff)
+		}
 	}
 }
 
@@ -255,12 +252,9 @@ func TestOutlivedPods(t *testing.T) {
 		{"an older pod of a controller that adopts", "LeaderWorkerSet", state, pod("StatefulSet", "j", time.Hour, ""), false},
 		{"an object that was not read", "Job", OwnerState{}, pod("Job", "j", time.Hour, ""), false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := tc.state.Outlived(tc.kind, tc.pod); got != tc.want {
-				t.Errorf("Outlived: %t, want %t", got, tc.want)
-			}
-		})
+		if got := tc.state.Outlived(tc.kind, tc.pod); got != tc.want {
+			t.Errorf("%s: Outlived: %t, want %t", tc.name, got, tc.want)
+		}
 	}
 }
 

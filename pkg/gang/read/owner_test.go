@@ -133,23 +133,20 @@ func TestGangOfAController(t *testing.T) {
 			Owner{},
 			`pod owner reference: "A_B" is not the name of a Job`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := tc.policy.GangOf(tc.pod)
-			message := ""
-			if err != nil {
-				message = err.Error()
-			}
-			if got.ID.Name != tc.gang || message != tc.err {
-				t.Errorf("gang %q, error %q; want %q, %q", got.ID.Name, message, tc.gang, tc.err)
-			}
-			if diff := cmp.Diff(tc.owner, got.Owner); diff != "" {
-				t.Errorf("owner (-want +got):\n%s", diff)
-			}
-			if tc.owner.Minimum > 0 && got.Minimum != tc.owner.Minimum {
-				t.Errorf("minimum %d, want %d", got.Minimum, tc.owner.Minimum)
-			}
-		})
+		got, err := tc.policy.GangOf(tc.pod)
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if got.ID.Name != tc.gang || message != tc.err {
+			t.Errorf("%s: gang %q, error %q; want %q, %q", tc.name, got.ID.Name, message, tc.gang, tc.err)
+		}
+		if diff := cmp.Diff(tc.owner, got.Owner); diff != "" {
+			t.Errorf("%s: owner (-want +got):\n%s", tc.name, diff)
+		}
+		if tc.owner.Minimum > 0 && got.Minimum != tc.owner.Minimum {
+			t.Errorf("%s: minimum %d, want %d", tc.name, got.Minimum, tc.owner.Minimum)
+		}
 	}
 }
 
@@ -162,21 +159,18 @@ func TestPodsOfOneControllerAreOfOneClass(t *testing.T) {
 		"TFJob":           trainingPod("TFJob", "tfjob-controller", "worker"),
 		"MPIJob":          mpiWorker, "RayCluster": rayPod,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			classes := map[string]bool{}
-			for i := range 64 {
-				classes[Member(pod(i), Membership{}, nil, true).Class] = true
-			}
-			if len(classes) != 1 {
-				t.Errorf("64 equal workers are of %d classes", len(classes))
-			}
-			other := pod(0)
-			other.Labels["app"] = "something-else"
-			if classes[Member(other, Membership{}, nil, true).Class] {
-				t.Error("a label of the user's does not make a class of its own")
-			}
-		})
+		classes := map[string]bool{}
+		for i := range 64 {
+			classes[Member(pod(i), Membership{}, nil, true).Class] = true
+		}
+		if len(classes) != 1 {
+			t.Errorf("%s: 64 equal workers are of %d classes", name, len(classes))
+		}
+		other := pod(0)
+		other.Labels["app"] = "something-else"
+		if classes[Member(other, Membership{}, nil, true).Class] {
+			t.Errorf("%s: a label of the user's does not make a class of its own", name)
+		}
 	}
 }
 

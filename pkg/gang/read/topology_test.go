@@ -53,24 +53,21 @@ func TestTopologyOf(t *testing.T) {
 			Topology{},
 			`pod annotation berth.dev/topology-preferred: "e,f,g,h,i" is not allowed together with the 4 levels of berth.dev/topology-required: a gang has at most 8 levels`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			var pg *schedulingv1alpha1.PodGroup
-			if tc.group != nil {
-				pg = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: tc.group}}
-			}
-			got, err := TopologyOf(pg, st.MakePod().Annotations(tc.pod).Obj())
-			message := ""
-			if err != nil {
-				message = err.Error()
-			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("topology (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.err, message); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-		})
+		var pg *schedulingv1alpha1.PodGroup
+		if tc.group != nil {
+			pg = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: tc.group}}
+		}
+		got, err := TopologyOf(pg, st.MakePod().Annotations(tc.pod).Obj())
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: topology (-want +got):\n%s", tc.name, diff)
+		}
+		if diff := cmp.Diff(tc.err, message); diff != "" {
+			t.Errorf("%s: error (-want +got):\n%s", tc.name, diff)
+		}
 	}
 }
 

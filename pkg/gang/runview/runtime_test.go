@@ -41,16 +41,13 @@ func TestHowLongAPodRuns(t *testing.T) {
 		"the limit is shorter than what is declared": {pod: limited(says("2h"), 60), want: time.Minute},
 		"what is declared is shorter than the limit": {pod: limited(says("10s"), 60), want: 10 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var group *schedulingv1alpha1.PodGroup
-			if test.group != nil {
-				group = &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}
-			}
-			if got := RunTime(&test.pod, group, test.limit); got != test.want {
-				t.Errorf("it runs for %s, want %s", got, test.want)
-			}
-		})
+		var group *schedulingv1alpha1.PodGroup
+		if test.group != nil {
+			group = &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}
+		}
+		if got := RunTime(&test.pod, group, test.limit); got != test.want {
+			t.Errorf("%s: it runs for %s, want %s", name, got, test.want)
+		}
 	}
 }
 
@@ -77,16 +74,13 @@ func TestWhenAPodEnds(t *testing.T) {
 		"one that should be gone and is there": {v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: at(-1)}}, 0, at(-1),
 			false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var want time.Time
-			if test.want != nil {
-				want = test.want.Time
-			}
-			if got, known := EndOf(&test.pod, test.run, now); !got.Equal(want) || known != test.known {
-				t.Errorf("it ends at %s, known: %v; want %s, %v", got, known, want, test.known)
-			}
-		})
+		var want time.Time
+		if test.want != nil {
+			want = test.want.Time
+		}
+		if got, known := EndOf(&test.pod, test.run, now); !got.Equal(want) || known != test.known {
+			t.Errorf("%s: it ends at %s, known: %v; want %s, %v", name, got, known, want, test.known)
+		}
 	}
 }
 

@@ -157,26 +157,23 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 			[]metav1.Condition{had}, "True CannotEndInTime before", 0},
 		{"members with a node are not looked at", State{Members: []*v1.Pod{bound}}, "", nil, "", 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4},
-				Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
-			if tc.group != "" {
-				pg.Annotations = map[string]string{wellknown.RunTimeKey: tc.group}
+		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4},
+			Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
+		if tc.group != "" {
+			pg.Annotations = map[string]string{wellknown.RunTimeKey: tc.group}
+		}
+		tc.state.Known, tc.state.Minimum = true, gang.Minimum{Total: 4}
+		got := ""
+		for _, c := range wantedStatus(pg, &tc.state, now).Conditions {
+			if c.Type == schedulingv1alpha1.PodGroupDeadlineMissed {
+				got = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
-			tc.state.Known, tc.state.Minimum = true, gang.Minimum{Total: 4}
-			got := ""
-			for _, c := range wantedStatus(pg, &tc.state, now).Conditions {
-				if c.Type == schedulingv1alpha1.PodGroupDeadlineMissed {
-					got = string(c.Status) + " " + c.Reason + " " + c.Message
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
-			if again := tc.state.lookAtDeadline(pg, now); again != tc.again {
-				t.Errorf("it is looked at again after %s, want %s", again, tc.again)
-			}
-		})
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: condition (-want +got):\n%s", tc.name, diff)
+		}
+		if again := tc.state.lookAtDeadline(pg, now); again != tc.again {
+			t.Errorf("%s: it is looked at again after %s, want %s", tc.name, again, tc.again)
+		}
 	}
 }

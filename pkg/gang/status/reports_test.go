@@ -40,15 +40,12 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 		{"no room", of(3, 3, func(v *gang.View) { v.Reason = obstacle.Told("fits 2") }), pg, "NotEnoughRoom: fits 2"},
 		{"over", of(3, 0, func(v *gang.View) { v.Count[gang.Failed] = 3 }), pg, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got := ""
-			if w := waitOf(id, &tt.view, tt.group); w != nil {
-				got = w.reason + ": " + w.message
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("wait (-want +got):\n%s", diff)
-			}
-		})
+		got := ""
+		if w := waitOf(id, &tt.view, tt.group); w != nil {
+			got = w.reason + ": " + w.message
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: wait (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }

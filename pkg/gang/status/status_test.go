@@ -51,30 +51,27 @@ func TestPodGroupStatus(t *testing.T) {
 			schedulingv1alpha1.PodGroupScheduling,
 			"True EnoughMembers", "False InProgress", "False MinimumRaised", gang.HadGrown},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			view := gang.View{Minimum: gang.Minimum{Total: 4}}
-			tc.set(&view)
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-			if past := PastOf(pg); past != gang.NotStarted {
-				t.Errorf("a PodGroup without a status tells %d", past)
-			}
-			pg.Status = wantedStatus(pg, &State{View: view}, now)
-			got := map[string]string{}
-			for _, c := range pg.Status.Conditions {
-				got[c.Type] = string(c.Status) + " " + c.Reason
-			}
-			want := map[string]string{"Quorum": tc.quorum, "Scheduled": tc.scheduled, "Degraded": tc.degraded}
-			if diff := cmp.Diff(want, got); diff != "" || pg.Status.Phase != tc.phase {
-				t.Errorf("phase %s, want %s; conditions (-want +got):\n%s", pg.Status.Phase, tc.phase, diff)
-			}
-			if diff := cmp.Diff(pg.Status, wantedStatus(pg, &State{View: view}, now.Add(time.Hour))); diff != "" {
-				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
-			}
-			if past := PastOf(pg); past != tc.past {
-				t.Errorf("it tells of the start %d, want %d", past, tc.past)
-			}
-		})
+		view := gang.View{Minimum: gang.Minimum{Total: 4}}
+		tc.set(&view)
+		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
+		if past := PastOf(pg); past != gang.NotStarted {
+			t.Errorf("%s: a PodGroup without a status tells %d", tc.name, past)
+		}
+		pg.Status = wantedStatus(pg, &State{View: view}, now)
+		got := map[string]string{}
+		for _, c := range pg.Status.Conditions {
+			got[c.Type] = string(c.Status) + " " + c.Reason
+		}
+		want := map[string]string{"Quorum": tc.quorum, "Scheduled": tc.scheduled, "Degraded": tc.degraded}
+		if diff := cmp.Diff(want, got); diff != "" || pg.Status.Phase != tc.phase {
+			t.Errorf("%s: phase %s, want %s; conditions (-want +got):\n%s", tc.name, pg.Status.Phase, tc.phase, diff)
+		}
+		if diff := cmp.Diff(pg.Status, wantedStatus(pg, &State{View: view}, now.Add(time.Hour))); diff != "" {
+			t.Errorf("%s: the status changes although nothing happened (-first +second):\n%s", tc.name, diff)
+		}
+		if past := PastOf(pg); past != tc.past {
+			t.Errorf("%s: it tells of the start %d, want %d", tc.name, past, tc.past)
+		}
 	}
 }
 

@@ -73,22 +73,19 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 		"a pod without a node has not started": {pod: &v1.Pod{ObjectMeta: says(wellknown.RestartCostKey, "2m")},
 			want: Work{Restart: 2 * time.Minute}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := &Loss{GPUs: &gpuview.ProfileKeys{}, Gangs: &one{}}
-			if test.group != nil {
-				l.Gangs = &one{gang.ID{Name: "g"}, &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}, nil}
-			}
-			if test.sibling != nil {
-				l.Gangs.(*one).pods = []*v1.Pod{test.sibling}
-			}
-			test.pod.Spec.Containers = []v1.Container{
-				{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}}}}
-			test.want.MilliGPUs = 8000
-			if diff := cmp.Diff(&test.want, l.At(t0.Add(2*time.Hour)).Work(test.pod)); diff != "" {
-				t.Errorf("work (-want +got):\n%s", diff)
-			}
-		})
+		l := &Loss{GPUs: &gpuview.ProfileKeys{}, Gangs: &one{}}
+		if test.group != nil {
+			l.Gangs = &one{gang.ID{Name: "g"}, &schedulingv1alpha1.PodGroup{ObjectMeta: *test.group}, nil}
+		}
+		if test.sibling != nil {
+			l.Gangs.(*one).pods = []*v1.Pod{test.sibling}
+		}
+		test.pod.Spec.Containers = []v1.Container{
+			{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}}}}
+		test.want.MilliGPUs = 8000
+		if diff := cmp.Diff(&test.want, l.At(t0.Add(2*time.Hour)).Work(test.pod)); diff != "" {
+			t.Errorf("%s: work (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -35,13 +35,10 @@ func TestWhatAnEvictionLoses(t *testing.T) {
 		{"a negative interval says nothing", Work{Every: -time.Hour}, 3 * time.Hour, 180},
 		{"a pod that starts in the future has done nothing", Work{}, -time.Hour, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.work.Started, tc.work.MilliGPUs = t0, 1000
-			if got := tc.work.Lost(at(tc.after), testLimits); got != 1000*tc.minutes {
-				t.Errorf("%d thousandths of GPU minutes are lost, want %d minutes", got, tc.minutes)
-			}
-		})
+		tc.work.Started, tc.work.MilliGPUs = t0, 1000
+		if got := tc.work.Lost(at(tc.after), testLimits); got != 1000*tc.minutes {
+			t.Errorf("%s: %d thousandths of GPU minutes are lost, want %d minutes", tc.name, got, tc.minutes)
+		}
 	}
 }
 
@@ -56,13 +53,10 @@ func TestWhatIsOccupiedCounts(t *testing.T) {
 		{"CPUs where there are no GPUs, a hundred as one GPU", Work{MilliCPUs: 50000}, 30 * 1000},
 		{"nothing", Work{}, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.work.Started = t0
-			if got := tc.work.Lost(t0.Add(time.Hour), testLimits); got != tc.want {
-				t.Errorf("lost %d, want %d", got, tc.want)
-			}
-		})
+		tc.work.Started = t0
+		if got := tc.work.Lost(t0.Add(time.Hour), testLimits); got != tc.want {
+			t.Errorf("%s: lost %d, want %d", tc.name, got, tc.want)
+		}
 	}
 	started := Work{Started: t0, MilliGPUs: 1000}
 	if got := started.Lost(t0.Add(time.Hour), Limits{Restart: time.Hour}); got != 0 {

@@ -47,25 +47,22 @@ func TestWhatATreeAsksFor(t *testing.T) {
 			objects: []says{{composite("job"), Node{Least: 1}}, {podGroup(long), Node{Parent: "job", Least: 1}}},
 			want:    `[{"name":"` + strings.Repeat("x", 54) + `-HASH","pods":1}]`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			f := New()
-			for _, o := range tc.objects {
-				f.Set(o.Key, &o.Node)
-			}
-			tree := f.Tree("ns", "job")
-			if tree.Why != tc.why {
-				t.Errorf("it lacks %q, want %q", tree.Why, tc.why)
-			}
-			want := tc.want
-			for _, name := range []string{"half.missing", "a.composite", long} {
-				short := GroupName(name)
-				want = strings.Replace(want, short[:strings.LastIndexByte(short, '-')]+"-HASH", short, 1)
-			}
-			if got := EncodeGroups(tree.Groups); tc.why == "" && got != want {
-				t.Errorf("it asks for (-want +got):\n%s", cmp.Diff(want, got))
-			}
-		})
+		f := New()
+		for _, o := range tc.objects {
+			f.Set(o.Key, &o.Node)
+		}
+		tree := f.Tree("ns", "job")
+		if tree.Why != tc.why {
+			t.Errorf("%s: it lacks %q, want %q", tc.name, tree.Why, tc.why)
+		}
+		want := tc.want
+		for _, name := range []string{"half.missing", "a.composite", long} {
+			short := GroupName(name)
+			want = strings.Replace(want, short[:strings.LastIndexByte(short, '-')]+"-HASH", short, 1)
+		}
+		if got := EncodeGroups(tree.Groups); tc.why == "" && got != want {
+			t.Errorf("%s: it asks for (-want +got):\n%s", tc.name, cmp.Diff(want, got))
+		}
 	}
 }
 
