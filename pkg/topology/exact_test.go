@@ -2,12 +2,9 @@ package topology
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -243,34 +240,4 @@ func TestWhatAllArrangementsHaveInCommon(t *testing.T) {
 			}
 		}
 	})
-}
-
-// The order of nodes does not matter: arrangements are the same domains.
-func TestOrderOfNodesDoesNotMatter(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		all, want := smallTree(t, 2), drawWant(t, 2)
-		required := rapid.IntRange(0, 2).Draw(t, "required")
-		shuffled := slices.Clone(all)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		demand := Demand{Want: want, Need: 1}
-		before, after := Arrange(all, required, demand), Arrange(shuffled, required, demand)
-		if diff := cmp.Diff(paths(all, before), paths(shuffled, after)); diff != "" {
-			t.Errorf("arrangements (-before shuffling +after):\n%s", diff)
-		}
-	})
-}
-
-// paths names the domains of arrangements in order.
-func paths(all []Node, arrangements []Arrangement) []string {
-	var out []string
-	for _, a := range arrangements {
-		var names []string
-		for _, set := range a {
-			names = append(names, strings.Join(all[set[0]].Path, "/"))
-		}
-		out = append(out, strings.Join(names, " "))
-	}
-	return out
 }
