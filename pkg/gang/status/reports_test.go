@@ -30,6 +30,7 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 	}{
 		{"no PodGroup and three members", of(0, 3), nil,
 			"MissingPodGroup: PodGroup default/train does not exist, and 3 pods wait for it"},
+		{"a PodGroup without members", of(0, 0), pg, "TooFewMembers: 0 of 3 members exist"},
 		{"none of one member", of(1, 0), pg, "TooFewMembers: 0 of 1 member exists"},
 		{"enough members without a role", of(3, 3, func(v *gang.View) {
 			v.Minimum.Roles = map[string]int{"leader": 1}

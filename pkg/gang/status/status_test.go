@@ -26,6 +26,10 @@ func TestPodGroupStatus(t *testing.T) {
 		// past is what a scheduler that starts learns from the status.
 		past gang.Past
 	}{
+		{"no pods yet", func(*gang.View) {}, schedulingv1alpha1.PodGroupPending,
+			"False TooFewMembers", "False TooFewMembers", "False NoMembersLost", gang.NotStarted},
+		{"all have finished", func(v *gang.View) { v.Count[gang.Succeeded] = 4 }, schedulingv1alpha1.PodGroupFinished,
+			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
 		{"all pods exist and do not fit",
 			func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") },
 			schedulingv1alpha1.PodGroupPreScheduling,
