@@ -91,11 +91,6 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			"level rack as an alias: Topology objects are not read, the key of a node label counts; " +
 				"stalenessGracePeriod 30s: a group that has lost members is not evicted; " +
 				"priority 100, at which KAI evicts no group: pods of a higher priority may evict it"},
-		{"levels without a topology mean nothing", kai + "{minMember: 4, preemptibility: preemptible, " +
-			"topologyConstraint: {requiredTopologyLevel: zone}}",
-			gang.Minimum{Total: 4}, "", "", ""},
-		{"a group of KAI without a gang", kai + "{minMember: 0, preemptibility: preemptible}",
-			gang.Minimum{Total: 1}, "", "", ""},
 		{"a tree of sub-groups", kai +
 			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, " +

@@ -2,10 +2,12 @@ package read
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -24,6 +26,7 @@ func FuzzGangSpec(f *testing.F) {
 	for _, seed := range []string{
 		"spec: {minMember: 8, scheduleTimeoutSeconds: 60, minResources: {nvidia.com/gpu: 8}}",
 		"metadata: {annotations: {berth.dev/min-members-by-role: 'leader=1,worker=3', berth.dev/topology-required: rack}}",
+		"metadata: {annotations: {berth.dev/topology-required: 'a,b,c,d', berth.dev/topology-preferred: 'd, e,f,g,h,i'}}",
 		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}",
 		"spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",
 		"metadata: {annotations: {berth.dev/backfill: 'no', berth.dev/role-label: ''}}",
@@ -56,8 +59,15 @@ func FuzzGangSpec(f *testing.F) {
 		if role := Role(pod, &pg); role != "" && role != "leader" {
 			t.Fatalf("role %q", role)
 		}
-		if _, err := TopologyOf(&pg, pod); err != nil {
+		topology, err := TopologyOf(&pg, pod)
+		if err != nil {
 			mustBeAboutAValue(t, err)
+			return
+		}
+		levels := topology.Levels()
+		if len(levels) > maxTopologyLevels || len(levels) != len(slices.Compact(slices.Sorted(slices.Values(levels)))) ||
+			slices.ContainsFunc(levels, func(key string) bool { return len(validation.IsQualifiedName(key)) > 0 }) {
+			t.Fatalf("levels %q", levels)
 		}
 	})
 }

@@ -1,15 +1,11 @@
 package read
 
 import (
-	"errors"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -69,46 +65,4 @@ func TestTopologyOf(t *testing.T) {
 			t.Errorf("%s: error (-want +got):\n%s", tc.name, diff)
 		}
 	}
-}
-
-func FuzzTopologyOf(f *testing.F) {
-	f.Add("topology.kubernetes.io/zone", "block, rack,nvidia.com/gpu.clique")
-	f.Add("", ",")
-	f.Add("rack", "rack")
-	f.Add("a,b,c,d", "d,e,f,g,h,i")
-	f.Fuzz(func(t *testing.T, required, preferred string) {
-		pod := st.MakePod().Annotations(map[string]string{wellknown.TopologyRequiredKey: required,
-			wellknown.TopologyPreferredKey: preferred}).Obj()
-		got, err := TopologyOf(nil, pod)
-		if err != nil {
-			var bad *wellknown.BadValue
-			if !errors.As(err, &bad) || pod.Annotations[bad.Key] != bad.Value {
-				t.Fatalf("the error does not name key and value: %v", err)
-			}
-			return
-		}
-		levels := got.Levels()
-		if n := len(levels); n == 0 || n > maxTopologyLevels ||
-			n != len(slices.Compact(slices.Sorted(slices.Values(levels)))) {
-			t.Fatalf("levels %q of %q and %q", levels, required, preferred)
-		}
-		for _, key := range levels {
-			if len(validation.IsQualifiedName(key)) > 0 {
-				t.Fatalf("%q is not the key of a label", key)
-			}
-		}
-		if len(got.Required) != strings.Count(required, ",")+1 {
-			t.Fatalf("required levels %q of %q", got.Required, required)
-		}
-		// What was read is written in the same order and reads the same.
-		pod.Annotations[wellknown.TopologyRequiredKey], pod.Annotations[wellknown.TopologyPreferredKey] = strings.
-			Join(got.Required, ","), strings.Join(got.Preferred, ",")
-		if len(got.Preferred) == 0 {
-			delete(pod.Annotations, wellknown.TopologyPreferredKey)
-		}
-		again, err := TopologyOf(nil, pod)
-		if diff := cmp.Diff(got, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
-			t.Fatalf("read again (-first +second), error %v:\n%s", err, diff)
-		}
-	})
 }
