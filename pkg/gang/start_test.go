@@ -39,7 +39,7 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 		{"nothing is left of a gang that had started", func(l *Ledger) {
 			l.Recall(g1, HadStarted, t0)
 		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
-		{"as many as the minimum that have succeeded do", func(l *Ledger) {
+		{"as many as the minimum have succeeded", func(l *Ledger) {
 			for i := range 4 {
 				l.Observe(g1, bound(i, node(i)), t0)
 				l.Observe(g1, inState(i, Succeeded), t0)

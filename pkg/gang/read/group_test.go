@@ -162,7 +162,7 @@ func TestSubGroupsOfKAIThatCannotStart(t *testing.T) {
 		{"two of one name", "{subGroups: [{name: a, minMember: 2}, {name: a, minMember: 1}]}", `two sub-groups are called "a"`},
 		{"one within the other", "{subGroups: [{name: a, parent: a}, {name: a}]}", `two sub-groups are called "a"`},
 		{"more sub-groups than none", "{minSubGroup: 1}", "minSubGroup is 1, and there are 0 sub-groups without a parent"},
-		{"more within a sub-group", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
+		{"more in a sub-group than it has", "{subGroups: [{name: a, minSubGroup: 2}, {name: b, parent: a, minMember: 1}]}",
 			`minSubGroup of sub-group "a" is 2, and it has 1 sub-group`},
 	} {
 		kind, obj := groupObject(t,

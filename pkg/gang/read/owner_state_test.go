@@ -76,7 +76,7 @@ func TestGangOwnerStates(t *testing.T) {
 		want               map[string]OwnerState
 	}{
 		{"a Job of one pod", "Job", `spec: {template: {}}`, one(1)},
-		{"but no more than it has completions", "Job", `spec: {parallelism: 4, completions: 3}`, one(3)},
+		{"a Job's minimum is its parallelism, and no more than it has completions", "Job", `spec: {parallelism: 4, completions: 3}`, one(3)},
 		{"a Job with more completions than run at a time", "Job", `spec: {parallelism: 4, completions: 9}`, one(4)},
 		{"a range of indexes", "Job", `{spec: {parallelism: 8, completions: 8}, status: {failedIndexes: "0-2,7"}}`, one(4)},
 		{"a Job that ends its pods", "Job", `spec: {parallelism: 4, activeDeadlineSeconds: 3600}`, map[string]OwnerState{"": {UID: "u", Minimum: 4, Limit: time.Hour}}},
@@ -100,7 +100,7 @@ func TestGangOwnerStates(t *testing.T) {
 		{"one in order that needs one pod to start", "StatefulSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "1"}}, spec: {replicas: 4}}`, one(1)},
 		{"a ReplicaSet that starts with fewer, as its Deployment says", "ReplicaSet", `{metadata: {annotations: {scheduling.volcano.sh/group-min-member: "2"}}, spec: {replicas: 4}}`, one(2)},
 
-		{"in order is the default", "StatefulSet", `spec: {replicas: 2}`,
+		{"a StatefulSet creates its pods in order by default", "StatefulSet", `spec: {replicas: 2}`,
 			never(2, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 2 "+
 				"can never be complete; "+
 				"set podManagementPolicy: Parallel")},

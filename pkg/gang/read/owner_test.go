@@ -49,7 +49,8 @@ func TestGangOfAController(t *testing.T) {
 			asking(ownedPod("p", "v1", "ReplicationController", "rc", nil, nil), "true"),
 			"replicationcontroller.rc", owner("ReplicationController", "rc", "", 0), ""},
 		{"any other value is a mistake", nil, asking(jobPod(0), "yes"), "", Owner{}, `pod annotation berth.dev/gang: "yes" is not "true"`},
-		{"nor can one of an unknown kind", nil, asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "",
+		{"a pod of a controller of an unknown kind cannot ask", nil,
+			asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "",
 			Owner{},
 			"pod annotation berth.dev/gang: how many pods \"Job j\" has is not known; create a PodGroup, or use one of the " +
 				"kinds LeaderWorkerSet, JobSet, " +
@@ -62,21 +63,22 @@ func TestGangOfAController(t *testing.T) {
 			p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")}
 			p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine"
 		}), "native.g", owner(NativeGroup, "g", "", 0), ""},
-		{"one by the other annotation", nil, annotated(jobPod(0), volcanoOtherName, "g"), "volcano.g",
+		{"a group of Volcano by its other annotation", nil, annotated(jobPod(0), volcanoOtherName, "g"), "volcano.g",
 			owner(VolcanoGroup, "g", "", 0), ""},
-		{"so does the annotation that asks for a gang", nil, annotated(asking(jobPod(0), "true"), volcanoName, "g"),
+		{"the annotation that asks for a gang comes before it", nil, annotated(asking(jobPod(0), "true"), volcanoName, "g"),
 			"job.train", owner("Job", "train", "", 0), ""},
 		{"a name that no object can have", nil, annotated(jobPod(0), volcanoName, "A_B"), "", Owner{},
 			`pod annotation scheduling.k8s.io/group-name: "A_B" is not the name of a Volcano group`},
 		{"a group of KAI", nil, annotated(jobPod(0), kaiName, "g"), "kai.g", owner(KAIGroup, "g", "", 0), ""},
 		{"a gang of Grove", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[grovePodGang] = "g-0" }), "grove.g-0",
 			owner(GroveGang, "g-0", "", 0), ""},
-		{"one by an annotation, as since Kueue 0.18", nil, annotated(annotated(jobPod(0), kueueGroup, "g"), kueueCount, "3"),
+		{"a group of plain pods of Kueue by an annotation, as since Kueue 0.18", nil,
+			annotated(annotated(jobPod(0), kueueGroup, "g"), kueueCount, "3"),
 			"kueue.g", Owner{}, ""},
 		{"the label counts before the annotation", nil, annotated(annotated(with(jobPod(0),
 			func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueGroup, "other"), kueueCount, "3"), "kueue.g", Owner{}, ""},
 
-		{"one of a JobSet", nil, annotated(jobSetPod(0), kaiMinMember, "2"), "jobset.train",
+		{"a minimum on the pods of a JobSet", nil, annotated(jobSetPod(0), kaiMinMember, "2"), "jobset.train",
 			counted(owner("JobSet", "train", "", 2), kaiMinMember), ""},
 		{"a LeaderWorkerSet never starts without its leader: its size counts", nil,
 			annotated(leaderWorkerSetPod(3), volcanoMinMember, "2"), "leaderworkerset.train.3",

@@ -63,7 +63,7 @@ func TestSolve(t *testing.T) {
 			sets: []Set{changed(root(2, 1, 2), func(s *Set) { s.Level = 0 }),
 				changed(of(1, 0), func(s *Set) { s.Level = None }), changed(of(0, 1), func(s *Set) { s.Level = None })},
 			homes: []int{1, 1}},
-		{name: "and taken if it is not", free: [][]int64{{4}, {4, 4}}, whole: true,
+		{name: "a rack that is only preferred is taken if it is large enough", free: [][]int64{{4}, {4, 4}}, whole: true,
 			sets:  []Set{root(1, 1), changed(of(2, 0), func(s *Set) { s.Level, s.Prefer = None, []int{0} })},
 			homes: []int{1}},
 	} {
