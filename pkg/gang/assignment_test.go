@@ -18,8 +18,6 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 		reject []UID
 		reason string
 	}{
-		{"when a member that has reserved nothing yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) },
-			[]UID{uid(0), uid(1)}, lost},
 		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
 			"PodGroup ns/one was deleted"},
 		{"when the time is over", func(l *Ledger) Effects { return l.Agenda.Expire(testBackoff, t0.Add(time.Minute)) },
@@ -32,10 +30,6 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Cycles.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
 		}, []UID{uid(0), uid(1)}, "does not fit"},
-		{"when the minimum is raised while the rest is planned again", func(l *Ledger) Effects {
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			return l.Define(g1, Object, minimumOf(4), t0)
-		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,10 +27,6 @@ func TestWhatComesFreeIsForThoseThatAreMissing(t *testing.T) {
 	}{
 		{"the leader", team, []string{"leader", "worker", "worker"}, []string{"leader"}, []string{"worker", "other"},
 			[]string{"leader"}, "leader"},
-		{"both, so that either comes", team, []string{"leader", "worker", "worker"}, []string{"worker", "leader"},
-			[]string{"other"}, []string{"leader", "worker"}, "leader"},
-		{"the leader and one of those that may be of any role", Minimum{Total: 3, Roles: map[string]int{"leader": 1}},
-			[]string{"leader", "worker", "worker"}, []string{"worker", "leader"}, nil, []string{"leader", "worker"}, "leader"},
 		{"the leader of the copy that is needed", copies, []string{"r0/leader", "r0/worker"}, []string{"r0/leader"},
 			[]string{"r0/worker"}, []string{"r0/leader", "r1/leader", "r1/worker"}, "r0/leader"},
 		{"the leader of a copy beyond those, which keeps back its own workers alone", copies,

@@ -115,6 +115,14 @@ func TestRuleOut(t *testing.T) {
 			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("means nothing to a gang that is being planned", func(t *testing.T) {
+		t.Parallel()
+		l := plannedGangOf(t, 2, 2)
+		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		if v, _ := l.View(g1); v.Reason != nil {
+			t.Errorf("reason %q", v.Reason)
+		}
+	})
 	t.Run("tells of a change once", func(t *testing.T) {
 		t.Parallel()
 		wake := make(chan struct{}, 1)
@@ -130,22 +138,6 @@ func TestRuleOut(t *testing.T) {
 			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 		}
 	})
-	for _, tc := range []struct {
-		name   string
-		ledger *Ledger
-	}{
-		{"an incomplete gang", gangOf(1, 2)},
-		{"a gang that is being planned", plannedGangOf(t, 2, 2)},
-		{"a gang that has started", runningGangOf(2, 2)},
-	} {
-		t.Run("means nothing to "+tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.ledger.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
-			if v, _ := tc.ledger.View(g1); v.Reason != nil {
-				t.Errorf("reason %q", v.Reason)
-			}
-		})
-	}
 }
 
 func TestMembersAreNewsToABlockedGang(t *testing.T) {
