@@ -165,7 +165,7 @@ func Pod(q Question) (*Explanation, error) {
 	if e.BoundTo != "" {
 		e.State = "bound"
 	}
-	e.Late = runview.Says(q.Pod, runview.DeadlineMissed)
+	e.Late = runview.Missed(q.Pod)
 	configuration, silenced := q.Configuration.WithoutSignals()
 	configuration, _ = configuration.WithoutExtenderFiles()
 	for _, plugin := range silenced {

@@ -18,14 +18,6 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 		reject []UID
 		reason string
 	}{
-		{"when a member that has reserved nothing yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) },
-			[]UID{uid(0), uid(1)}, lost},
-		{"when a member that has reserved nothing yet gets terminated",
-			func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) },
-			[]UID{uid(0), uid(1)}, lost},
-		{"when the minimum is raised", func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(4), t0) },
-			[]UID{uid(0), uid(1)},
-			"gang ns/one lost a member before all 4 had reserved their nodes"},
 		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
 			"PodGroup ns/one was deleted"},
 		{"when the time is over", func(l *Ledger) Effects { return l.Agenda.Expire(testBackoff, t0.Add(time.Minute)) },
@@ -38,14 +30,6 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Cycles.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
 		}, []UID{uid(0), uid(1)}, "does not fit"},
-		{"when the members are lost that would have replaced a refused one", func(l *Ledger) Effects {
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			return l.Forget(uid(2), t0)
-		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
-		{"when the minimum is raised while the rest is planned again", func(l *Ledger) Effects {
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			return l.Define(g1, Object, minimumOf(4), t0)
-		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,33 +78,12 @@ func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 	}
 }
 
-func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
-	t.Parallel()
-	l := plannedGangOf(t, 2, 2)
-	if l.Cycles.Reserve(uid(1), "elsewhere", t0) {
-		t.Fatal("a member reserved a node that the plan does not give it")
-	}
-	if v, _ := l.View(g1); v.Holding != 0 {
-		t.Fatalf("%d members hold assignments, want none", v.Holding)
-	}
-	if !l.Cycles.Reserve(uid(1), node(1), t0) {
-		t.Fatal("the planned node was refused")
-	}
-}
-
 func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		do   func(l *Ledger) Effects
 	}{
-		{"when it is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }},
-		{"when it is terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) }},
-		{"when its node does not take it", func(l *Ledger) Effects {
-			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-		}},
-		{"when another plugin fails to reserve for it",
-			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
 		{"when it does not come", func(l *Ledger) Effects {
 			if e := l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
 				t.Fatalf("before the grace is over: %+v", e)
@@ -160,53 +123,12 @@ func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
 	l := gangOf(3, 2)
 	l.Agenda.Invite(g1, t0)
 	l.Cycles.Propose(uid(0), proposalFor(0, 1), t0)
-	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Follow || turn.Node != node(0) {
-		t.Fatalf("turn %+v; want to follow", turn)
-	}
 	// The plan is lost between the beginning of the cycle and its end.
 	l.Forget(uid(1), t0)
 	if l.Cycles.Reserve(uid(0), node(0), t0) {
 		t.Fatal("an assignment of a plan that was lost was taken")
 	}
-	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Fresh {
-		t.Fatalf("Waiting = %+v, %t; want the gang to wait to be planned again", w, waits)
-	}
 	if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
-	}
-}
-
-func TestMemberThatWaitsAndGoesAwayIsAskedForItsAssignment(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name     string
-		do       func(l *Ledger) Effects
-		activate []UID
-	}{
-		{"terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(0, Terminating), t0) }, nil},
-		{"failed", func(l *Ledger) Effects { return l.Observe(g1, inState(0, Failed), t0) }, nil},
-		{"bound by another scheduler", func(l *Ledger) Effects { return l.Observe(g1, bound(0, "x"), t0) }, nil},
-		{"without the label of the gang", func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, []UID{uid(0)}},
-		{"with the label of another gang", func(l *Ledger) Effects { return l.Observe(g2, pending(0), t0) }, nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := plannedGangOf(t, 3, 2)
-			reserve(t, l, 0)
-			e := tc.do(l)
-			who, _ := rejected(e)
-			if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
-				t.Errorf("rejected (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.activate, uids(e.Activate)); diff != "" {
-				t.Errorf("activated (-want +got):\n%s", diff)
-			}
-			if e := l.Cycles.Unreserve(uid(0), testBackoff, t0); !e.Empty() {
-				t.Errorf("giving the assignment back has effects %+v", e)
-			}
-			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
-				t.Errorf("holding %d, reason %q; want a plan that goes on with the other two", v.Holding, v.Reason)
-			}
-		})
 	}
 }

@@ -17,14 +17,6 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 			Ours: true}
 	}
 	edits := map[string]func(l *Ledger, i int, now time.Time){
-		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
-			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
-		},
-		"the role of a member": func(l *Ledger, i int, now time.Time) {
-			m := member("a")
-			m.Role = fmt.Sprint("role ", i)
-			l.Observe(g1, m, now)
-		},
 		"the specification": func(l *Ledger, i int, now time.Time) {
 			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Generation: int64(i)}, now)
 		},
@@ -47,12 +39,6 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 			m.Minimum = 1 + i%2
 			l.Undefine(g1, Object, now)
 			l.Observe(g1, m, now)
-		},
-		"what the account of the cluster can tell at once": func(l *Ledger, i int, now time.Time) {
-			if i%2 == 0 {
-				l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
-			}
-			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
 		},
 	}
 	for name, edit := range edits {
@@ -178,19 +164,16 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 	const size = 2 * window
 	l := gangOf(size, size)
 	l.Agenda.Invite(g1, t0)
-	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
 	proposal := Proposal{}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
 	}
-	let := map[UID]bool{uid(0): true}
 	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
+	let := map[UID]bool{uid(0): true}
 	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
-		e.Activate = append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...)
-	}
-	for _, r := range e.Activate {
-		let[r.UID] = true
+		for _, r := range append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...) {
+			let[r.UID] = true
+		}
 	}
 	if len(let) != size {
 		t.Errorf("%d of %d members were let into the queue", len(let), size)

@@ -4,68 +4,26 @@ import "testing"
 
 func TestDegraded(t *testing.T) {
 	t.Parallel()
-	of := func(total, leaders int) Spec {
-		s := minimumOf(total)
-		s.Minimum.Roles = map[string]int{"leader": leaders}
-		return s
-	}
-	leader := func(i int) Member {
-		return changed(i, func(m *Member) { m.State, m.Node, m.Role = Bound, node(i), "leader" })
-	}
 	for _, tc := range []struct {
 		name   string
 		ledger *Ledger
 		do     func(l *Ledger)
 		want   bool
 	}{
-		{"it has its minimum", runningGangOf(3, 3), func(*Ledger) {}, false},
-		{"it has lost one", runningGangOf(3, 3), func(l *Ledger) { l.Forget(uid(0), t0) }, true},
 		{"the minimum was raised", runningGangOf(3, 3), func(l *Ledger) { l.Define(g1, Object, minimumOf(6), t0) }, false},
-		{"the minimum was raised, and one was lost", runningGangOf(3, 3), func(l *Ledger) {
-			l.Define(g1, Object, minimumOf(6), t0)
-			l.Forget(uid(0), t0)
-		}, true},
-		{"the minimum was raised and placed, and one was lost", runningGangOf(3, 3), func(l *Ledger) {
-			l.Define(g1, Object, minimumOf(4), t0)
-			l.Observe(g1, bound(3, node(3)), t0)
-			l.Forget(uid(0), t0)
-		}, true},
-		{"it has lost one, and the minimum was lowered", runningGangOf(3, 3), func(l *Ledger) {
-			l.Forget(uid(0), t0)
-			l.Define(g1, Object, minimumOf(2), t0)
-		}, false},
-		{"it has lost one, was lowered, and raised again", runningGangOf(3, 3), func(l *Ledger) {
-			l.Forget(uid(0), t0)
-			l.Define(g1, Object, minimumOf(2), t0)
-			l.Define(g1, Object, minimumOf(3), t0)
-		}, false},
-		{"a role was raised", runningGangOf(3, 3), func(l *Ledger) { l.Define(g1, Object, of(3, 1), t0) }, false},
-		{"a role was raised and placed, and lost", runningGangOf(3, 3), func(l *Ledger) {
-			l.Define(g1, Object, of(3, 1), t0)
-			l.Observe(g1, leader(4), t0)
-			l.Forget(uid(4), t0)
-		}, true},
 		{"nothing says what it needs any more", runningGangOf(3, 3), func(l *Ledger) { l.Undefine(g1, Object, t0) }, true},
-		{"an earlier scheduler saw it start, and a member is missing", gangOf(0, 3), func(l *Ledger) {
-			l.Recall(g1, HadStarted, t0)
-			l.Observe(g1, bound(0, node(0)), t0)
-		}, true},
 		{"an earlier scheduler saw it start, and the minimum raised", gangOf(0, 3), func(l *Ledger) {
 			l.Recall(g1, HadGrown, t0)
 			l.Observe(g1, bound(0, node(0)), t0)
 		}, false},
-		{"it has never started", gangOf(3, 3), func(l *Ledger) { l.Observe(g1, bound(0, node(0)), t0) }, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			tc.do(tc.ledger)
-			v, _ := tc.ledger.View(g1)
-			if v.Degraded != tc.want || tc.ledger.Tally()["degraded"] == 1 != tc.want {
-				t.Errorf("degraded: %t, %v; want %t", v.Degraded, tc.ledger.Tally(), tc.want)
-			}
-			if w := placeOf(tc.ledger.groups[g1], tc.ledger.groups[g1].example()).Degraded; w != tc.want {
-				t.Errorf("its place in the queue is that of a degraded gang: %t, want %t", w, tc.want)
-			}
-		})
+		tc.do(tc.ledger)
+		v, _ := tc.ledger.View(g1)
+		if v.Degraded != tc.want || tc.ledger.Tally()["degraded"] == 1 != tc.want {
+			t.Errorf("%s: degraded: %t, %v; want %t", tc.name, v.Degraded, tc.ledger.Tally(), tc.want)
+		}
+		if w := placeOf(tc.ledger.groups[g1], tc.ledger.groups[g1].example()).Degraded; w != tc.want {
+			t.Errorf("%s: its place in the queue is that of a degraded gang: %t, want %t", tc.name, w, tc.want)
+		}
 	}
 }

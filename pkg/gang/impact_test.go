@@ -23,25 +23,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		impact EvictionImpact
 		want   bool
 	}{
-		{"all that are bound", runningGangOf(3, 3), whole(3), true},
-		{"all that were bound, of which one has gone since", func() *Ledger {
-			l := runningGangOf(3, 3)
-			l.Forget(uid(0), t0)
-			return l
-		}(), whole(3), true},
 		{"all but one that was bound since", runningGangOf(3, 3), whole(2), false},
-		{"all but those that are being bound", func() *Ledger {
-			l := releasedGangOf(t, 3, 3)
-			l.Observe(g1, bound(0, node(0)), t0)
-			return l
-		}(), whole(1), false},
-		{"all but those that a plan has places for", func() *Ledger {
-			l := gangOf(3, 3)
-			l.Observe(g1, bound(0, node(0)), t0)
-			l.Agenda.Invite(g1, t0)
-			l.Cycles.Propose(uid(1), proposalFor(1, 2), t0)
-			return l
-		}(), whole(1), false},
 		{"all but those that have been on their way for too long", func() *Ledger {
 			l := NewLedger(time.Minute, nil)
 			l.Define(g1, Object, minimumOf(2), t0)
@@ -54,18 +36,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Cycles.Reserve(uid(2), "n", t0.Add(-longestFlight))
 			return l
 		}(), whole(2), true},
-		{"what is beyond the minimum", runningGangOf(3, 2), some(0), true},
-		{"more than what is beyond the minimum", runningGangOf(3, 2), some(0, 1), false},
-		{"what is beyond the minimum, of which another is being evicted", func() *Ledger {
-			l := runningGangOf(3, 2)
-			l.Evictions.Evict([]EvictionImpact{some(0)}, t0.Add(time.Second), t0)
-			return l
-		}(), some(1), false},
-		{"what is being evicted already", func() *Ledger {
-			l := runningGangOf(3, 2)
-			l.Evictions.Spare(uid(0), t0.Add(time.Second), t0)
-			return l
-		}(), some(0), true},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
 			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))
@@ -76,14 +46,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Forget(uid(0), t0)
 			return l
 		}(), some(1), false},
-		{"one that a role needs", func() *Ledger {
-			l := runningGangOf(2, 1)
-			s := minimumOf(1)
-			s.Minimum.Roles = map[string]int{"leader": 1}
-			l.Define(g1, Object, s, t0)
-			l.Observe(g1, changed(2, func(m *Member) { m.State, m.Node, m.Role = Bound, "n", "leader" }), t0)
-			return l
-		}(), some(2), false},
 		{"pods of a group without a specification", func() *Ledger {
 			l := runningGangOf(3, 3)
 			l.Undefine(g1, Object, t0)
@@ -126,14 +88,6 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		why  string
 		wake int
 	}{
-		{"while both are there", func(*Ledger) Effects { return Effects{} }, Hold, "gang ns/one is being evicted", 0},
-		{"while one is left", func(l *Ledger) Effects {
-			return l.Observe(g1, inState(0, Terminating), t0)
-		}, Hold, "gang ns/one is being evicted", 0},
-		{"when they have gone, for another to start with", func(l *Ledger) Effects {
-			gone(l, 0, 1)
-			return Effects{}
-		}, Hold, "gang ns/one has 1 of the 2 members that it needs", 0},
 		{"when they have gone and another has come", func(l *Ledger) Effects {
 			gone(l, 0, 1)
 			l.Observe(g1, pending(3), t0)
@@ -148,59 +102,14 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 			return l.Agenda.Expire(testBackoff, until.Add(-1))
 		}, Hold, "gang ns/one is being evicted", 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := running()
-			l.Cycles.Admit(uid(2))
-			if e := tc.do(l); len(e.Activate) != tc.wake {
-				t.Errorf("%d members are woken, want %d", len(e.Activate), tc.wake)
-			}
-			l.Cycles.Admit(uid(2))
-			if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
-				t.Errorf("turn %d, %q; want %d, %q", turn.Kind, words(turn.Why), tc.kind, tc.why)
-			}
-		})
-	}
-}
-
-func TestWhenTheLastMemberIsBoundTheGroupHasLanded(t *testing.T) {
-	t.Parallel()
-	l := releasedGangOf(t, 2, 2)
-	if e := l.Observe(g1, bound(0, node(0)), t0); e.Landed {
-		t.Error("landed with one of two")
-	}
-	if e := l.Observe(g1, bound(1, node(1)), t0); !e.Landed || !e.Started {
-		t.Errorf("landed %t, started %t with both", e.Landed, e.Started)
-	}
-	l.Observe(g1, pending(2), t0)
-	l.Cycles.Admit(uid(2))
-	l.Cycles.Turn(uid(2))
-	l.Cycles.Reserve(uid(2), node(2), t0)
-	if e := l.Observe(g1, bound(2, node(2)), t0); !e.Landed || e.Started {
-		t.Errorf("landed %t, started %t with one more", e.Landed, e.Started)
-	}
-	if e := l.Observe(g1, pending(3), t0); e.Landed {
-		t.Error("landed when one more has come")
-	}
-}
-
-func TestMembersAreSparedOneByOne(t *testing.T) {
-	t.Parallel()
-	l, until := runningGangOf(4, 2), t0.Add(time.Minute)
-	for i, want := range []bool{true, true, false, false} {
-		if got := l.Evictions.Spare(uid(i), until, t0); got != want {
-			t.Errorf("member %d may go: %t, want %t", i, got, want)
+		l := running()
+		l.Cycles.Admit(uid(2))
+		if e := tc.do(l); len(e.Activate) != tc.wake {
+			t.Errorf("%s: %d members are woken, want %d", tc.name, len(e.Activate), tc.wake)
 		}
-	}
-	if l.Evictions.Spare("unknown", until, t0) != true {
-		t.Error("a pod of no gang cannot be spared")
-	}
-	l.Observe(g1, inState(0, Terminating), t0)
-	if l.Evictions.Spare(uid(2), until, t0) {
-		t.Error("a member that has gone counts twice")
-	}
-	l.Observe(g1, bound(4, node(4)), t0)
-	if !l.Evictions.Spare(uid(2), until, t0) {
-		t.Error("no member can be spared although another has come")
+		l.Cycles.Admit(uid(2))
+		if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
+			t.Errorf("%s: turn %d, %q; want %d, %q", tc.name, turn.Kind, words(turn.Why), tc.kind, tc.why)
+		}
 	}
 }

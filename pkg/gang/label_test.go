@@ -19,26 +19,11 @@ func TestGangsByLabelsAlone(t *testing.T) {
 		minimum, byLabels int
 		leads             bool
 	}{
-		{"members that agree", func(*Ledger) {}, 3, 3, true},
-		{"where they disagree the largest minimum holds", func(l *Ledger) { l.Observe(g1, labelled(2, 5), t0) }, 5, 5, false},
-		{"a minimum that is raised and lowered again", func(l *Ledger) {
-			l.Observe(g1, labelled(2, 5), t0)
-			l.Observe(g1, labelled(2, 3), t0)
-		}, 3, 3, true},
 		{"a larger minimum goes with the member that said so", func(l *Ledger) {
 			l.Observe(g1, labelled(3, 5), t0)
 			l.Forget(uid(3), t0)
 		}, 3, 3, true},
-		{"an object wins over the labels", func(l *Ledger) { l.Define(g1, Object, minimumOf(2), t0) }, 2, 3, true},
 		{"an owner wins over the labels", func(l *Ledger) { l.Define(g1, Owner, minimumOf(2), t0) }, 2, 2, true},
-		{"an object wins over an owner", func(l *Ledger) {
-			l.Define(g1, Owner, minimumOf(9), t0)
-			l.Define(g1, Object, minimumOf(2), t0)
-		}, 2, 9, true},
-		{"the labels hold again when the object is gone", func(l *Ledger) {
-			l.Define(g1, Object, minimumOf(9), t0)
-			l.Undefine(g1, Object, t0)
-		}, 3, 3, true},
 		{"members that drop the label wait for an object", func(l *Ledger) {
 			for i := range 3 {
 				l.Observe(g1, pending(i), t0)

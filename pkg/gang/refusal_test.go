@@ -87,25 +87,22 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 		{"before this plugin", false},
 		{"after this plugin", true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := runningGangOf(2, 2)
-			l.Observe(g1, pending(2), t0)
-			l.Cycles.Admit(uid(2))
-			l.Cycles.Turn(uid(2))
-			if tc.reserve {
-				l.Cycles.Reserve(uid(2), "x", t0)
-			}
-			if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Cycles.Unreserve(uid(2), testBackoff, t0)); diff != "" {
-				t.Errorf("effects (-want +got):\n%s", diff)
-			}
-			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
-				t.Errorf("holding %d, reason %q", v.Holding, v.Reason)
-			}
-			if ok, why := l.Cycles.Admit(uid(2)); !ok {
-				t.Errorf("the member is held: %s", why)
-			}
-		})
+		l := runningGangOf(2, 2)
+		l.Observe(g1, pending(2), t0)
+		l.Cycles.Admit(uid(2))
+		l.Cycles.Turn(uid(2))
+		if tc.reserve {
+			l.Cycles.Reserve(uid(2), "x", t0)
+		}
+		if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Cycles.Unreserve(uid(2), testBackoff, t0)); diff != "" {
+			t.Errorf("%s: effects (-want +got):\n%s", tc.name, diff)
+		}
+		if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
+			t.Errorf("%s: holding %d, reason %q", tc.name, v.Holding, v.Reason)
+		}
+		if ok, why := l.Cycles.Admit(uid(2)); !ok {
+			t.Errorf("%s: the member is held: %s", tc.name, why)
+		}
 	}
 }
 
@@ -132,32 +129,5 @@ func TestMembersThatCannotBeBoundArePlannedAgainWithAGrowingPause(t *testing.T) 
 			t.Fatalf("reason %q, holding %d", v.Reason, v.Holding)
 		}
 		now = w.RetryAt
-	}
-}
-
-// A plan that has lost an assignment closes when what it still has is enough.
-func TestOpenPlanThatBecomesEnough(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name    string
-		minimum int
-		do      func(l *Ledger) Effects
-	}{
-		{"because the minimum is lowered", 3, func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(2), t0) }},
-		{"because another scheduler places a member", 3, func(l *Ledger) Effects { return l.Observe(g1, bound(2, "x"), t0) }},
-		{"because it turns out that the gang had started", 4, func(l *Ledger) Effects {
-			l.Observe(g1, bound(9, "x"), t0)
-			return l.Recall(g1, HadStarted, t0)
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			l := plannedGangOf(t, tc.minimum, tc.minimum)
-			reserve(t, l, 0, 1)
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
-				t.Errorf("let go (-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -44,36 +44,8 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		first  bool
 	}{
 		{"two of three are bound when a scheduler takes over", restarted(2, 3), true},
-		{"none is bound then", func() *Ledger {
-			l := gangOf(3, 3)
-			l.Agenda.TakeOver()
-			l.Agenda.Invite(g1, t0)
-			return l
-		}(), false},
-		{"the minimum is bound then", restarted(2, 2), false},
-		{"it had started before, and has lost a member", func() *Ledger {
-			l := runningGangOf(2, 3)
-			l.Observe(g1, pending(2), t0)
-			l.Recall(g1, HadStarted, t0)
-			l.Agenda.TakeOver()
-			return l
-		}(), false},
-		{"members are bound whom no earlier scheduler has left", func() *Ledger {
-			l := gangOf(3, 3)
-			l.Agenda.TakeOver()
-			l.Observe(g1, bound(0, node(0)), t0)
-			l.Agenda.Invite(g1, t0)
-			return l
-		}(), false},
 		{"it was tried since, and does not fit", again(restarted(2, 3), t0), false},
-		{"it was ruled out since", func() *Ledger {
-			l := restarted(2, 3)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
-			l.Agenda.Invite(g1, t0)
-			return l
-		}(), false},
 		{"one member could not be bound", lost(0, 1), true},
-		{"no member could be bound", lost(), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

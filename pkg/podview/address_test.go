@@ -2,15 +2,12 @@ package podview
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/address"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -55,31 +52,6 @@ func TestReservationName(t *testing.T) {
 		"2001:db8::": "ip-2001-db8--0", "::1": "ip---1"} {
 		if got := ReservationName(netip.MustParseAddr(text)); got != want {
 			t.Errorf("the name for %s is %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestAddressPool(t *testing.T) {
-	t.Parallel()
-	pool := func(subnets ...networkv1alpha1.Subnet) *networkv1alpha1.IPPool {
-		return &networkv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "p"},
-			Spec: networkv1alpha1.IPPoolSpec{Subnets: subnets}}
-	}
-	good, problems := AddressPool(pool(networkv1alpha1.Subnet{Domain: &networkv1alpha1.Domain{Key: "rack", Value: "a"},
-		Ranges: []string{"10.0.0.1"}}))
-	if len(problems) > 0 || !slices.Equal(good.Domains, []address.Domain{{Key: "rack", Value: "a"}}) {
-		t.Errorf("read as %v (%v)", good, problems)
-	}
-	for says, bad := range map[string]*networkv1alpha1.IPPool{
-		"a pool needs addresses":    pool(),
-		"spec.subnets[0].ranges[0]": pool(networkv1alpha1.Subnet{Ranges: []string{"10.0.0.9-10.0.0.1"}}),
-		"has addresses in common with 10.0.0.1-10.0.0.1 of subnets[0]": pool(
-			networkv1alpha1.Subnet{Ranges: []string{"10.0.0.1"}},
-			networkv1alpha1.Subnet{Ranges: []string{"10.0.0.0/24"}}),
-	} {
-		got, problems := AddressPool(bad)
-		if len(problems) == 0 || !strings.Contains(got.Problem, says) || len(got.Domains) > 0 {
-			t.Errorf("problem %q with %d subnets, want %q and none", got.Problem, len(got.Domains), says)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 package podview
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,76 +27,37 @@ func names(n int) string {
 
 func TestLicensesOfAPod(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		value string
-		want  []License
-		bad   bool
-	}{
-		"one license":                         {value: "matlab", want: []License{{"matlab", 1}}},
-		"an amount":                           {value: "matlab=2", want: []License{{"matlab", 2}}},
-		"several in any order, with spaces":   {value: " matlab = 2 , ansys", want: []License{{"ansys", 1}, {"matlab", 2}}},
-		"the largest amount":                  {value: "matlab=1000000", want: []License{{"matlab", 1_000_000}}},
-		"as many as are allowed":              {value: names(16), want: nil},
-		"an empty value":                      {value: "", bad: true},
-		"an empty name":                       {value: "matlab,,ansys", bad: true},
-		"a comma at the end":                  {value: "matlab,", bad: true},
-		"an amount of zero":                   {value: "matlab=0", bad: true},
-		"a negative amount":                   {value: "matlab=-1", bad: true},
-		"an amount that is no number":         {value: "matlab=two", bad: true},
-		"no amount after the equals sign":     {value: "matlab=", bad: true},
-		"a fraction":                          {value: "matlab=1.5", bad: true},
-		"an amount that is too large":         {value: "matlab=1000001", bad: true},
-		"an amount beyond 64 bits":            {value: "matlab=99999999999999999999", bad: true},
-		"a license twice":                     {value: "matlab,matlab=2", bad: true},
-		"a name with capitals":                {value: "MATLAB", bad: true},
-		"a name that is too long":             {value: strings.Repeat("a", 64), bad: true},
-		"more licenses than are allowed":      {value: names(17), bad: true},
-		"a name that ends with a punctuation": {value: "matlab-", bad: true},
+	for value, want := range map[string][]License{
+		"matlab": {{"matlab", 1}}, " matlab = 2 , ansys": {{"ansys", 1}, {"matlab", 2}},
+		"matlab=1000000": {{"matlab", 1_000_000}},
+	} {
+		if got, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, value)); bad != nil || !slices.Equal(got, want) {
+			t.Errorf("%q is read as %v (%v), want %v", value, got, bad, want)
+		}
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, test.value))
-			if (bad != nil) != test.bad {
-				t.Fatalf("bad value is %v, want one: %t", bad, test.bad)
-			}
-			if bad != nil && !strings.Contains(bad.Error(), wellknown.LicensesKey) {
-				t.Errorf("%q does not name the key", bad)
-			}
-			if test.want != nil || test.bad {
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("licenses (-want +got):\n%s", diff)
-				}
-			}
-		})
+	if got, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, names(16))); bad != nil || len(got) != 16 {
+		t.Errorf("of 16 licenses %v are read (%v)", got, bad)
+	}
+	for _, value := range []string{"", "matlab,,ansys", "matlab,", "matlab=0", "matlab=-1", "matlab=two", "matlab=",
+		"matlab=1.5", "matlab=1000001", "matlab=99999999999999999999", "matlab,matlab=2", "MATLAB", strings.Repeat("a", 64),
+		names(17), "matlab-"} {
+		got, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, value))
+		if bad == nil || got != nil || !strings.Contains(bad.Error(), wellknown.LicensesKey) {
+			t.Errorf("%q is read as %v (%v)", value, got, bad)
+		}
 	}
 }
 
 func TestDatasetsOfAPod(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		value string
-		want  []string
-		bad   bool
-	}{
-		"one dataset":                    {value: "imagenet", want: []string{"imagenet"}},
-		"several in any order":           {value: "laion, imagenet.v2", want: []string{"imagenet.v2", "laion"}},
-		"an empty value":                 {value: "", bad: true},
-		"a dataset twice":                {value: "a,a", bad: true},
-		"an amount, which means nothing": {value: "a=2", bad: true},
-		"more than are allowed":          {value: names(17), bad: true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, bad := PodDatasets(annotatedPod(wellknown.DatasetsKey, test.value))
-			if (bad != nil) != test.bad {
-				t.Fatalf("bad value is %v, want one: %t", bad, test.bad)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("datasets (-want +got):\n%s", diff)
-			}
-		})
+	for value, want := range map[string][]string{
+		"imagenet": {"imagenet"}, "laion, imagenet.v2": {"imagenet.v2", "laion"},
+		"": nil, "a,a": nil, "a=2": nil, names(17): nil,
+	} {
+		got, bad := PodDatasets(annotatedPod(wellknown.DatasetsKey, value))
+		if (bad == nil) != (want != nil) || !slices.Equal(got, want) {
+			t.Errorf("%q is read as %v (%v), want %v", value, got, bad, want)
+		}
 	}
 }
 
@@ -127,7 +88,7 @@ func FuzzPodLicenses(f *testing.F) {
 			parts[i] = l.Name + "=" + strconv.FormatInt(l.Amount, 10)
 		}
 		again, bad := PodLicenses(annotatedPod(wellknown.LicensesKey, strings.Join(parts, ",")))
-		if bad != nil || !cmp.Equal(licenses, again) {
+		if bad != nil || !slices.Equal(licenses, again) {
 			t.Fatalf("%q is read as %v, and that as %v (%v)", value, licenses, again, bad)
 		}
 		if _, bad := PodDatasets(annotatedPod(wellknown.DatasetsKey, value)); bad == nil && strings.Contains(value, "=") {

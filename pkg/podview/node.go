@@ -18,8 +18,7 @@ var leavingTaints = []string{
 
 // Leaving says whether a node is marked as about to go, or already being deleted.
 func Leaving(node *v1.Node) bool {
-	return node.DeletionTimestamp != nil ||
-		slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return slices.Contains(leavingTaints, t.Key) })
+	return node.DeletionTimestamp != nil || LeavingTaint(node) != ""
 }
 
 // keepAnnotations keep an autoscaler from giving a node back even when it is empty.
@@ -52,7 +51,7 @@ func Undisturbed(pod *v1.Pod) string {
 // LeavingTaint is the first taint by which a node is marked as about to go; empty for none.
 func LeavingTaint(node *v1.Node) string {
 	for _, t := range node.Spec.Taints {
-		if slices.Contains(leavingTaints, t.Key) {
+		if IsLeavingTaint(t.Key) {
 			return t.Key
 		}
 	}

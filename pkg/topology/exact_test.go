@@ -2,12 +2,9 @@ package topology
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -125,19 +122,30 @@ func drawWant(t *rapid.T, classes int) []int {
 	return want
 }
 
-// On trees that can be searched completely the first arrangement uses the fewest domains: of the widest level first.
+// On trees that can be searched completely the first arrangement uses the fewest domains, of the widest level first,
+// and beside those of members that have a place.
 func TestFewestDomainsOfEachLevel(t *testing.T) {
 	t.Parallel()
-	for classes := 1; classes <= 2; classes++ {
-		t.Run(fmt.Sprintf("%d classes", classes), func(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		classes int
+		places  bool
+	}{{"one class", 1, false}, {"two classes", 2, false}, {"some have a place", 1, true}} {
+		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				all, want := smallTree(t, classes), drawWant(t, classes)
-				required := rapid.IntRange(0, 3).Draw(t, "required")
-				best := fewest(all, required, want)
-				arrangements := Arrange(all, required, Demand{Want: want, Need: sum(want)})
+				all, want, required := smallTree(t, tc.classes), drawWant(t, tc.classes), 0
+				demand := Demand{Want: want, Need: 1}
+				if tc.places {
+					for range rapid.IntRange(1, 3).Draw(t, "places") {
+						all[rapid.IntRange(0, len(all)-1).Draw(t, "place")].Held++
+					}
+				} else {
+					required, demand.Need = rapid.IntRange(0, 3).Draw(t, "required"), sum(want)
+				}
+				best, arrangements := fewest(all, required, want), Arrange(all, required, demand)
 				if best == nil {
-					if len(arrangements) != 1 && classes == 1 {
+					if len(arrangements) != 1 && tc.classes == 1 && !tc.places {
 						t.Errorf("%d arrangements of members that do not fit, want one", len(arrangements))
 					}
 					return
@@ -148,25 +156,6 @@ func TestFewestDomainsOfEachLevel(t *testing.T) {
 			})
 		})
 	}
-}
-
-// With members that have a place, the fewest further domains are used.
-func TestFewestFurtherDomains(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		all, want := smallTree(t, 1), drawWant(t, 1)
-		for range rapid.IntRange(1, 3).Draw(t, "places") {
-			all[rapid.IntRange(0, len(all)-1).Draw(t, "place")].Held++
-		}
-		best := fewest(all, 0, want)
-		if best == nil {
-			return
-		}
-		first := Arrange(all, 0, Demand{Want: want, Need: 1})[0]
-		if got := spans(all, usable(all, first)); slices.Compare(got, best) != 0 {
-			t.Errorf("%v further domains by level, want %v", got, best)
-		}
-	})
 }
 
 // On trees of any size and form, arrangements keep what is promised of all of them.
@@ -251,55 +240,4 @@ func TestWhatAllArrangementsHaveInCommon(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Members that are seated set by set use all sets of an arrangement, and find room if the bounds are right.
-func TestFillingSetBySet(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		all, want := smallTree(t, 1), drawWant(t, 1)
-		for i, a := range Arrange(all, 0, Demand{Want: want, Need: want[0]}) {
-			rest := want[0]
-			for _, set := range a {
-				fit := 0
-				for _, n := range set {
-					fit += all[n].Slots[0]
-				}
-				if rest <= 0 && fit > 0 && i == 0 {
-					t.Fatalf("no member is left for nodes %v", set)
-				}
-				rest -= fit
-			}
-		}
-	})
-}
-
-// The order of nodes does not matter: arrangements are the same domains.
-func TestOrderOfNodesDoesNotMatter(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		all, want := smallTree(t, 2), drawWant(t, 2)
-		required := rapid.IntRange(0, 2).Draw(t, "required")
-		shuffled := slices.Clone(all)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		demand := Demand{Want: want, Need: 1}
-		before, after := Arrange(all, required, demand), Arrange(shuffled, required, demand)
-		if diff := cmp.Diff(paths(all, before), paths(shuffled, after)); diff != "" {
-			t.Errorf("arrangements (-before shuffling +after):\n%s", diff)
-		}
-	})
-}
-
-// paths names the domains of arrangements in order.
-func paths(all []Node, arrangements []Arrangement) []string {
-	var out []string
-	for _, a := range arrangements {
-		var names []string
-		for _, set := range a {
-			names = append(names, strings.Join(all[set[0]].Path, "/"))
-		}
-		out = append(out, strings.Join(names, " "))
-	}
-	return out
 }

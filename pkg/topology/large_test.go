@@ -2,9 +2,7 @@ package topology
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -50,101 +48,4 @@ func TestArrangementsAreBounded(t *testing.T) {
 			}
 		}
 	}
-}
-
-// The number of domains at the widest level that is split is the least possible on large trees, too.
-func TestFewestDomainsOfTheWidestLevel(t *testing.T) {
-	t.Parallel()
-	all := cluster(2)
-	byBlock := map[string]int{}
-	total := 0
-	for _, n := range all {
-		byBlock[n.Path[0]] += n.Slots[0]
-		total += n.Slots[0]
-	}
-	for _, want := range []int{1, 100, 1900, 2100, 5000, total - 1, total} {
-		least, rest := 0, want
-		for _, slots := range slices.Backward(slices.Sorted(maps.Values(byBlock))) {
-			if rest <= 0 {
-				break
-			}
-			least++
-			rest -= slots
-		}
-		first := Arrange(all, 0, Demand{Want: []int{want}, Need: want})[0]
-		if got := spans(all, usable(all, first))[0]; got != least {
-			t.Errorf("%d members on %d blocks, want %d", want, got, least)
-		}
-	}
-}
-
-// On large uneven trees of two levels, where the fewest racks can be calculated, the search comes within a percent of
-// them.
-func TestFewestRacksOnLargeTrees(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(7, 7))
-	slots := map[string]func() int{
-		"evenly taken":      func() int { return random.IntN(41) },
-		"free or taken":     func() int { return []int{40, random.IntN(6)}[random.IntN(2)] },
-		"few are free":      func() int { return []int{30 + random.IntN(10), 1 + random.IntN(4)}[min(random.IntN(5), 1)] },
-		"by whole machines": func() int { return 8 * random.IntN(6) },
-	}
-	for _, name := range slices.Sorted(maps.Keys(slots)) {
-		racks, least := 0, 0
-		for range 100 {
-			var all []Node
-			var blocks [][]int
-			total := 0
-			for b := range 6 + random.IntN(8) {
-				block := make([]int, 4+random.IntN(16))
-				for r := range block {
-					block[r] = slots[name]()
-					total += block[r]
-					all = append(all, Node{Path: []string{fmt.Sprint("b", b), fmt.Sprint("r", r)}, Slots: []int{block[r]}})
-				}
-				blocks = append(blocks, block)
-			}
-			want := 1 + random.IntN(total)
-			best := fewestRacks(blocks, len(all), want)
-			got := spans(all, usable(all, Arrange(all, 0, Demand{Want: []int{want}, Need: want})[0]))
-			if got[0] != best[0] {
-				t.Fatalf("%s: %d members on %d blocks, want %d", name, want, got[0], best[0])
-			}
-			racks, least = racks+got[1], least+best[1]
-		}
-		if racks*100 > least*101 {
-			t.Errorf("%s: %d racks, where %d would do", name, racks, least)
-		}
-	}
-}
-
-// fewestRacks returns the least number of blocks that take all members and the least number of racks within that number
-// of blocks, from the most members that any number of racks in any number of blocks takes.
-func fewestRacks(blocks [][]int, racks, want int) []int {
-	most := make([][]int, len(blocks)+1)
-	for b := range most {
-		most[b] = slices.Repeat([]int{-1}, racks+1)
-	}
-	most[0][0] = 0
-	for _, block := range blocks {
-		block = slices.Sorted(slices.Values(block))
-		slices.Reverse(block)
-		for b := len(blocks) - 1; b >= 0; b-- {
-			for r, members := range most[b] {
-				for used, slots := range block {
-					if members < 0 || r+used+1 > racks {
-						break
-					}
-					members += slots
-					most[b+1][r+used+1] = max(most[b+1][r+used+1], members)
-				}
-			}
-		}
-	}
-	for b := range most {
-		if r := slices.IndexFunc(most[b], func(members int) bool { return members >= want }); r >= 0 {
-			return []int{b, r}
-		}
-	}
-	return nil
 }

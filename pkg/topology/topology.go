@@ -1,6 +1,3 @@
-// Package topology arranges a group of pods on nodes that lie in nested domains: blocks of racks of NVLink cliques,
-// for example. It knows levels and numbers only; which label makes a level and what fits on a node is the caller's
-// business.
 package topology
 
 import (

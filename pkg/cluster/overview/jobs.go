@@ -246,7 +246,7 @@ func (j *jobEntry) add(p *podEntry) {
 	pod := p.pod
 	j.Pods++
 	j.MilliGPU += p.milli
-	j.Late = cmp.Or(j.Late, plainText(runview.Says(pod, runview.DeadlineMissed)))
+	j.Late = cmp.Or(j.Late, plainText(runview.Missed(pod)))
 	if j.since.IsZero() || pod.CreationTimestamp.Time.Before(j.since) {
 		j.since = pod.CreationTimestamp.Time
 	}

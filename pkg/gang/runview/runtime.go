@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// kueueLimit is the label of Kueue with the seconds after which a job is ended.
-const kueueLimit = "kueue.x-k8s.io/max-exec-time-seconds"
+// kueueSecondsLabel is the label of Kueue with the seconds after which a job is ended.
+const kueueSecondsLabel = "kueue.x-k8s.io/max-exec-time-seconds"
 
 // longest is the longest run time that is believed.
 const longest = 10 * 365 * 24 * time.Hour
@@ -39,8 +39,7 @@ func Declared(of metav1.Object) (time.Duration, *wellknown.BadValue) {
 // limit of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
 func RunTime(pod *v1.Pod, group *schedulingv1alpha1.PodGroup, limit time.Duration) time.Duration {
 	run := expected(pod, group)
-	for _, most := range []time.Duration{limit, time.Duration(kueueSeconds(pod)) * time.Second,
-		time.Duration(deadlineSeconds(pod)) * time.Second} {
+	for _, most := range []time.Duration{limit, kueueLimit(pod), podLimit(pod)} {
 		if most > 0 && (run == 0 || most < run) {
 			run = most
 		}
@@ -73,15 +72,17 @@ func EndOf(pod *v1.Pod, run time.Duration, now time.Time) (at time.Time, known b
 	return at, !now.After(at.Add(late))
 }
 
-func deadlineSeconds(pod *v1.Pod) int64 {
+// podLimit is after what time the kubelet ends the pod, 0 if it does not.
+func podLimit(pod *v1.Pod) time.Duration {
 	if pod.Spec.ActiveDeadlineSeconds == nil {
 		return 0
 	}
-	return min(*pod.Spec.ActiveDeadlineSeconds, int64(longest/time.Second))
+	return time.Duration(min(*pod.Spec.ActiveDeadlineSeconds, int64(longest/time.Second))) * time.Second
 }
 
-func kueueSeconds(pod *v1.Pod) int64 {
-	text := pod.Labels[kueueLimit]
+// kueueLimit is after what time Kueue ends the pod, 0 if it does not.
+func kueueLimit(pod *v1.Pod) time.Duration {
+	text := pod.Labels[kueueSecondsLabel]
 	if text == "" {
 		return 0 // most pods, for which parsing would word an error
 	}
@@ -89,7 +90,7 @@ func kueueSeconds(pod *v1.Pod) int64 {
 	if err != nil {
 		return 0
 	}
-	return seconds
+	return time.Duration(seconds) * time.Second
 }
 
 // started is when the pod began to run on its node, false if that is not known yet.

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +27,22 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
+// granted is an API server that takes every request, which it is told with its body.
+type granted func(r *http.Request, body []byte)
+
+func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	g(r, body)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(`{"kind":"Pod","apiVersion":"v1"}`))}, nil
+}
+
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
 type busyAPI struct {
 	groups, pods cache.Store
@@ -41,27 +56,25 @@ type busyAPI struct {
 	writes map[string]int
 }
 
-func (a *busyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
+func (a *busyAPI) take(t *testing.T, r *http.Request, body []byte) {
 	a.turn <- struct{}{}
 	pass(2 * time.Millisecond)
 	<-a.turn
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kind, name := "pods", path.Base(path.Dir(r.URL.Path))
+	var err error
 	if strings.Contains(r.URL.Path, "/podgroups/") {
 		kind = "podgroups"
 		err = merge(a.groups, name, body, func(old any) any { return old.(*schedulingv1alpha1.PodGroup).DeepCopy() })
 	} else {
 		err = merge(a.pods, name, body, func(old any) any { return old.(*v1.Pod).DeepCopy() })
 	}
+	if err != nil {
+		t.Error(err)
+	}
 	a.writes[kind]++
 	a.told[kind+"/"+name] = time.Now()
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(bytes.NewReader([]byte(`{"kind":"Pod","apiVersion":"v1"}`)))}, err
 }
 
 // merge changes the stored object as a patch of its status says, whose lists are whole.
@@ -96,7 +109,8 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	c.Controller = New(source)
 	c.ledger = gang.NewLedger(time.Minute, nil)
 	c.source.Ledger = c.ledger
-	c.Start(ctx, newClient(t, c.api), &events.FakeRecorder{}, nil)
+	api := granted(func(r *http.Request, body []byte) { c.api.take(t, r, body) })
+	c.Start(ctx, newClient(t, api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
 	for g := range gangs {
 		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}

@@ -3,9 +3,7 @@ package status
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,25 +17,9 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
-
-// patched is an API server that takes patches of pods, and says what each is about.
-type patched func(status v1.PodStatus)
-
-func (p patched) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	var pod v1.Pod
-	if err := json.Unmarshal(body, &pod); err != nil {
-		return nil, err
-	}
-	p(pod.Status)
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(strings.NewReader(`{"kind":"Pod","apiVersion":"v1"}`))}, nil
-}
 
 // dueIn makes a pod that is to end after some time, and declares how long it runs.
 func dueIn(name string, end time.Duration, run string) *v1.Pod {
@@ -47,10 +29,11 @@ func dueIn(name string, end time.Duration, run string) *v1.Pod {
 			wellknown.RunTimeKey: run}}, Spec: v1.PodSpec{SchedulerName: "ours"}}
 }
 
-func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
+func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		missedDeadlines.Create(nil)
+		waitTimeouts.Create(nil)
 		pods, store := map[string]*v1.Pod{}, newPods()
 		put := func(pod *v1.Pod) {
 			pods[pod.Name] = pod
@@ -64,7 +47,12 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			got = append(got, time.Since(begin).Truncate(time.Minute).String()+" "+words)
 		}
 		var written *v1.Pod
-		api := patched(func(s v1.PodStatus) {
+		api := granted(func(_ *http.Request, body []byte) {
+			var pod v1.Pod
+			if err := json.Unmarshal(body, &pod); err != nil {
+				t.Error(err)
+			}
+			s := pod.Status
 			note(string(s.Conditions[0].Type) + "=" + string(s.Conditions[0].Status) + " " + s.Conditions[0].Reason)
 			if written = pods["p"].DeepCopy(); len(s.Conditions) == 1 {
 				written.Status.Conditions = s.Conditions
@@ -72,15 +60,18 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			put(written)
 		})
 		recorder := events.NewFakeRecorder(10)
-		c := New(newSource(nil, store))
+		c := New(newSource(sla.NewOrder([]sla.Class{{Name: "short", Timeout: 10 * time.Minute}}, nil), store))
 		ctx, cancel := context.WithCancel(t.Context())
 		member, foreign, bound := dueIn("member", time.Hour, "2h"), dueIn("foreign", time.Hour, "2h"),
 			dueIn("bound", time.Hour, "2h")
 		member.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g"}
 		foreign.Spec.SchedulerName, bound.Spec.NodeName = "theirs", "n"
-		for _, pod := range []*v1.Pod{member, foreign, bound, dueIn("p", 2*time.Hour, "90m"),
+		short := dueIn("short", 0, "")
+		short.Annotations, short.Labels = nil, map[string]string{wellknown.SLAClassKey: "short"}
+		for _, pod := range []*v1.Pod{member, foreign, bound, short, dueIn("p", 2*time.Hour, "90m"),
 			dueIn("silent", time.Minute, "")} {
 			put(pod)
+			c.Pods.See(pod) // it is looked at again when the controller starts
 		}
 		c.Start(ctx, newClient(t, api), recorder, nil)
 		hear := func(minutes int) {
@@ -102,6 +93,8 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		hear(5)
 		deadline := begin.Add(2 * time.Hour).UTC().Format(time.RFC3339)
 		want := []string{
+			"10m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows " +
+				"(berth.dev/sla-class)",
 			"30m0s berth.dev/DeadlineMissed=True CannotEndInTime",
 			"31m0s Warning DeadlineMissed the pod cannot end by " + deadline +
 				" (berth.dev/deadline): with a run time of 1h30m0s, it had to start by " +
@@ -113,6 +106,12 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		}
 		if n, err := testutil.GetCounterMetricValue(missedDeadlines.WithLabelValues(ofPod)); err != nil || n != 1 {
 			t.Errorf("%g deadlines of pods count as missed, want 1: %v", n, err)
+		}
+		if n, err := testutil.GetCounterMetricValue(waitTimeouts.WithLabelValues("short")); err != nil || n != 1 {
+			t.Errorf("%g waits count as too long, want 1: %v", n, err)
+		}
+		if c.Pods.Forget(short); c.Pods.told["short"] != nil {
+			t.Error("a pod that is gone is remembered")
 		}
 		cancel()
 		synctest.Wait()
@@ -142,13 +141,9 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 		want  string
 		again time.Duration
 	}{
-		{"a gang without a deadline says nothing", State{Members: []*v1.Pod{{}}}, "", nil, "", 0},
 		{"one that can end in time says nothing, and is looked at again", State{Members: []*v1.Pod{member("13:30", "89m")}},
 			"", nil, "", longestWait},
 		{"just before its time is over", State{Members: []*v1.Pod{member("13:30", "89m50s")}}, "", nil, "", 11 * time.Second},
-		{"one that cannot says so", State{Members: []*v1.Pod{member("15:00", "1h"), member("13:30", "2h")}}, "", nil,
-			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
-				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
 		{"its PodGroup may say how long it runs", State{Members: []*v1.Pod{member("13:30", "")}}, "2h", nil,
 			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
 				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
@@ -156,34 +151,29 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 			Reserved: Reservation{Start: starts(61)}}, "", nil,
 			"True ExpectedTooLate the gang cannot end by 2026-01-01T14:00:00Z (berth.dev/deadline): with a run time of " +
 				"1h0m0s, it had to start by 2026-01-01T13:00:00Z, and is expected to start later", longestWait},
-		{"one that may start in time does not", State{Members: []*v1.Pod{member("14:00", "1h")},
-			Reserved: Reservation{Start: starts(59)}}, "", nil, "", longestWait},
 		{"a deadline that is put off is kept again", State{Members: []*v1.Pod{member("15:00", "1h")}}, "",
 			[]metav1.Condition{had}, "False CanEndInTime ", longestWait},
 		{"what was said of one that has started stays", State{View: gang.View{Started: true}, Members: []*v1.Pod{bound}}, "",
 			[]metav1.Condition{had}, "True CannotEndInTime before", 0},
 		{"members with a node are not looked at", State{Members: []*v1.Pod{bound}}, "", nil, "", 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4},
-				Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
-			if tc.group != "" {
-				pg.Annotations = map[string]string{wellknown.RunTimeKey: tc.group}
+		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4},
+			Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
+		if tc.group != "" {
+			pg.Annotations = map[string]string{wellknown.RunTimeKey: tc.group}
+		}
+		tc.state.Known, tc.state.Minimum = true, gang.Minimum{Total: 4}
+		got := ""
+		for _, c := range wantedStatus(pg, &tc.state, now).Conditions {
+			if c.Type == schedulingv1alpha1.PodGroupDeadlineMissed {
+				got = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
-			tc.state.Known, tc.state.Minimum = true, gang.Minimum{Total: 4}
-			got := ""
-			for _, c := range wantedStatus(pg, &tc.state, now).Conditions {
-				if c.Type == schedulingv1alpha1.PodGroupDeadlineMissed {
-					got = string(c.Status) + " " + c.Reason + " " + c.Message
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
-			if again := tc.state.lookAtDeadline(pg, now); again != tc.again {
-				t.Errorf("it is looked at again after %s, want %s", again, tc.again)
-			}
-		})
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: condition (-want +got):\n%s", tc.name, diff)
+		}
+		if again := tc.state.lookAtDeadline(pg, now); again != tc.again {
+			t.Errorf("%s: it is looked at again after %s, want %s", tc.name, again, tc.again)
+		}
 	}
 }

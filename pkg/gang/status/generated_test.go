@@ -2,9 +2,7 @@ package status
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,8 +45,10 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			requests := &recordedRequests{}
-			g := &Controller{api: newClient(t, requests)}
+			var requests []string
+			g := &Controller{api: newClient(t, granted(func(r *http.Request, _ []byte) {
+				requests = append(requests, r.Method)
+			}))}
 			pg := generatedPodGroup(id, 2, []*v1.Pod{pod})
 			if tc.edit != nil {
 				tc.edit(pg)
@@ -56,18 +56,9 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 			if _, _, err := g.keep(t.Context(), id, &tc.state, pg, &record{}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, requests.methods); diff != "" {
+			if diff := cmp.Diff(tc.want, requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
 	}
-}
-
-// recordedRequests grants all requests.
-type recordedRequests struct{ methods []string }
-
-func (r *recordedRequests) RoundTrip(request *http.Request) (*http.Response, error) {
-	r.methods = append(r.methods, request.Method)
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))}, nil
 }

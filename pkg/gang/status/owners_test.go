@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
@@ -154,42 +153,6 @@ func (o owners) create(name, spec string) {
 	if _, err := o.Create(o.t.Context(), object, metav1.CreateOptions{}); err != nil {
 		o.t.Fatal(err)
 	}
-}
-
-func (o owners) patch(name, spec string) {
-	o.t.Helper()
-	patch := fmt.Appendf(nil, `{"spec": %s}`, spec)
-	if _, err := o.Patch(o.t.Context(), name, apitypes.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		o.t.Fatal(err)
-	}
-}
-
-func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
-	t.Parallel()
-	hear(t, func(t *testing.T, h *hearing) {
-		h.owned(t, "PyTorchJob", "train")
-		unserved := read.OwnerState{Why: "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"}
-		h.tells(t, "pytorchjob.train", unserved)
-		jobs := h.serve(t, "kubeflow.org", "PyTorchJob")
-		h.tells(t, "pytorchjob.train", read.OwnerState{
-			Why: "PyTorchJob default/train, which says how many pods the gang has, does not exist"})
-		jobs.create("train", `{pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}`)
-		h.tells(t, "pytorchjob.train", read.OwnerState{Minimum: 4})
-		jobs.patch("train", `{"pytorchReplicaSpecs": {"Worker": {"replicas": 7}}}`)
-		h.tells(t, "pytorchjob.train", read.OwnerState{Minimum: 8})
-		h.api.refuse("pytorchjobs", http.StatusNotFound, metav1.StatusReasonNotFound)
-		h.owned(t, "PyTorchJob", "other")
-		h.tells(t, "pytorchjob.other", unserved)
-	})
-}
-
-func TestAnOlderVersionOfAKindIsRead(t *testing.T) {
-	t.Parallel()
-	hear(t, func(t *testing.T, h *hearing) {
-		h.serve(t, "kubeflow.org", "MPIJob").create("train", `{mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}`)
-		h.owned(t, "MPIJob", "train")
-		h.tells(t, "mpijob.train", read.OwnerState{Minimum: 3})
-	})
 }
 
 func TestAKindMayNotBeReadUntilItMay(t *testing.T) {

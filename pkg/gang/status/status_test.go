@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -18,137 +17,64 @@ import (
 func TestPodGroupStatus(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	view := func(set func(v *gang.View)) gang.View {
-		v := gang.View{Minimum: gang.Minimum{Total: 4}}
-		set(&v)
-		return v
-	}
 	for _, tc := range []struct {
 		name  string
-		view  gang.View
+		set   func(v *gang.View)
 		phase schedulingv1alpha1.PodGroupPhase
-		want  map[string]string
+		// The reasons of the conditions, which are of one status each.
+		quorum, scheduled, degraded string
+		// past is what a scheduler that starts learns from the status.
+		past gang.Past
 	}{
-		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
-				"Degraded": "False NoMembersLost"}},
+		{"no pods yet", func(*gang.View) {}, schedulingv1alpha1.PodGroupPending,
+			"False TooFewMembers", "False TooFewMembers", "False NoMembersLost", gang.NotStarted},
+		{"all have finished", func(v *gang.View) { v.Count[gang.Succeeded] = 4 }, schedulingv1alpha1.PodGroupFinished,
+			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
 		{"all pods exist and do not fit",
-			view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") }),
+			func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") },
 			schedulingv1alpha1.PodGroupPreScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable",
-				"Degraded": "False NoMembersLost"}},
-		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }),
+			"True EnoughMembers", "False Unschedulable", "False NoMembersLost", gang.NotStarted},
+		{"being bound", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 },
 			schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress",
-				"Degraded": "False NoMembersLost"}},
-		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }),
+			"True EnoughMembers", "False InProgress", "False NoMembersLost", gang.NotStarted},
+		{"bound and starting", func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 },
 			schedulingv1alpha1.PodGroupScheduled,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
-		{"half has finished and half runs",
-			view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
-			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
-		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
-		{"the minimum has finished and a member runs",
-			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Bound], v.Running = 4, 1, 1 }),
-			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
-		{"the minimum has finished and a member waits",
-			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Pending] = 4, 1 }),
-			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
+			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
 		{"the minimum has finished and a member is gated",
-			view(func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Gated] = 4, 1 }),
+			func(v *gang.View) { v.Count[gang.Succeeded], v.Count[gang.Gated] = 4, 1 },
 			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
-				"Degraded": "False NoMembersLost"}},
-		{"a role is short", view(func(v *gang.View) {
-			v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4
-		}), schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
-				"Degraded": "False NoMembersLost"}},
-		{"one has failed and was not replaced",
-			view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
-			schedulingv1alpha1.PodGroupFailed,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
-				"Degraded": "True MembersLost"}},
-		{"scaled up", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending], v.Started = 3, 1, true }),
+			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
+		{"a role is short", func(v *gang.View) { v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4 },
 			schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress",
-				"Degraded": "False MinimumRaised"}},
+			"False TooFewMembers", "False TooFewMembers", "False NoMembersLost", gang.NotStarted},
+		{"one has failed and was not replaced",
+			func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true },
+			schedulingv1alpha1.PodGroupFailed,
+			"False TooFewMembers", "False TooFewMembers", "True MembersLost", gang.HadStarted},
+		{"scaled up", func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending], v.Started = 3, 1, true },
+			schedulingv1alpha1.PodGroupScheduling,
+			"True EnoughMembers", "False InProgress", "False MinimumRaised", gang.HadGrown},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-			s := wantedStatus(pg, &State{View: tc.view}, now)
-			got := map[string]string{}
-			for _, c := range s.Conditions {
-				got[c.Type] = string(c.Status) + " " + c.Reason
-			}
-			if s.Phase != tc.phase {
-				t.Errorf("phase %s, want %s", s.Phase, tc.phase)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
-			pg.Status = s
-			if diff := cmp.Diff(s, wantedStatus(pg, &State{View: tc.view}, now.Add(time.Hour))); diff != "" {
-				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A scheduler that starts learns from the status that an earlier one has written whether the gang had started.
-func TestWhatTheStatusTellsOfTheStart(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		set  func(v *gang.View)
-		want gang.Past
-	}{
-		{"not started", func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending] = 2, 2 }, gang.NotStarted},
-		{"started", func(v *gang.View) { v.Count[gang.Bound], v.Started = 4, true }, gang.HadStarted},
-		{"degraded", func(v *gang.View) { v.Count[gang.Bound], v.Started, v.Degraded = 2, true, true }, gang.HadStarted},
-		{"scaled up", func(v *gang.View) { v.Count[gang.Bound], v.Started = 2, true }, gang.HadGrown},
-	} {
-		v := gang.View{Minimum: gang.Minimum{Total: 4}}
-		tc.set(&v)
+		view := gang.View{Minimum: gang.Minimum{Total: 4}}
+		tc.set(&view)
 		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
 		if past := PastOf(pg); past != gang.NotStarted {
-			t.Errorf("a PodGroup without a status tells %d", past)
+			t.Errorf("%s: a PodGroup without a status tells %d", tc.name, past)
 		}
-		pg.Status = wantedStatus(pg, &State{View: v}, time.Now())
-		if past := PastOf(pg); past != tc.want {
-			t.Errorf("%s: %d, want %d", tc.name, past, tc.want)
+		pg.Status = wantedStatus(pg, &State{View: view}, now)
+		got := map[string]string{}
+		for _, c := range pg.Status.Conditions {
+			got[c.Type] = string(c.Status) + " " + c.Reason
 		}
-	}
-}
-
-// A group that has never had a reservation does not speak of one; one that had says that it ended.
-func TestTheStatusSaysWhatIsReserved(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-	for _, step := range []struct{ said, want string }{
-		{"", ""},
-		{"2 nodes reserved, on which at least 1 pod has to end first",
-			"True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
-		{"", "False NotReserved "},
-	} {
-		pg.Status = wantedStatus(pg, &State{Reserved: Reservation{Message: step.said}}, now)
-		got := ""
-		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
-			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
+		want := map[string]string{"Quorum": tc.quorum, "Scheduled": tc.scheduled, "Degraded": tc.degraded}
+		if diff := cmp.Diff(want, got); diff != "" || pg.Status.Phase != tc.phase {
+			t.Errorf("%s: phase %s, want %s; conditions (-want +got):\n%s", tc.name, pg.Status.Phase, tc.phase, diff)
 		}
-		if got != step.want {
-			t.Errorf("said %q: the condition is %q, want %q", step.said, got, step.want)
+		if diff := cmp.Diff(pg.Status, wantedStatus(pg, &State{View: view}, now.Add(time.Hour))); diff != "" {
+			t.Errorf("%s: the status changes although nothing happened (-first +second):\n%s", tc.name, diff)
+		}
+		if past := PastOf(pg); past != tc.past {
+			t.Errorf("%s: it tells of the start %d, want %d", tc.name, past, tc.past)
 		}
 	}
 }
@@ -178,52 +104,33 @@ func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
 // that have succeeded.
 func TestPhasesOfVolcano(t *testing.T) {
 	t.Parallel()
+	type counts struct{ pending, bound, running, succeeded, failed int }
 	for _, tc := range []struct {
-		name   string
-		set    func(v *gang.View)
-		before string
-		want   string
+		name     string
+		of       counts
+		degraded bool
+		before   string
+		want     string
 	}{
-		{"too few members", func(v *gang.View) { v.Count[gang.Pending] = 1 }, "", "Pending"},
-		{"too few members, let in by Volcano", func(v *gang.View) { v.Count[gang.Pending] = 1 }, "Inqueue", "Inqueue"},
-		{"being bound", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 1, 1 }, "Pending", "Inqueue"},
-		{"all have a node", func(v *gang.View) { v.Count[gang.Bound] = 2 }, "Inqueue", "Running"},
-		{"all run", func(v *gang.View) { v.Count[gang.Bound], v.Running = 2, 2 }, "Inqueue", "Running"},
-		{"one has succeeded", func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 1, 1, 1 },
-			"Running", "Running"},
-		{"the minimum has succeeded and a further member runs",
-			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 1, 1, 2 }, "Running", "Running"},
-		{"the minimum has succeeded and a further member has a node",
-			func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Succeeded] = 1, 2 }, "Completed", "Running"},
-		{"all with a node have succeeded", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Succeeded] = 1, 2 },
-			"Running", "Completed"},
-		{"a member is lost and the other runs",
-			func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Degraded = 1, 1, true }, "Running", "Unknown"},
-		{"a member is lost and the other does not run",
-			func(v *gang.View) { v.Count[gang.Bound], v.Degraded = 1, true }, "Running", "Pending"},
-		{"all have failed", func(v *gang.View) { v.Count[gang.Failed], v.Degraded = 2, true }, "Running", "Completed"},
-		{"one has succeeded and one has failed", func(v *gang.View) {
-			v.Count[gang.Succeeded], v.Count[gang.Failed], v.Degraded = 1, 1, true
-		}, "Running", "Completed"},
-		{"one has failed and the other runs", func(v *gang.View) {
-			v.Count[gang.Bound], v.Running, v.Count[gang.Failed], v.Degraded = 1, 1, 1, true
-		}, "Running", "Unknown"},
-		{"one has failed and the other has a node", func(v *gang.View) {
-			v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 1, 1, true
-		}, "Running", "Running"},
-		{"one has failed before the other has a node", func(v *gang.View) {
-			v.Count[gang.Pending], v.Count[gang.Failed] = 1, 1
-		}, "Pending", "Pending"},
+		{"too few members, let in by Volcano", counts{pending: 1}, false, "Inqueue", "Inqueue"},
+		{"being bound", counts{pending: 1, bound: 1}, false, "Pending", "Inqueue"},
+		{"the minimum has succeeded and a further member has a node", counts{bound: 1, succeeded: 2}, false, "Completed",
+			"Running"},
+		{"a member is lost and the other runs", counts{bound: 1, running: 1}, true, "Running", "Unknown"},
+		{"a member is lost and the other does not run", counts{bound: 1}, true, "Running", "Pending"},
+		{"one has succeeded and one has failed", counts{succeeded: 1, failed: 1}, true, "Running", "Completed"},
+		{"one has failed and the other has a node", counts{bound: 1, failed: 1}, true, "Running", "Running"},
+		{"one has failed before the other has a node", counts{pending: 1, failed: 1}, false, "Pending", "Pending"},
 	} {
-		v := gang.View{Minimum: gang.Minimum{Total: 2}}
-		tc.set(&v)
+		v := gang.View{Minimum: gang.Minimum{Total: 2}, Degraded: tc.degraded}
+		v.Count[gang.Pending], v.Count[gang.Bound], v.Running = tc.of.pending, tc.of.bound, tc.of.running
+		v.Count[gang.Succeeded], v.Count[gang.Failed] = tc.of.succeeded, tc.of.failed
 		status := map[string]any{}
 		if tc.before != "" {
 			status["phase"] = tc.before
 		}
 		p := progressOf(&State{View: v})
-		p.fill(status, read.VolcanoGroup)
-		if status["phase"] != tc.want {
+		if p.fill(status, read.VolcanoGroup); status["phase"] != tc.want {
 			t.Errorf("%s: phase %v, want %s", tc.name, status["phase"], tc.want)
 		}
 	}

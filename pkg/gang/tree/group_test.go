@@ -37,8 +37,6 @@ func TestAGroupOfGroupsIsMet(t *testing.T) {
 		left int
 	}{
 		{"nothing is there", nil, "0 of the 1 member with role router that it needs", 7},
-		{"one copy is whole", with(one("replica-1")),
-			"1 of the 2 copies of group replica that it needs; the next has 0 of the 2 members with role replica-0/decode", 3},
 		{"two copies are whole, the first is not one of them", with(one("replica-1"), one("replica-2")), "", 0},
 		{"members of another copy do not stand in for one that is missing",
 			with(one("replica-0"), map[string]int{"replica-1/decode": 2, "replica-2/prefill": 1}),

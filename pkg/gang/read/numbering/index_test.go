@@ -52,29 +52,15 @@ func TestPodsAreNumberedAsTheirControllersNumberThem(t *testing.T) {
 		{name: "a number that no gang reaches", labels: map[string]string{"apps.kubernetes.io/pod-index": "100000"},
 			none: true},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: test.labels, Annotations: test.annotations,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "owner", UID: "1",
-					Controller: ptr.To(true)}}}}
-			got, numbered := IndexOf(pod)
-			if numbered == test.none {
-				t.Errorf("numbered is %v", numbered)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func FuzzIndexOf(f *testing.F) {
-	f.Add("batch.kubernetes.io/job-completion-index", "3")
-	f.Add("training.kubeflow.org/replica-index", "99999")
-	f.Fuzz(func(t *testing.T, key, value string) {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: value}}}
-		if index, numbered := IndexOf(pod); numbered && (index.Number < 0 || index.Number >= MaxMembers) {
-			t.Errorf("%s=%s is number %d", key, value, index.Number)
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: test.labels, Annotations: test.annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "owner", UID: "1",
+				Controller: ptr.To(true)}}}}
+		got, numbered := IndexOf(pod)
+		if numbered == test.none {
+			t.Errorf("%s: numbered is %v", test.name, numbered)
 		}
-	})
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", test.name, diff)
+		}
+	}
 }

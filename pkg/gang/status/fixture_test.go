@@ -1,8 +1,6 @@
 package status
 
 import (
-	"strings"
-	"testing"
 	"time"
 
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -37,31 +35,3 @@ type named struct {
 }
 
 func (n named) ProfileName() string { return n.name }
-
-func TestAReservationIsNewsOnce(t *testing.T) {
-	t.Parallel()
-	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	c := New(Source{})
-	saidOf := func(id gang.ID) string {
-		r := c.reservationOf(id)
-		return strings.TrimSpace(r.Message + " " + strings.Join(r.Nodes, ","))
-	}
-	for _, step := range []struct {
-		id           gang.ID
-		words        string
-		nodes        []string
-		news         bool
-		saysA, saysB string
-	}{
-		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""},
-		{a, "one", []string{"x"}, false, "one x", ""}, {a, "one", []string{"y"}, true, "one y", ""},
-		{a, "", nil, true, "", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"}, {b, "", nil, true, "", ""},
-		{b, "", nil, false, "", ""},
-	} {
-		if news := c.Reserve(Reservation{Of: step.id, Message: step.words, Nodes: step.nodes}); news != step.news ||
-			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
-				saidOf(b))
-		}
-	}
-}
