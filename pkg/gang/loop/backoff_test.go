@@ -69,8 +69,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		want  []string
 	}{
 		"the first that pauses is tried": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}, want: []string{"b"}},
-		"as many are tried as fit beside each other": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses, "c": pauses},
-			nodes: 1, want: []string{"b", "c"}},
+		"as many are tried as fit beside each other": {nodes: 1, want: []string{"b", "c"},
+			gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses, "c": pauses}},
 		"one that does not pause is tried anyway": {gangs: map[string]waiting.Backoff{"a": pauses, "b": {}},
 			want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
@@ -86,7 +86,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			want:  []string{"b"}},
 		"one that a happening concerns is tried": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses},
 			told: "a", want: []string{"a"}},
-		"none is tried if there is too little room": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}, taken: "2"},
+		"none is tried if there is too little room": {taken: "2",
+			gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

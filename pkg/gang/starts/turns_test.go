@@ -86,8 +86,8 @@ func TestATurnWithAStartLastsUntilThen(t *testing.T) {
 	}
 }
 
-// Whatever is found at each look, and was told before, a turn ends when its time has passed since the soonest start that
-// was known, or since a pod has ended.
+// Whatever is found at each look, and was told before, a turn ends when its time has passed since the soonest start
+// that was known, or since a pod has ended.
 func TestNoTurnOutlastsItsTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
