@@ -160,7 +160,7 @@ func TestHoldsAgainstAList(t *testing.T) {
 				p.Keep(id, kind, kept)
 			case 3:
 				ended = len(book.drop(func(o Hold) bool { return o.To == id && o.Kind == kind })) > 0
-				p.Drop(id, func(o Hold) bool { return o.Kind == kind })
+				p.Drop(func(o Hold) bool { return o.Kind == kind }, id)
 			case 4:
 				pod := st.MakePod().Namespace("ns").Name("p").UID(fmt.Sprint("p", rapid.IntRange(0, 2).Draw(t, "pod"))).
 					Label(schedulingv1alpha1.PodGroupLabel, id.Name).

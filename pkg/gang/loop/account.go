@@ -35,11 +35,11 @@ func (l *Loop) why(g *waiting.Gang) obstacle.Reason {
 	}
 	account, kept, required := l.List.Capacity, l.kept(g.ID, g.Pods), g.Levels.Required
 	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
-	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, nil, kept))}
+	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, kept))}
 	var nodes obstacle.Nodes
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		fits := account.BestBeside(g.Shapes[i:i+1], required, nil, kept)
+		fits := account.BestBeside(g.Shapes[i:i+1], required, kept)
 		if fits >= c.Count {
 			continue
 		}
@@ -68,7 +68,7 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 	}
 	kept := l.kept(g.ID, g.Pods)
 	return len(kept) == 0 || g.Fits(func(needs []capacity.Need) int {
-		return l.List.Capacity.BestBeside(needs, g.Levels.Required, nil, kept)
+		return l.List.Capacity.BestBeside(needs, g.Levels.Required, kept)
 	})
 }
 

@@ -94,5 +94,5 @@ func (l *Loop) contested(g *waiting.Gang) bool {
 			wanted += all
 		}
 	}
-	return wanted > 0 && l.List.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted
+	return wanted > 0 && l.List.Capacity.BestBeside(both, nil, l.kept(g.ID, g.Pods)) < wanted
 }
