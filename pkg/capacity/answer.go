@@ -33,8 +33,8 @@ func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 }
 
 // BestBeside is Best for what is free besides what is kept.
-func (x *Index) BestBeside(needs []Need, keys, pinned []string, kept []*Kept) int {
-	return x.best(needs, keys, pinned, false, kept)
+func (x *Index) BestBeside(needs []Need, keys []string, kept []*Kept) int {
+	return x.best(needs, keys, nil, false, kept)
 }
 
 func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Kept) int {

@@ -65,8 +65,8 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 			most = max(most, n)
 		}
 		need := []Need{{Shape: shapeOf(pod), Count: 1 << 30}}
-		same(t, fmt.Sprintf("best of shape %d besides", i), m.x.BestBeside(need, nil, nil, kept), min(total, 1<<30))
-		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, nil, kept),
+		same(t, fmt.Sprintf("best of shape %d besides", i), m.x.BestBeside(need, nil, kept), min(total, 1<<30))
+		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, kept),
 			min(most, 1<<30))
 		off, kind := 0, (KeptFor{}).Kind()
 		for _, cause := range m.x.Causes(shapeOf(pod), nil, kept, nil) {

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,32 +28,28 @@ func (x *Cluster) Domain(held map[string]int, labels []string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	pods := map[string]int{}
-	var most []string
-	largest, tie := 0, false
 	for name, n := range held {
-		node := x.nodes.byName[name]
-		if node == nil || node.node == nil {
-			continue
+		if node := x.nodes.byName[name]; node != nil && node.node != nil {
+			values := make([]string, len(labels))
+			for i, label := range labels {
+				values[i] = node.node.Labels[label]
+			}
+			pods[strings.Join(values, "\x00")] += n
 		}
-		values := make([]string, len(labels))
-		for i, label := range labels {
-			values[i] = node.node.Labels[label]
-		}
-		path := strings.Join(values, "\x00")
-		pods[path] += n
+	}
+	most, largest, tie := "", 0, true
+	for path, n := range pods {
 		switch {
-		case slices.Equal(values, most):
-			largest, tie = pods[path], tie && pods[path] == largest
-		case pods[path] > largest:
-			most, largest, tie = values, pods[path], false
-		case pods[path] == largest:
+		case n > largest:
+			most, largest, tie = path, n, false
+		case n == largest:
 			tie = true
 		}
 	}
 	if tie {
 		return nil
 	}
-	return most
+	return strings.Split(most, "\x00")
 }
 
 // PodsBetween returns the bound pods of these priorities and those between them for which the condition holds. It is

@@ -131,9 +131,11 @@ func uses(pod *v1.Pod) bool {
 	return pod != nil && pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// withoutZeros returns the node without resources that it offers none of; all else that the model varies matters.
+// withoutZeros returns the node without conditions and resources that it offers none of; all else that the model varies
+// matters.
 func withoutZeros(node *v1.Node) *v1.Node {
 	node = node.DeepCopy()
+	node.Status.Conditions = nil
 	for _, list := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
 		maps.DeleteFunc(list, func(_ v1.ResourceName, q resource.Quantity) bool { return q.IsZero() })
 	}
@@ -145,6 +147,10 @@ func (m *roomModel) step(t *rapid.T) {
 	case 0, 1:
 		node := drawNode(t)
 		old := m.r.nodes[node.Name]
+		if old != nil && rapid.Bool().Draw(t, "heartbeat") {
+			node = old.DeepCopy()
+			node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+		}
 		m.x.Feed.SetNode(node)
 		m.r.nodes[node.Name] = node
 		if old == nil || !cmp.Equal(withoutZeros(old), withoutZeros(node)) {
@@ -318,6 +324,7 @@ func (m *roomModel) askCopy(t *rapid.T, live []int) {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
 	c := m.x.Snapshot(keys)
+	c.extend()
 	same(t, "copy", c.describe(), m.r.describe(c.Resources))
 	for _, n := range c.Nodes {
 		for k, s := range c.Shapes {
@@ -331,6 +338,7 @@ func (m *roomModel) askCopy(t *rapid.T, live []int) {
 			}
 		}
 	}
+	c.wipe() // which the index and the next copy do not notice
 }
 
 func (m *roomModel) askGained(t *rapid.T, _ []int) {

@@ -319,3 +319,31 @@ func (c *Snapshot) describe() []string {
 	slices.Sort(out)
 	return out
 }
+
+// extend appends to each part of a copy, which must not reach the part that follows it.
+func (c *Snapshot) extend() {
+	for _, n := range c.Nodes {
+		_, _, _, _ = append(n.Has, 99), append(n.Used, 99), append(n.Admits, false), append(n.Pods, BoundPod{})
+		for _, p := range n.Pods {
+			_ = append(p.Uses, use{Amount: 99})
+		}
+	}
+}
+
+// wipe writes to all of a copy.
+func (c *Snapshot) wipe() {
+	for _, n := range c.Nodes {
+		for _, p := range n.Pods {
+			clear(p.Uses)
+		}
+		clear(n.Has)
+		clear(n.Used)
+		clear(n.Admits)
+		clear(n.Pods)
+	}
+	for _, s := range c.Shapes {
+		clear(s.Bounds)
+	}
+	clear(c.Resources)
+	clear(c.Nodes)
+}

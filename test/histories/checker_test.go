@@ -26,6 +26,9 @@ type script struct {
 	pods    map[string]*v1.Pod
 }
 
+// step is one or more of them.
+type step func(*script)
+
 func newScript(t *testing.T, made ...runtime.Object) *script {
 	t.Helper()
 	s := &script{t: t, checker: invariants.New(0), pods: map[string]*v1.Pod{}}
@@ -35,8 +38,8 @@ func newScript(t *testing.T, made ...runtime.Object) *script {
 	return s
 }
 
-// pod makes a pod, of the Job if there is one.
-func (s *script) pod(p history.Pod, of ...*batchv1.Job) {
+// comes makes a pod, of the Job if there is one.
+func (s *script) comes(p history.Pod, of ...*batchv1.Job) {
 	p.Job = len(of) > 0
 	objects := p.Objects()
 	pod := objects[len(objects)-1].(*v1.Pod)
@@ -48,287 +51,187 @@ func (s *script) pod(p history.Pod, of ...*batchv1.Job) {
 	s.checker.Observe(watch.Added, pod, nil)
 }
 
-// bind binds it, with these devices given to it.
-func (s *script) bind(name, node string, milli int, devices ...int) {
-	s.t.Helper()
+// change changes a pod.
+func (s *script) change(name string, how func(pod *v1.Pod)) {
 	before := s.pods[name]
-	after := before.DeepCopy()
-	after.Spec.NodeName = node
-	if len(devices) > 0 {
-		keys := gpuview.DefaultKeys()
-		asked, err := keys.PodGPURequest(after)
-		if err != nil {
-			s.t.Fatal(err)
+	s.pods[name] = before.DeepCopy()
+	how(s.pods[name])
+	s.checker.Observe(watch.Modified, s.pods[name], before)
+}
+
+// each does something with some pods, one after the other.
+func each(names []string, do func(s *script, name string)) step {
+	return func(s *script) {
+		for _, name := range names {
+			do(s, name)
 		}
-		assignment := gpuview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
-		annotations, record, err := gpuview.Answers(after, &asked, assignment, time.Now())
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for key, value := range annotations {
-			if text, ok := value.(string); ok {
-				metav1.SetMetaDataAnnotation(&after.ObjectMeta, key, text)
-			}
-		}
-		after.Status.Conditions = append(after.Status.Conditions,
-			v1.PodCondition{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: record})
 	}
-	s.pods[name] = after
-	s.checker.Observe(watch.Modified, after, before)
 }
 
-func (s *script) finish(name string) {
-	before := s.pods[name]
-	after := before.DeepCopy()
-	after.Status.Phase = v1.PodSucceeded
-	s.pods[name] = after
-	s.checker.Observe(watch.Modified, after, before)
+func come(of ...history.Pod) step {
+	return func(s *script) {
+		for _, p := range of {
+			s.comes(p)
+		}
+	}
 }
 
-// leave marks a pod as one on its way out.
-func (s *script) leave(name string) {
-	before := s.pods[name]
-	after := before.DeepCopy()
-	after.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	s.pods[name] = after
-	s.checker.Observe(watch.Modified, after, before)
+// members makes pods of the gang g.
+func members(names ...string) step {
+	return each(names, func(s *script, name string) { s.comes(history.Pod{Name: name, Gang: "g"}) })
 }
 
-// evict removes a pod for another one.
-func (s *script) evict(name string) {
-	s.pods[name] = s.pods[name].DeepCopy()
-	s.pods[name].Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
-		Reason: v1.PodReasonPreemptionByScheduler}}
-	s.remove(name)
+func podsOf(job *batchv1.Job, names ...string) step {
+	return each(names, func(s *script, name string) { s.comes(history.Pod{Name: name}, job) })
 }
 
-func (s *script) remove(name string) {
-	s.checker.Observe(watch.Deleted, s.pods[name], s.pods[name])
+func bind(node string, names ...string) step {
+	return each(names, func(s *script, name string) { s.change(name, func(pod *v1.Pod) { pod.Spec.NodeName = node }) })
+}
+
+// share binds a pod and gives it so much of GPU 0.
+func share(name string, milli int) step {
+	return func(s *script) {
+		s.change(name, func(pod *v1.Pod) {
+			pod.Spec.NodeName = "n"
+			keys := gpuview.DefaultKeys()
+			asked, err := keys.PodGPURequest(pod)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			assignment := gpuview.Assignment{Node: "n", Devices: []int{0}, Share: gpu.Share{Milli: milli}}
+			_, record, err := gpuview.Answers(pod, &asked, assignment, time.Now())
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			pod.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: record}}
+		})
+	}
+}
+
+func finish(name string) step {
+	return func(s *script) { s.change(name, func(pod *v1.Pod) { pod.Status.Phase = v1.PodSucceeded }) }
+}
+
+// leave marks pods as on their way out.
+func leave(names ...string) step {
+	return each(names, func(s *script, name string) {
+		s.change(name, func(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+	})
+}
+
+func remove(names ...string) step {
+	return each(names, func(s *script, name string) { s.checker.Observe(watch.Deleted, s.pods[name], s.pods[name]) })
+}
+
+// evict removes pods for others.
+func evict(names ...string) step {
+	return each(names, func(s *script, name string) {
+		pod := s.pods[name].DeepCopy()
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
+			Reason: v1.PodReasonPreemptionByScheduler}}
+		s.checker.Observe(watch.Deleted, pod, pod)
+	})
+}
+
+// happens reports another change.
+func happens(event watch.EventType, object, old runtime.Object) step {
+	return func(s *script) { s.checker.Observe(event, object, old) }
 }
 
 func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 	t.Parallel()
 	node := (&history.Node{Name: "n", GPUs: 2, Model: "m", Mode: history.SharedMode, CPUs: 4, MemGiB: 8}).Objects()[0]
 	other := (&history.Node{Name: "o", GPUs: 2, Model: "m", Mode: history.WholeMode, CPUs: 4, MemGiB: 8}).Objects()[0]
+	changed := func(node runtime.Object, how func(*v1.Node)) step {
+		now := node.DeepCopyObject().(*v1.Node)
+		how(now)
+		return happens(watch.Modified, now, node)
+	}
+	shrinks := changed(node, func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1") })
+	closes := changed(other, func(n *v1.Node) { n.Spec.Unschedulable = true })
+	lives := changed(other, func(n *v1.Node) {
+		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	})
 	gang := (&history.Gang{Name: "g", MinMember: 2}).Object()
+	grows := happens(watch.Modified, (&history.Gang{Name: "g", MinMember: 3}).Object(), gang)
 	roles := (&history.Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}).Object()
+	workers := come(history.Pod{Name: "a", Gang: "g", Role: "worker"}, history.Pod{Name: "b", Gang: "g", Role: "worker"})
 	job := (&history.Gang{Job: true, Name: "g", MinMember: 2}).Object().(*batchv1.Job)
 	job.UID = "1"
 	rerun := job.DeepCopy()
 	rerun.UID = "2"
-	claim := func(name, device string) *resourcev1.ResourceClaim {
+	claim := func(event watch.EventType, name string) step {
 		c := (&history.Pod{Name: name, ClaimedGPUs: 1}).Objects()[0].(*resourcev1.ResourceClaim)
 		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-			Results: []resourcev1.DeviceRequestAllocationResult{{Pool: "n", Device: device}},
+			Results: []resourcev1.DeviceRequestAllocationResult{{Pool: "n", Device: "gpu-0"}},
 		}}
-		return c
+		return happens(event, c, nil)
 	}
-	for name, test := range map[string]struct {
-		made []runtime.Object
-		do   func(*script)
+	cpus := func(a, b int64) step {
+		return come(history.Pod{Name: "a", MilliCPU: a}, history.Pod{Name: "b", MilliCPU: b})
+	}
+	shares := func(a, b int) step {
+		return come(history.Pod{Name: "a", MilliGPU: a}, history.Pod{Name: "b", MilliGPU: b})
+	}
+	ab, runs := members("a", "b"), bind("n", "a", "b")
+	for _, test := range []struct {
+		name string
+		// of is the gang g, if there is one.
+		of   runtime.Object
+		do   []step
 		want string
 	}{
-		"nothing": {do: func(*script) {}},
-		"pods that fit": {do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
-			s.pod(history.Pod{Name: "b", MilliCPU: 2000})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-		}},
-		"a pod too many": {want: invariants.OverCommitted, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
-			s.pod(history.Pod{Name: "b", MilliCPU: 2001})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-		}},
-		"a pod in the place of one that has finished": {do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliCPU: 4000})
-			s.pod(history.Pod{Name: "b", MilliCPU: 4000})
-			s.bind("a", "n", 0)
-			s.finish("a")
-			s.bind("b", "n", 0)
-		}},
-		"a node that has shrunk since the plan": {do: func(s *script) {
-			small := node.DeepCopyObject().(*v1.Node)
-			small.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1")
-			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
-			s.checker.Observe(watch.Modified, small, node)
-			s.bind("a", "n", 0)
-		}},
-		"whole GPUs beyond what there is": {want: invariants.OverCommitted, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", GPUs: 2})
-			s.pod(history.Pod{Name: "b", GPUs: 1})
-			s.bind("a", "o", 0)
-			s.bind("b", "o", 0)
-		}},
-		"a second node": {want: invariants.BoundTwice, do: func(s *script) {
-			s.pod(history.Pod{Name: "a"})
-			s.bind("a", "n", 0)
-			s.bind("a", "o", 0)
-		}},
-		"shares that fill a GPU": {do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliGPU: 500})
-			s.pod(history.Pod{Name: "b", MilliGPU: 500})
-			s.bind("a", "n", 500, 0)
-			s.bind("b", "n", 500, 0)
-		}},
-		"shares beyond a GPU": {want: invariants.OverShared, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliGPU: 600})
-			s.pod(history.Pod{Name: "b", MilliGPU: 500})
-			s.bind("a", "n", 600, 0)
-			s.bind("b", "n", 500, 0)
-		}},
-		"a share without a GPU": {want: invariants.Unassigned, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", MilliGPU: 600})
-			s.bind("a", "n", 0)
-		}},
-		"a device in two claims": {want: invariants.OverShared, made: []runtime.Object{claim("a", "gpu-0"),
-			claim("b", "gpu-0")}, do: func(*script) {}},
-		"a device that was given back": {made: []runtime.Object{claim("a", "gpu-0")}, do: func(s *script) {
-			s.checker.Observe(watch.Deleted, claim("a", "gpu-0"), nil)
-			s.checker.Observe(watch.Modified, claim("b", "gpu-0"), nil)
-		}},
-		"a gang": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-		}},
-		"half a gang": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-		}},
-		"half a gang while its other node is cordoned": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			cordoned := other.(*v1.Node).DeepCopy()
-			cordoned.Spec.Unschedulable = true
-			s.checker.Observe(watch.Modified, cordoned, other)
-		}},
-		"half a gang while a node says that it is alive": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
-			do: func(s *script) {
-				s.pod(history.Pod{Name: "a", Gang: "g"})
-				s.pod(history.Pod{Name: "b", Gang: "g"})
-				s.bind("a", "n", 0)
-				alive := other.(*v1.Node).DeepCopy()
-				alive.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
-				s.checker.Observe(watch.Modified, alive, other)
-			}},
-		"a gang without its leader": {made: []runtime.Object{roles}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g", Role: "worker"})
-			s.pod(history.Pod{Name: "b", Gang: "g", Role: "worker"})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-		}},
-		"a Job": {made: []runtime.Object{job}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a"}, job)
-			s.pod(history.Pod{Name: "b"}, job)
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-		}},
-		"half a Job": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(history.Pod{Name: "a"}, job)
-			s.pod(history.Pod{Name: "b"}, job)
-			s.bind("a", "n", 0)
-		}},
-		"half a Job beside a pod of the last one": {made: []runtime.Object{job}, want: invariants.StartedInPart,
-			do: func(s *script) {
-				for _, name := range []string{"a", "b"} {
-					s.pod(history.Pod{Name: name}, job)
-					s.bind(name, "n", 0)
-				}
-				s.checker.Observe(watch.Deleted, job, job)
-				s.checker.Observe(watch.Added, rerun, nil)
-				s.leave("a")
-				s.pod(history.Pod{Name: "c"}, rerun)
-				s.bind("c", "n", 0)
-			}},
-		"a gang that loses a member while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.remove("b")
-			s.bind("a", "n", 0)
-		}},
-		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
-			do: func(s *script) {
-				for _, name := range []string{"a", "b"} {
-					s.pod(history.Pod{Name: name, Gang: "g"})
-					s.bind(name, "n", 0)
-				}
-				s.remove("a")
-				s.remove("b")
-				s.pod(history.Pod{Name: "c", Gang: "g"})
-				s.pod(history.Pod{Name: "d", Gang: "g"})
-				s.bind("c", "n", 0)
-			}},
-		"a gang whose last member is on its way out": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
-			do: func(s *script) {
-				for _, name := range []string{"a", "b"} {
-					s.pod(history.Pod{Name: name, Gang: "g"})
-					s.bind(name, "n", 0)
-				}
-				s.leave("a")
-				s.leave("b")
-				s.pod(history.Pod{Name: "c", Gang: "g"})
-				s.bind("c", "n", 0)
-			}},
-		"a gang that gets a member while another is on its way out": {made: []runtime.Object{gang}, do: func(s *script) {
-			for _, name := range []string{"a", "b"} {
-				s.pod(history.Pod{Name: name, Gang: "g"})
-				s.bind(name, "n", 0)
-			}
-			s.leave("a")
-			s.pod(history.Pod{Name: "c", Gang: "g"})
-			s.bind("c", "n", 0)
-		}},
-		"a gang that gets a larger minimum while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.checker.Observe(watch.Modified, (&history.Gang{Name: "g", MinMember: 3}).Object(), gang)
-			s.bind("a", "n", 0)
-		}},
-		"a gang that has lost a member": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-			s.remove("b")
-		}},
-		"a gang with one member that is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart,
-			do: func(s *script) {
-				s.pod(history.Pod{Name: "a", Gang: "g"})
-				s.pod(history.Pod{Name: "b", Gang: "g"})
-				s.bind("a", "n", 0)
-				s.bind("b", "n", 0)
-				s.evict("b")
-			}},
-		"a gang that is evicted": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-			s.evict("b")
-			s.evict("a")
-		}},
-		"a gang with one member that can be spared": {made: []runtime.Object{gang}, do: func(s *script) {
-			for _, name := range []string{"a", "b", "c"} {
-				s.pod(history.Pod{Name: name, Gang: "g"})
-				s.bind(name, "n", 0)
-			}
-			s.evict("b")
-		}},
-		"a gang whose PodGroup was deleted": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.checker.Observe(watch.Deleted, gang, gang)
-			s.bind("a", "n", 0)
-		}},
+		{"nothing", nil, nil, ""},
+		{"pods that fit", nil, []step{cpus(2000, 2000), runs}, ""},
+		{"a pod too many", nil, []step{cpus(2000, 2001), runs}, invariants.OverCommitted},
+		{"a pod in the place of one that has finished", nil,
+			[]step{cpus(4000, 4000), bind("n", "a"), finish("a"), bind("n", "b")}, ""},
+		{"a node that has shrunk since the plan", nil, []step{cpus(2000, 2000), shrinks, bind("n", "a")}, ""},
+		{"whole GPUs beyond what there is", nil,
+			[]step{come(history.Pod{Name: "a", GPUs: 2}, history.Pod{Name: "b", GPUs: 1}), bind("o", "a", "b")},
+			invariants.OverCommitted},
+		{"a second node", nil, []step{cpus(1, 1), bind("n", "a"), bind("o", "a")}, invariants.BoundTwice},
+		{"shares that fill a GPU", nil, []step{shares(500, 500), share("a", 500), share("b", 500)}, ""},
+		{"shares beyond a GPU", nil, []step{shares(600, 500), share("a", 600), share("b", 500)}, invariants.OverShared},
+		{"a share without a GPU", nil, []step{shares(600, 600), bind("n", "a")}, invariants.Unassigned},
+		{"a device in two claims", nil, []step{claim(watch.Added, "a"), claim(watch.Added, "b")}, invariants.OverShared},
+		{"a device that was given back", nil,
+			[]step{claim(watch.Added, "a"), claim(watch.Deleted, "a"), claim(watch.Modified, "b")}, ""},
+
+		{"a gang", gang, []step{ab, runs}, ""},
+		{"half a gang", gang, []step{ab, bind("n", "a")}, invariants.StartedInPart},
+		{"half a gang while its other node is cordoned", gang, []step{ab, bind("n", "a"), closes}, ""},
+		{"half a gang while a node says that it is alive", gang, []step{ab, bind("n", "a"), lives}, invariants.StartedInPart},
+		{"a gang without its leader", roles, []step{workers, runs}, invariants.StartedInPart},
+		{"a Job", job, []step{podsOf(job, "a", "b"), runs}, ""},
+		{"half a Job", job, []step{podsOf(job, "a", "b"), bind("n", "a")}, invariants.StartedInPart},
+		{"half a Job beside a pod of the last one", job, []step{podsOf(job, "a", "b"), runs, happens(watch.Deleted, job, job),
+			happens(watch.Added, rerun, nil), leave("a"), podsOf(rerun, "c"), bind("n", "c")}, invariants.StartedInPart},
+		{"a gang that loses a member while it is bound", gang, []step{ab, remove("b"), bind("n", "a")}, ""},
+		{"a gang that comes again in part", gang, []step{ab, runs, remove("a", "b"), members("c", "d"), bind("n", "c")},
+			invariants.StartedInPart},
+		{"a gang whose last member is on its way out", gang, []step{ab, runs, leave("a", "b"), members("c"), bind("n", "c")},
+			invariants.StartedInPart},
+		{"a gang that gets a member while another is on its way out", gang,
+			[]step{ab, runs, leave("a"), members("c"), bind("n", "c")}, ""},
+		{"a gang that gets a larger minimum while it is bound", gang, []step{members("a"), grows, bind("n", "a")}, ""},
+		{"a gang that has lost a member", gang, []step{ab, runs, remove("b")}, ""},
+		{"a gang with one member that is evicted", gang, []step{ab, runs, evict("b")}, invariants.EvictedInPart},
+		{"a gang that is evicted", gang, []step{ab, runs, evict("b", "a")}, ""},
+		{"a gang with one member that can be spared", gang, []step{members("a", "b", "c"), bind("n", "a", "b", "c"),
+			evict("b")}, ""},
+		{"a gang whose PodGroup was deleted", gang, []step{ab, happens(watch.Deleted, gang, gang), bind("n", "a")}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, append([]runtime.Object{node, other}, test.made...)...)
-			test.do(s)
+			s := newScript(t, node, other)
+			if test.of != nil {
+				s.checker.Observe(watch.Added, test.of, nil)
+			}
+			for _, do := range test.do {
+				do(s)
+			}
 			s.checker.Tick()
 			got := ""
 			if fault := s.checker.First(); fault != nil {
@@ -344,12 +247,12 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 func TestAPodThatWaitsHasToSayWhy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.pod(history.Pod{Name: "gated", Gated: true})
+	s.comes(history.Pod{Name: "gated", Gated: true})
 	s.checker.Explained()
 	if fault := s.checker.First(); fault != nil {
 		t.Errorf("a pod with a gate: %v", fault)
 	}
-	s.pod(history.Pod{Name: "silent"})
+	s.comes(history.Pod{Name: "silent"})
 	s.checker.Explained()
 	if fault := s.checker.First(); fault == nil || fault.Kind != invariants.Unexplained {
 		t.Errorf("fault %v, want %q", fault, invariants.Unexplained)

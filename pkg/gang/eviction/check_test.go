@@ -79,8 +79,11 @@ func (k reckoning) free(node int) Vector {
 	return free
 }
 
-// fits reports whether the gang can be placed on some domain, trying every placement.
+// fits reports whether the gang can be placed on some domain, trying every placement, or all sets that are needed.
 func (k reckoning) fits() bool {
+	if k.p.Tree != nil {
+		return k.treeFits()
+	}
 	domains := k.p.Domains
 	if domains == nil {
 		all := make([]int, len(k.p.Nodes))
@@ -264,6 +267,9 @@ func wrongWith(p *Problem, e Plan) string {
 	}
 	if rule := k.illegal(); rule != "" {
 		return rule
+	}
+	if p.Tree != nil && !k.fits() {
+		return "not all sets have room"
 	}
 	for _, id := range e.Groups {
 		lost := 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/tree"
 )
 
 // useless names a group within a gang that loses members and is left with some, but fewer than it needs.
@@ -44,4 +45,23 @@ func (k reckoning) within(id gang.ID, name string) bool {
 		}
 	}
 	return false
+}
+
+// treeFits reports whether all sets that are needed have room after the evictions.
+func (k reckoning) treeFits() bool {
+	p := tree.Problem{Sets: k.p.Tree.Sets, Levels: k.p.Tree.Levels, Nodes: make([]tree.Node, len(k.p.Nodes))}
+	for _, c := range k.p.Classes {
+		p.Asks = append(p.Asks, c.Demand)
+	}
+	for n := range k.p.Nodes {
+		p.Nodes[n].Free = k.free(n)
+		for _, c := range k.p.Classes {
+			slots := c.Count
+			if !c.on(n) {
+				slots = 0
+			}
+			p.Nodes[n].Slots = append(p.Nodes[n].Slots, slots)
+		}
+	}
+	return p.Least() != nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/tree"
 )
 
 // drawFunc returns a number between least and most, both included.
@@ -158,4 +159,45 @@ func drawFull(d drawFunc, nodes, pods, groups int) *Problem {
 	}
 	p.Need.Total = d("total", 1, 4)
 	return p
+}
+
+// drawTree has the gang of a problem be divided into sets with racks, some of them groups of groups in a zone.
+func drawTree(d drawFunc, p *Problem) {
+	p.Need, p.Domains = gang.Minimum{}, nil
+	racks, zones := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
+	for n := range racks {
+		racks[n] = d("rack", 0, 3)
+		zones[n] = racks[n] / 2
+	}
+	p.Tree = &tree.Problem{Levels: [][]int{zones, racks}}
+	add := func(around, level int) int {
+		set := tree.Set{Level: level, Held: tree.None, Need: make([]int, len(p.Classes)), More: make([]int, len(p.Classes)),
+			Enough: tree.None}
+		p.Tree.Sets = append(p.Tree.Sets, set)
+		at := len(p.Tree.Sets) - 1
+		if around >= 0 {
+			p.Tree.Sets[around].Sets = append(p.Tree.Sets[around].Sets, at)
+		}
+		return at
+	}
+	leaf := func(around int) {
+		at := add(around, d("level", 0, 1))
+		set := &p.Tree.Sets[at]
+		set.Alone = d("alone", 0, 4) == 0
+		for c := range p.Classes {
+			set.Need[c] = d("needs", 0, 2)
+			p.Classes[c].Count += set.Need[c]
+		}
+	}
+	root := add(-1, tree.None)
+	for range d("sets", 1, 2) {
+		leaf(root)
+	}
+	if d("nested", 0, 2) == 0 {
+		inner := add(root, 0)
+		leaf(inner)
+		leaf(inner)
+		p.Tree.Sets[inner].Least = d("least within", 1, 2)
+	}
+	p.Tree.Sets[root].Least = len(p.Tree.Sets[root].Sets) - d("spare sets", 0, 1)*min(1, len(p.Tree.Sets[root].Sets)-1)
 }

@@ -55,6 +55,11 @@ func TestChooseAgainstEveryChoice(t *testing.T) {
 	oneClass := func(d drawFunc) *Problem { return drawProblem(d, problemSize{4, 6, 2, 1, 4, 2}) }
 	severalClasses := func(d drawFunc) *Problem { return drawProblem(d, problemSize{4, 6, 2, 3, 3, 1}) }
 	fullNodes := func(d drawFunc) *Problem { return drawFull(d, 4, 10, 3) }
+	sets := func(d drawFunc) *Problem {
+		p := drawProblem(d, problemSize{6, 8, 2, d("kinds", 1, 2), 1, 1})
+		drawTree(d, p)
+		return p
+	}
 	for _, tc := range []struct {
 		name     string
 		problems int
@@ -65,6 +70,7 @@ func TestChooseAgainstEveryChoice(t *testing.T) {
 		{"one class", 4000, oneClass, 1, 2},
 		{"full nodes", 400, fullNodes, 0, 37},
 		{"several classes", 2000, severalClasses, 0, 1},
+		{"sets", 3000, sets, 2, 14},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +89,9 @@ func TestChooseAgainstEveryChoice(t *testing.T) {
 				if e.Outcome == NoRoom {
 					missed++
 					continue
+				}
+				if wrong := wrongWith(p, e); wrong != "" {
+					t.Fatalf("problem %d: %s: %+v", seed, wrong, e)
 				}
 				got := reckoning{p, make([]bool, len(p.Victims))}
 				for _, i := range e.Victims {

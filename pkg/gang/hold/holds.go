@@ -135,10 +135,8 @@ func less(left map[string]int) bool {
 	return false
 }
 
-// Drop ends the holds of a gang for which ends holds.
-func (p *Holds) Drop(id gang.ID, ends func(Hold) bool) { p.drop(ends, id) }
-
-func (p *Holds) drop(ends func(Hold) bool, ids ...gang.ID) {
+// Drop ends the holds for which ends holds, of some gangs.
+func (p *Holds) Drop(ends func(Hold) bool, ids ...gang.ID) {
 	p.change(func() (ended bool) {
 		for _, id := range ids {
 			rest := slices.DeleteFunc(slices.Clone(p.kept[id]), ends)
@@ -193,7 +191,7 @@ func (p *Holds) Postpone(id gang.ID, after []*v1.Pod) {
 // Expire ends the holds whose time is over.
 func (p *Holds) Expire(now time.Time) {
 	if ids := p.Gangs(); len(ids) > 0 {
-		p.drop(func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) }, ids...)
+		p.Drop(func(o Hold) bool { return !o.Until.IsZero() && now.After(o.Until) }, ids...)
 	}
 }
 

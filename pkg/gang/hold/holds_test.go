@@ -6,9 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -17,7 +15,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -38,12 +35,9 @@ func (n nodesNamed) Get(name string) (fwk.NodeInfo, error) {
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	pod := func(name, cpu string, priority int32) *v1.Pod {
-		return &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
-			Spec: v1.PodSpec{Priority: &priority, Containers: []v1.Container{{
-				Name:      "main",
-				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
-		}
+		p := cpuPod(name, cpu)
+		p.Spec.Priority = &priority
+		return p
 	}
 	backfill := func(p *v1.Pod) *v1.Pod {
 		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
@@ -79,22 +73,15 @@ func TestWhatIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := framework.NewNodeInfo(test.there...)
-			node.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"},
-				Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-					v1.ResourceCPU: resource.MustParse("8"), v1.ResourcePods: resource.MustParse("110")}}})
+			node := cpuNode("node", "8", test.there...)
 			other := framework.NewNodeInfo()
 			if !test.gone {
 				other = framework.NewNodeInfo(pod("held", "1", 0))
 			}
 			nodes := nodesNamed{nodes: map[string]fwk.NodeInfo{"node": node, "other": other}}
-			info, err := InfoOf(pod("m", "4", 10))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := &Holds{Gate: Gate{Members: testMembers(), Profiles: &process.Profiles{}}}
-			kept := test.hold
-			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
+			p, kept := testHolds(nil), test.hold
+			kept.To, kept.Priority, kept.Node = gang.ID{Namespace: "ns", Name: "g"}, 10, "node"
+			kept.Info = infoOf(t, pod("m", "4", 10))
 			p.Add(kept)
 			to, refused := p.Gate.Refuse(test.pod, node, nodes)
 			if refused != test.refused || refused && to != kept.To {
@@ -109,12 +96,8 @@ func TestWhatIsKept(t *testing.T) {
 
 func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	t.Parallel()
-	p := &Holds{}
-	id, rival := gang.ID{Namespace: "default", Name: "g"}, gang.ID{Namespace: "default", Name: "rival"}
-	member, err := InfoOf(st.MakePod().Name("m").UID("m").Obj())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, member := testHolds(nil), infoOf(t, cpuPod("m", "1"))
+	id, rival := gang.ID{Namespace: "ns", Name: "g"}, gang.ID{Namespace: "ns", Name: "rival"}
 	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Info: member})
 	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Info: member})
 	p.Postpone(id, []*v1.Pod{st.MakePod().Node("n").Obj()})
@@ -139,15 +122,8 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	t.Parallel()
 	const rdma = "example.com/rdma"
 	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", rdma: "1"}).Obj()
-	member, err := InfoOf(st.MakePod().Name("m").UID("m").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16",
-		v1.ResourcePods: "110"}).Obj())
-	p := &Holds{Gate: Gate{Members: testMembers()}}
-	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
+	node, p := cpuNode("n", "16"), testHolds(nil)
+	p.Add(Hold{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: infoOf(t, cpuPod("m", "1"))})
 	for _, ignored := range []bool{false, true} {
 		p.Gate.Profiles = &process.Profiles{}
 		if ignored {
@@ -164,7 +140,7 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	pod := func(name, runs, cpu string) *v1.Pod {
-		p := st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu}).Obj()
+		p := cpuPod(name, cpu)
 		if runs != "" {
 			p.Annotations = map[string]string{wellknown.RunTimeKey: runs}
 		}
@@ -216,20 +192,15 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			info, err := InfoOf(pod("m", "", "4"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := &Holds{Gate: Gate{Members: directory, Profiles: &process.Profiles{}}}
-			to := gang.ID{Namespace: "ns", Name: "g"}
-			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: info, start: now.Add(time.Hour)}})
-			node := framework.NewNodeInfo(test.there...)
+			p := testHolds(nil)
+			p.Gate.Members = directory
+			p.Add(Hold{To: gang.ID{Namespace: "ns", Name: "g"}, Kind: forTurn, Node: "n",
+				Info: infoOf(t, pod("m", "", "4")), start: now.Add(time.Hour)})
 			cpu := "4"
 			if test.wide {
 				cpu = "8"
 			}
-			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu,
-				v1.ResourcePods: "110"}).Obj())
+			node := cpuNode("n", cpu, test.there...)
 			if _, refused := p.Gate.Refuse(test.pod, node,
 				nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
 				t.Errorf("refused: %v, want %v", refused, test.refused)
@@ -248,26 +219,16 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 func TestWhatIsKeptForAMemberWithANode(t *testing.T) {
 	t.Parallel()
 	id, now := gang.ID{Namespace: "ns", Name: "g"}, time.Now()
-	pod := func(name string) *v1.Pod {
-		return st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: "4"}).Obj()
-	}
-	info, err := InfoOf(pod("m"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4",
-		v1.ResourcePods: "110"}).Obj())
+	member, node := cpuPod("m", "4"), cpuNode("n", "4")
 	ledger := gang.NewLedger(time.Minute, nil)
 	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}}, now)
 	for _, uid := range []gang.UID{"m", "other"} {
 		ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: uid}, State: gang.Pending, Ours: true}, now)
 	}
-	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
-	p.Gate.Away.Inbox = waiting.NewInbox()
-	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Member: "m", Info: info})
+	p := testHolds(&ledger.Cycles)
+	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Member: "m", Info: infoOf(t, member)})
 	check := func(when string, counts bool) {
-		if _, refused := p.Gate.Refuse(pod("another"), node, nodesNamed{}); refused != counts {
+		if _, refused := p.Gate.Refuse(cpuPod("another", "4"), node, nodesNamed{}); refused != counts {
 			t.Errorf("%s, another pod is refused: %t, want %t", when, refused, counts)
 		}
 		if got := len(p.ToOthers(gang.ID{}, 0)); (got > 0) != counts {
@@ -282,7 +243,7 @@ func TestWhatIsKeptForAMemberWithANode(t *testing.T) {
 	if !ledger.Cycles.Reserve("m", "n", now) {
 		t.Fatal("the member does not get its node")
 	}
-	p.Take(pod("m"), "n")
+	p.Take(member, "n")
 	check("while the member has its node", false)
 	ledger.Cycles.Unreserve("m", gang.Backoff{}, now)
 	check("when it has given the node back", true)
@@ -293,16 +254,11 @@ func TestWhatIsKeptForARole(t *testing.T) {
 	t.Parallel()
 	id, now := gang.ID{Namespace: "ns", Name: "g"}, time.Now()
 	pod := func(name, role string) *v1.Pod {
-		return st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: "4"}).
-			Label(schedulingv1alpha1.PodGroupLabel, "g").Label(wellknown.RoleKey, role).Obj()
+		p := cpuPod(name, "4")
+		p.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g", wellknown.RoleKey: role}
+		return p
 	}
-	info, err := InfoOf(pod("lost", "leader"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4",
-		v1.ResourcePods: "110"}).Obj())
+	node := cpuNode("n", "4")
 	ledger := gang.NewLedger(time.Minute, nil)
 	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 1}}, now)
 	ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "first"}, State: gang.Bound, Node: "m"}, now)
@@ -311,9 +267,8 @@ func TestWhatIsKeptForARole(t *testing.T) {
 		ledger.Cycles.Turn(gang.UID(pod.UID))
 		return pod
 	}
-	p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
-	p.Gate.Away.Inbox = waiting.NewInbox()
-	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Role: "leader", Info: info})
+	p := testHolds(&ledger.Cycles)
+	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Role: "leader", Info: infoOf(t, pod("lost", "leader"))})
 	for _, tc := range []struct {
 		name    string
 		pod     *v1.Pod

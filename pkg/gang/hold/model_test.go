@@ -15,8 +15,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -61,11 +59,8 @@ func numbers(holds []Hold) []apitypes.UID {
 // draw makes up a hold for the gang.
 func (b *heldBook) draw(t *rapid.T, id gang.ID, kind Kind, now time.Time) Hold {
 	b.next++
-	info, err := InfoOf(st.MakePod().Namespace("ns").Name("m").UID(fmt.Sprint(b.next)).Obj())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Hold{To: id, Kind: kind, Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Info: info,
+	o := Hold{To: id, Kind: kind, Priority: rapid.Int32Range(0, 2).Draw(t, "priority"),
+		Info: infoOf(t, cpuPod(fmt.Sprint(b.next), "1")),
 		Node: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node"),
 		Role: rapid.SampledFrom([]string{"", "leader"}).Draw(t, "role")}
 	if rapid.IntRange(0, 3).Draw(t, "for a certain member") == 0 {
@@ -144,9 +139,8 @@ func TestHoldsAgainstAList(t *testing.T) {
 	away := gang.Ref{Namespace: "ns", Name: "away", UID: "away"}
 	rapid.Check(t, func(t *rapid.T) {
 		now, book := time.Now(), &heldBook{}
-		inbox, ledger := waiting.NewInbox(), gang.NewLedger(time.Minute, nil)
-		p := &Holds{Gate: Gate{Members: testMembers(), Cycles: &ledger.Cycles, Profiles: &process.Profiles{}}}
-		p.Gate.Away.Inbox = inbox
+		p := testHolds(&gang.NewLedger(time.Minute, nil).Cycles)
+		inbox := p.Gate.Away.Inbox
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			p.Gate.Away.pod(away)
 			id := rapid.SampledFrom(gangs).Draw(t, "gang")
@@ -166,7 +160,7 @@ func TestHoldsAgainstAList(t *testing.T) {
 				p.Keep(id, kind, kept)
 			case 3:
 				ended = len(book.drop(func(o Hold) bool { return o.To == id && o.Kind == kind })) > 0
-				p.Drop(id, func(o Hold) bool { return o.Kind == kind })
+				p.Drop(func(o Hold) bool { return o.Kind == kind }, id)
 			case 4:
 				pod := st.MakePod().Namespace("ns").Name("p").UID(fmt.Sprint("p", rapid.IntRange(0, 2).Draw(t, "pod"))).
 					Label(schedulingv1alpha1.PodGroupLabel, id.Name).

@@ -199,7 +199,7 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 func (r *Reservations) unreserve(id gang.ID) {
 	r.current = current{}
 	r.tell(id, status.Reservation{})
-	r.Search.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
+	r.Search.Holds.Drop(func(o Hold) bool { return o.Kind == forTurn }, id)
 }
 
 // hold makes what is kept to the gang for its turn that of the reservation.

@@ -33,13 +33,13 @@ func (l *Loop) why(g *waiting.Gang) obstacle.Reason {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
 		return g.Misstated
 	}
-	account, kept, required := l.List.Capacity, l.kept(g.ID, g.Pods), g.Levels.Required
+	account, kept, required := l.List.Capacity, l.kept(g), g.Levels.Required
 	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
-	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, nil, kept))}
+	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, kept))}
 	var nodes obstacle.Nodes
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		fits := account.BestBeside(g.Shapes[i:i+1], required, nil, kept)
+		fits := account.BestBeside(g.Shapes[i:i+1], required, kept)
 		if fits >= c.Count {
 			continue
 		}
@@ -66,9 +66,9 @@ func (l *Loop) roomy(g *waiting.Gang) bool {
 	if !l.List.MayFit(g, false) {
 		return false
 	}
-	kept := l.kept(g.ID, g.Pods)
+	kept := l.kept(g)
 	return len(kept) == 0 || g.Fits(func(needs []capacity.Need) int {
-		return l.List.Capacity.BestBeside(needs, g.Levels.Required, nil, kept)
+		return l.List.Capacity.BestBeside(needs, g.Levels.Required, kept)
 	})
 }
 

@@ -54,6 +54,7 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	t.Parallel()
 	const initial = time.Second
 	now := time.Now()
+	pauses := waiting.Backoff{Until: now.Add(time.Minute)}
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
 		gangs map[string]waiting.Backoff
@@ -67,15 +68,11 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		after time.Duration
 		want  []string
 	}{
-		"the first that pauses is tried": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
-			want:  []string{"b"}},
-		"as many are tried as fit beside each other": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)},
-				"c": {Until: now.Add(time.Minute)}},
-			nodes: 1, want: []string{"b", "c"}},
-		"one that does not pause is tried anyway": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
+		"the first that pauses is tried": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}, want: []string{"b"}},
+		"as many are tried as fit beside each other": {nodes: 1, want: []string{"b", "c"},
+			gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses, "c": pauses}},
+		"one that does not pause is tried anyway": {gangs: map[string]waiting.Backoff{"a": pauses, "b": {}},
+			want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
 			gangs: map[string]waiting.Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute),
 				Misjudged: true}}, want: []string{"a"}},
@@ -83,17 +80,14 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute), Misjudged: true}},
 			after: initial / 2, want: []string{"b"}},
 		"the first that needs volumes is tried when a volume comes": {
-			gangs:   map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
-			volumes: true, want: []string{"b"}},
+			gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}, volumes: true, want: []string{"b"}},
 		"one that should have fitted is tried after the shortest pause": {
 			gangs: map[string]waiting.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
 			want:  []string{"b"}},
-		"one that a happening concerns is tried": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
-			told:  "a", want: []string{"a"}},
-		"none is tried if there is too little room": {
-			gangs: map[string]waiting.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
-			taken: "2"},
+		"one that a happening concerns is tried": {gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses},
+			told: "a", want: []string{"a"}},
+		"none is tried if there is too little room": {taken: "2",
+			gangs: map[string]waiting.Backoff{"a": pauses, "b": pauses}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

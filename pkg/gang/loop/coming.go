@@ -3,8 +3,6 @@ package loop
 import (
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/waiting"
@@ -62,10 +60,10 @@ func (l *Loop) foresee(now time.Time) {
 }
 
 // kept returns what the gang may not use of what is free: what is kept for others, and what they are about to take.
-func (l *Loop) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
-	kept := l.Holds.Gate.Against(id, pods)
+func (l *Loop) kept(g *waiting.Gang) []*capacity.Kept {
+	kept := l.Holds.Gate.Against(g.ID, g.Pods)
 	for _, other := range l.coming.placed {
-		if other.to != id {
+		if other.to != g.ID {
 			kept = append(kept, other.kept...)
 		}
 	}
@@ -94,5 +92,5 @@ func (l *Loop) contested(g *waiting.Gang) bool {
 			wanted += all
 		}
 	}
-	return wanted > 0 && l.List.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted
+	return wanted > 0 && l.List.Capacity.BestBeside(both, nil, l.kept(g)) < wanted
 }

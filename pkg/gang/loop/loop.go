@@ -252,7 +252,7 @@ func (l *Loop) tidy(now time.Time) {
 	l.Holds.Expire(now)
 	for _, id := range l.Holds.Gangs() {
 		v, known := l.Ledger.View(id)
-		l.Holds.Drop(id, func(o hold.Hold) bool {
+		l.Holds.Drop(func(o hold.Hold) bool {
 			switch o.Kind {
 			case hold.ForRest:
 				return !known
@@ -260,7 +260,7 @@ func (l *Loop) tidy(now time.Time) {
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()
-		})
+		}, id)
 	}
 	l.Evictor.Tidy(now, func(id gang.ID) bool {
 		v, known := l.Ledger.View(id)

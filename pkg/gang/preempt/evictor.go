@@ -204,7 +204,7 @@ func (e *Evictor) giveUp(w *attempt) {
 		// What all nodes say of a single pod is large, and soon out of date.
 		e.begin(&request{name: w.request.name, id: w.request.id, only: w.request.only}).landing = true
 	}
-	e.Holds.Drop(w.request.id, func(o hold.Hold) bool { return o.Kind == hold.AfterEviction })
+	e.Holds.Drop(func(o hold.Hold) bool { return o.Kind == hold.AfterEviction }, w.request.id)
 }
 
 // refuse ends the attempt for the request, and returns why.

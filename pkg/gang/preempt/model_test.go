@@ -157,7 +157,7 @@ func (p *preemptor) starts() {
 	p.pass(time.Second)
 	p.finish()
 	p.evictor.Tidy(time.Now(), func(gang.ID) bool { return false })
-	p.evictor.Holds.Drop(waits, func(hold.Hold) bool { return true })
+	p.evictor.Holds.Drop(func(hold.Hold) bool { return true }, waits)
 	p.known, p.kept = false, false
 }
 

@@ -49,23 +49,6 @@ func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 	}
 }
 
-func TestLooksDoNotDependOnWhenTheLastOneWas(t *testing.T) {
-	t.Parallel()
-	second := time.Unix(1000, 0)
-	for name, tt := range map[string]struct{ after, want time.Time }{
-		"at a look":                     {second, second.Add(LookEvery)},
-		"half a second later":           {second.Add(LookEvery / 2), second.Add(LookEvery)},
-		"just before the look comes up": {second.Add(-1), second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := NextLook(tt.after); !got.Equal(tt.want) {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestALookIsNotPutOffWhereTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -49,7 +49,7 @@ func (b *Backlog) slotsFor(key capacity.ShapeKey, pod *v1.Pod) int {
 	if len(kept) == 0 {
 		return slots
 	}
-	return b.capacity.BestBeside([]capacity.Need{{Shape: key, Count: slots}}, nil, nil, kept)
+	return b.capacity.BestBeside([]capacity.Need{{Shape: key, Count: slots}}, nil, kept)
 }
 
 // shutOut has the pod wait until it may use what is free.

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -47,33 +44,5 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 	members[0].GetPod().Labels[wellknown.SLAClassKey] = "batch"
 	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
 		t.Errorf("the key changed while the leader is queued (-want +got):\n%s", diff)
-	}
-}
-
-func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
-	t.Parallel()
-	p := queueOf(sla.NewOrder([]sla.Class{{Name: "batch", Deadline: time.Hour}}, nil))
-	bad := waitingPod(t, "bad", 0, 0, "gold").GetPod()
-	good := waitingPod(t, "bad", 0, 0, "batch").GetPod()
-	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
-	if got := p.shared.settings.classes.misstated(bad); got == nil || got.Error() != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
-	events, err := p.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hint := events[1].QueueingHintFn
-	for _, tc := range []struct {
-		name        string
-		before, now *v1.Pod
-		want        fwk.QueueingHint
-	}{
-		{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip},
-		{"right all along", good, good, fwk.QueueSkip},
-	} {
-		if got, err := hint(klog.Background(), bad, tc.before, tc.now); got != tc.want || err != nil {
-			t.Errorf("%s: hint %v, %v; want %v", tc.name, got, err, tc.want)
-		}
 	}
 }
