@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadPublished(t *testing.T) {
@@ -27,9 +29,7 @@ func TestReadPublished(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "trace.csv")
-			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
 			got, err := readPublished(file)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
@@ -37,9 +37,7 @@ func TestReadPublished(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(published{})); diff != "" {
 				t.Errorf("jobs (-want +got):\n%s", diff)
 			}

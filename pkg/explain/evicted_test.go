@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/require"
 )
 
 // urgent is a gang of two in a cluster of two full nodes. The pod on b loses less than that on a.
@@ -46,13 +47,9 @@ func urgent() (member *v1.Pod, objects []runtime.Object) {
 func explained(t *testing.T, p *v1.Pod, objects []runtime.Object) (*Explanation, string) {
 	t.Helper()
 	c, err := schedulerconfig.Load("../../manifests/replace-default/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e, err := Pod(Question{Configuration: c, Objects: objects, Pod: p, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e, shown(t, e, tables.Screen{Width: 200}, 5)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -26,9 +27,7 @@ var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 func shipped(t *testing.T) *schedulerconfig.Configuration {
 	t.Helper()
 	c, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -63,9 +62,7 @@ func pod(name, on, gpus string, priority int32) *v1.Pod {
 func ask(t *testing.T, p *v1.Pod, objects ...runtime.Object) *Explanation {
 	t.Helper()
 	e, err := Pod(Question{Configuration: shipped(t), Objects: objects, Pod: p, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -220,9 +217,7 @@ func TestAPodIsExplained(t *testing.T) {
 				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
 			var table strings.Builder
-			if err := e.WriteTable(&table, 10); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, e.WriteTable(&table, 10))
 			for _, want := range tt.table {
 				if !strings.Contains(table.String(), want) {
 					t.Errorf("the table lacks %q:\n%s", want, &table)
@@ -265,9 +260,7 @@ func TestDistanceIsExplained(t *testing.T) {
 	}
 	e, err := Pod(Question{Configuration: c, Pod: p, Now: now,
 		Objects: []runtime.Object{racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), sibling}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := map[string]string{}
 	for _, n := range e.Nodes {
 		for _, s := range n.Scores {
@@ -291,15 +284,11 @@ func TestDistanceIsExplained(t *testing.T) {
 func TestFilesOfTheSchedulersMachineAreNotNeeded(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Load("../../manifests/extender/stock-scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := pod("p", "", "1", 0)
 	p.Spec.SchedulerName = v1.DefaultSchedulerName
 	e, err := Pod(Question{Pod: p, Configuration: c, Objects: []runtime.Object{node("n", "8")}, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if note := "the configuration's 1 extender was not asked"; !slices.Contains(e.Notes, note) {
 		t.Errorf("notes %q, want %q among them", e.Notes, note)
 	}

@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 // A pod that has just saved is evicted, and the one that would lose more is named with what it would lose.
 func TestItSaysWhyThisVictimAndNotThatOne(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Load("../../manifests/replace-default/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	running := func(name, on string, saved time.Duration) *v1.Pod {
 		p := pod(name, on, "8", 0)
 		p.Status.Phase, p.Status.StartTime = v1.PodRunning, &metav1.Time{Time: now.Add(-3 * time.Hour)}
@@ -33,13 +32,9 @@ func TestItSaysWhyThisVictimAndNotThatOne(t *testing.T) {
 	objects := []runtime.Object{node("a", "8"), node("b", "8"), running("silent", "a", 0),
 		running("saves", "b", 15*time.Minute), p}
 	e, err := Pod(Question{Configuration: c, Objects: objects, Pod: p, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out strings.Builder
-	if err := e.WriteTable(&out, 5); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.WriteTable(&out, 5))
 	for _, want := range []string{
 		"; evicting default/saves makes room on b.",
 		"evicted, as they lose the least that makes room:\n" +

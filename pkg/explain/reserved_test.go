@@ -12,6 +12,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/test/harness/require"
 )
 
 // The running scheduler says in the status of a PodGroup what it has reserved for the gang.
@@ -34,9 +35,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)},
 				{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue,
 					Message: "the gang cannot end in time"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		group.Object["status"] = status
 		return group
 	}
@@ -97,9 +96,7 @@ func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if err := ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod).WriteTable(&out, 10); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod).WriteTable(&out, 10))
 			said := strings.Contains(out.String(), "cannot end")
 			if !strings.Contains(out.String(), test.want) || said != (test.want != "") {
 				t.Errorf("it says:\n%s", out.String())

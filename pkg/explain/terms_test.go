@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAmountsAreShownWithFourDigits(t *testing.T) {
@@ -66,9 +67,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
 	var table strings.Builder
-	if err := e.WriteTable(&table, 10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.WriteTable(&table, 10))
 	for _, want := range []string{
 		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  capability\n" +
 			" cheap           0  23.97     9.141       14.83\n",
@@ -104,9 +103,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 
 	at := slices.IndexFunc(e.Nodes[0].Scores, func(s Score) bool { return s.Plugin == "CostOptimized" })
 	got, err := json.Marshal(e.Nodes[0].Scores[at].Cost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `{"unit":"dollars an hour","total":2.882,"terms":[{"name":"share","amount":2.882}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestLoadNodes(t *testing.T) {
@@ -144,9 +146,7 @@ items:
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "nodes.yaml")
-			if err := os.WriteFile(path, []byte(tt.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(tt.file), 0o600))
 			nodes, err := LoadNodes(path)
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), path+tt.wantErr) && !strings.Contains(err.Error(), " "+tt.wantErr) {
@@ -154,9 +154,7 @@ items:
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, node := range nodes {
 				gpus := node.Status.Allocatable["nvidia.com/gpu"]
@@ -177,9 +175,7 @@ metadata: {name: n, uid: abc, resourceVersion: "9", ownerReferences: [{kind: X}]
 spec: {taints: [{key: node.kubernetes.io/unreachable, effect: NoExecute}, {key: dedicated, effect: NoSchedule}], podCIDR: 10.0.0.0/24}
 status: {allocatable: {cpu: "4"}, conditions: [{type: Ready, status: "Unknown"}], addresses: [{type: InternalIP, address: 1.2.3.4}]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := nodes[0]
 	if node.UID != "" || node.ResourceVersion != "" || len(node.OwnerReferences) > 0 || node.Spec.PodCIDR != "" ||
 		len(node.Status.Addresses) > 0 {

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestScaledNodes(t *testing.T) {
@@ -20,13 +22,9 @@ spec: {providerID: cloud:///machine}
 status: {allocatable: {cpu: "2"}}
 `
 	given, err := parseNodes([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := ScaleNodes(given, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, n := range nodes {
 		gpus := n.Status.Allocatable["nvidia.com/gpu"]
@@ -54,13 +52,9 @@ func TestCopiesOfLongNames(t *testing.T) {
 	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 40)
 	one := func(end string) string { return "{kind: Node, metadata: {name: " + long + end + "}}\n" }
 	given, err := parseNodes([]byte(one("-1.c") + "---\n" + one("-2.c")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := ScaleNodes(given, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen := map[string]bool{}
 	for i, n := range nodes {
 		if errs := validation.IsDNS1123Subdomain(n.Name); len(errs) > 0 || seen[n.Name] {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // stolen is the token of the scheduler in the hands of a thief.
@@ -34,9 +36,7 @@ func (s stolen) pod(ctx context.Context, t *testing.T) *corev1.Pod {
 	pod := podWith(nil)
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/a": resource.MustParse("1")}
 	pod, err := s.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
 	if pod, err = s.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
@@ -113,9 +113,7 @@ func (s stolen) mayBind(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-",
 		Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
 	node, err := s.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		labels map[string]string
 		want   string
@@ -129,9 +127,7 @@ func (s stolen) mayBind(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			bound, err := s.Client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if want := map[bool]string{true: "z"}[tc.want == ""]; bound.Labels[corev1.LabelTopologyZone] != want {
 				t.Errorf("the pod has labels %v, want zone %q", bound.Labels, want)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func testDevices(t *testing.T, w *guarded) {
@@ -25,9 +26,7 @@ func testDevices(t *testing.T, w *guarded) {
 	scheduler := w.as(t, "system:serviceaccount:kube-system:berth-scheduler")
 	fresh := func() *corev1.Pod {
 		pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return pod
 	}
 	pod, other := fresh(), fresh()
@@ -121,9 +120,7 @@ func testLicenses(t *testing.T, w *guarded) {
 		}
 	}
 	pod, err := pods.Create(ctx, podWith(map[string]string{wellknown.LicensesKey: "matlab"}), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	patch := func(value string, sub ...string) error {
 		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"berth.dev/licenses":`+value+`}}}`), metav1.PatchOptions{}, sub...)
 		return err
@@ -161,17 +158,13 @@ func testDaemons(t *testing.T, w *guarded) {
 		}
 	}
 	pod, err := pods.Create(ctx, podWith(nil), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pod.OwnerReferences = ofDaemonSet("apps/v1").OwnerReferences
 	if _, err := pods.Update(ctx, pod, metav1.UpdateOptions{}); denial(err) != told {
 		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
 	}
 	made, err := w.daemonSets.CoreV1().Pods("default").Create(ctx, ofDaemonSet("apps/v1"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Its own namespace may change the rest of it.
 	made.Labels = map[string]string{"a": "b"}
 	if _, err := pods.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
@@ -184,9 +177,7 @@ func testScheduled(t *testing.T, w *guarded) {
 	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
 	pod.Spec.SchedulerName = "gpu-aware-scheduler"
 	created, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Await(t, "the pod to be bound with its device", func(ctx context.Context) (bool, error) {
 		got, err := w.user.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
 		if err != nil {
@@ -209,24 +200,18 @@ func testOverlay(t *testing.T, w *guarded) {
 	var folders []string
 	for _, dir := range []string{"base", "admission"} {
 		folder, err := filepath.Rel(overlay, filepath.Join(manifests(t), dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		folders = append(folders, folder)
 	}
 	text := "namespace: gpu-system\nresources: [" + strings.Join(folders, ", ") + "]\n"
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600))
 	var subjects []rbacv1.Subject
 	for _, object := range built(t, overlay) {
 		var binding rbacv1.ClusterRoleBinding
 		if object.GetKind() != "ClusterRoleBinding" || object.GetName() != "berth-scheduler" {
 			continue
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding))
 		subjects = binding.Subjects
 	}
 	if len(subjects) != 1 || subjects[0].Namespace != "gpu-system" {
@@ -235,9 +220,7 @@ func testOverlay(t *testing.T, w *guarded) {
 	w.bind(t, "berth-scheduler", subjects[0])
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for account, want := range map[string]string{
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
 		hamiDevicePlugin: "",
@@ -278,9 +261,7 @@ func testSchedulerName(t *testing.T, w *guarded) {
 			pod := podWith(nil)
 			pod.Spec.SchedulerName, pod.Spec.Tolerations = test.scheduler, test.has
 			got, err := w.user.CoreV1().Pods(test.namespace).Create(t.Context(), pod, dryRun)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			// The API server adds tolerations of its own to every pod.
 			tolerations := slices.DeleteFunc(got.Spec.Tolerations,
 				func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })

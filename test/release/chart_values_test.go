@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // everything switches all parts on.
@@ -76,9 +77,7 @@ func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
 		t.Fatalf("there is no object with %v", path)
 	}
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return value
 }
 
@@ -140,12 +139,8 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 		"extender":         with(map[string]any{"enabled": true}),
 		"nodeAgent":        with(map[string]any{"enabled": true}),
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, content, 0o600))
 	objects, shipped := chartWith(t, "--values="+file), chartWith(t, everything)
 	for workload, policy := range map[string]string{
 		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "",
@@ -258,15 +253,11 @@ func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 		"--set=metrics.prometheusRule.labels.release=x,metrics.dashboards.annotations.grafana_folder=Berth")
 	file := func(path ...string) []byte {
 		content, err := os.ReadFile(filepath.Join(append([]string{manifests(t), "monitoring"}, path...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return content
 	}
 	var rules map[string]any
-	if err := yaml.Unmarshal(file("rules.yaml"), &rules); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(file("rules.yaml"), &rules))
 	alerts := objects["PrometheusRule berth"]
 	if diff := cmp.Diff(any(rules), at(t, alerts, "spec")); diff != "" || alerts.GetLabels()["release"] != "x" {
 		t.Errorf("labels %v; alerts (-shipped +chart):\n%s", alerts.GetLabels(), diff)
@@ -276,9 +267,7 @@ func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 		t.Errorf("labels %v, annotations %v of the dashboards", dashboards.GetLabels(), dashboards.GetAnnotations())
 	}
 	entries, err := os.ReadDir(filepath.Join(manifests(t), "monitoring", "dashboards"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shipped := map[string]any{}
 	for _, entry := range entries {
 		shipped[entry.Name()] = string(file("dashboards", entry.Name()))
@@ -302,9 +291,7 @@ func TestTheTestOfTheChartFollowsTheConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600))
 			out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart(t),
 				"--set-file=config="+file).CombinedOutput()
 			if err != nil {

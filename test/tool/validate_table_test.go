@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheReportFitsTheTerminal(t *testing.T) {
@@ -26,9 +27,7 @@ func TestTheReportFitsTheTerminal(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out bytes.Buffer
-		if err := r.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width, Color: true}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width, Color: true}}))
 		if widest := text.LongestLineLen(out.String()); widest > width {
 			t.Errorf("%d columns wide on a terminal of %d:\n%s", widest, width, out.String())
 		}
@@ -48,9 +47,7 @@ func TestSeveritiesHaveColorsOnATerminalOnly(t *testing.T) {
 		"f: error: m (r)\n0 objects, 1 error, 0 warnings\n":                {},
 	} {
 		var out bytes.Buffer
-		if err := r.WriteTable(tables.Output{Writer: &out, Screen: screen}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.WriteTable(tables.Output{Writer: &out, Screen: screen}))
 		if out.String() != want {
 			t.Errorf("printed %q, want %q", out.String(), want)
 		}

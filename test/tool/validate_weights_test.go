@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheShippedManifestsPassClean(t *testing.T) {
@@ -24,9 +25,7 @@ func TestTheShippedManifestsPassClean(t *testing.T) {
 		}
 		return r.ReadFile(path)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Finish()
 	for _, f := range r.Findings {
 		// The shared nodes of the local control plane run nothing, so that nothing enforces shares there.
@@ -59,9 +58,7 @@ func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
     score: {disabled: [{name: ImageLocality}], enabled: [{name: NodeResourcesFit, weight: 7}]}
     multiPoint: {enabled: [{name: GPUAware, weight: 20}]}
 ` + quietArgs
-	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Read(strings.NewReader(text), "f.yaml"))
 	got := map[string]int64{}
 	for _, w := range r.Profiles[0].Weights {
 		got[w.Plugin] = w.Weight
@@ -85,9 +82,7 @@ func FuzzValidate(f *testing.F) {
 			t.Skip()
 		}
 		r := &validate.Report{}
-		if err := r.Read(strings.NewReader(text), "f"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Read(strings.NewReader(text), "f"))
 		for _, finding := range r.Findings {
 			if strings.Contains(finding.String(), "\n") {
 				t.Errorf("%q is more than a line", finding)

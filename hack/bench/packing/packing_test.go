@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
@@ -170,9 +171,7 @@ func TestATraceIsMeasured(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
 	for _, variant := range variants {
@@ -180,15 +179,11 @@ func TestATraceIsMeasured(t *testing.T) {
 			"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
 	}
 	all, err := Openb(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out strings.Builder
 	r := Run{Families: "openb default", Policies: []string{"best-fit", "fgd", "ours"}, Seeds: 2}
 	results, err := r.Measure(t.Context(), &out, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(results) != 3 || results[2].Policy != "ours" || results[2].Allocated < 70 {
 		t.Errorf("results %+v", results)
 	}

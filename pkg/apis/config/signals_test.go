@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestDefaultsOfSignalsAreValid(t *testing.T) {
@@ -89,9 +91,7 @@ func TestBadSignalsAreRefusedWithTheirField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var args GPUSignals
-			if err := yaml.UnmarshalStrict([]byte(c.yaml), &args); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsGPUSignals(&args)
 			checkErrors(t, ValidateGPUSignals(&args, field.NewPath("signals")), c.want)
 		})
@@ -112,9 +112,7 @@ func TestBadPriceSourcesAreRefusedWithTheirField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var args PriceSignals
-			if err := yaml.UnmarshalStrict([]byte(c.yaml), &args); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsPriceSignals(&args)
 			checkErrors(t, ValidatePriceSignals(&args, field.NewPath("priceSource")), c.want)
 		})

@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 func deployment(name, configMap string, ready int32) *appsv1.Deployment {
@@ -83,9 +84,7 @@ func TestTheConfigMapOfTheRunningSchedulerIsRead(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(tt.want, string(got.Content)); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
@@ -97,21 +96,15 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	layout := sandbox.Layout(dir)
-	if err := layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
-		Scheduler: "https://127.0.0.1:7001"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
+		Scheduler: "https://127.0.0.1:7001"}))
 	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	without := t.TempDir()
-	if err := sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}))
 	torn := t.TempDir()
-	if err := os.WriteFile(filepath.Join(torn, "state.json"), []byte(`{"server": `), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(torn, "state.json"), []byte(`{"server": `), 0o600))
 	for _, tt := range []struct{ name, server, folder, want string }{
 		{"beside its kubeconfig", "https://127.0.0.1:7000/", dir, "mine"},
 		{"another cluster's kubeconfig in its folder", "https://10.0.0.1:6443", dir, ""},
@@ -122,9 +115,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			found, err := configurationOfSandbox(tt.server, sandboxFolders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := ""
 			if found != nil {
 				got = string(found.Content)

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -26,14 +28,10 @@ contexts:
 func given(t *testing.T, args ...string) (Flags, *cobra.Command) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(kubeconfig), 0o600))
 	f, cmd := NewFlags(), &cobra.Command{}
 	f.AddTo(cmd, true)
-	if err := cmd.ParseFlags(append([]string{"--kubeconfig", file}, args...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.ParseFlags(append([]string{"--kubeconfig", file}, args...)))
 	return f, cmd
 }
 
@@ -66,9 +64,7 @@ func TestAClusterThatDoesNotAnswerSaysHowToNameAnother(t *testing.T) {
 	t.Parallel()
 	f, cmd := given(t)
 	client, err := f.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = client.Discovery().ServerVersion()
 	if !Unreachable(err) || !strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("the error is %v, want one that is said to be unreachable and names --kubeconfig", err)

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 const (
@@ -41,24 +43,16 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 		Namespace: "a"}}
 	var file bytes.Buffer
 	w, err := NewWriter(&file, Header{Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, obj := range []runtime.Object{group, pod} {
-		if err := w.Add(obj); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(obj))
 	}
 	if err := w.Add(&v1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("adding a Secret: got error %v, want a refusal that names the kind", err)
 	}
-	if err := w.Close([]string{"services: forbidden"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close([]string{"services: forbidden"}))
 	got, err := Read(&file, "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &Dump{
 		Header:  Header{Format: Format, Version: Version, Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true},
 		LeftOut: []string{"services: forbidden"}, Objects: []runtime.Object{group, pod},

@@ -14,27 +14,22 @@ import (
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func keptOf(t *testing.T, text string) runtime.Object {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, obj.UnmarshalJSON([]byte(text)))
 	kept, err := inputs.Keep(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kept
 }
 
 func asJSON(t *testing.T, obj any) string {
 	t.Helper()
 	data, err := json.Marshal(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(data)
 }
 
@@ -114,9 +109,7 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) string {
 		out, err := h.Hash(keptOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return asJSON(t, out)
 	}
 	policy := hash(`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"acme"},"spec":{"licenses":[
@@ -144,9 +137,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) runtime.Object {
 		out, err := h.Hash(keptOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return out
 	}
 	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70",
@@ -233,9 +224,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		}
 	}
 	again, err := NewNameHasher([]byte("another"), usualKeys()).Hash(keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if again.(*v1.Node).Name == node.Name {
 		t.Error("another key gives the same hash")
 	}
@@ -256,9 +245,7 @@ func TestAHashedDumpHidesNumbersThatAreNames(t *testing.T) {
 	var all string
 	for i, obj := range kept {
 		hashed, err := h.Hash(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		kept[i] = hashed
 		all += asJSON(t, hashed)
 	}

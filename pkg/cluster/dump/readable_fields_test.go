@@ -22,6 +22,7 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/test/harness/require"
 )
 
 // fill gives each text of an object, and each key of its maps, a word that tells where it is.
@@ -125,27 +126,17 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 		}
 		fill(reflect.ValueOf(obj).Elem(), "", 0)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		listed := &unstructured.Unstructured{Object: content}
 		listed.SetGroupVersionKind(gvk)
 		kept, err := inputs.Keep(listed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		hashed, err := NewNameHasher([]byte("key"), usualKeys()).Hash(kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, err := json.Marshal(hashed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var value any
-		if err := json.Unmarshal(data, &value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(data, &value))
 		for _, path := range readableIn(value) {
 			got = append(got, fmt.Sprintf("%s%s", kind.Kind, path))
 		}
@@ -153,9 +144,7 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 	slices.Sort(got)
 	got = slices.Compact(got)
 	want, err := os.ReadFile("testdata/readable-fields.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(strings.Fields(string(want)), got); diff != "" {
 		t.Errorf("fields that are readable although names are hashed: none of them may hold a name (-want +got):\n%s", diff)
 	}

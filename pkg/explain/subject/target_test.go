@@ -14,6 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
@@ -84,9 +85,7 @@ func TestAPodStandsForItsController(t *testing.T) {
 		{Target{KindPodGroup, "g"}, "m-0", ""},
 	} {
 		pods, err := tt.target.Find(objects, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var names []string
 		for _, p := range pods {
 			names = append(names, p.Name)
@@ -162,9 +161,7 @@ func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
 		return p
 	}
 	shipped, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pods, others := ServedFirst([]*v1.Pod{foreign, served("a"), served("b")}, shipped)
 	if got, want := AboutFile(len(pods), others,
 		pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {

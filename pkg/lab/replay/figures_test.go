@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func gpuNodes(n, gpus int) []trace.Node {
@@ -200,9 +201,7 @@ func TestWarmupsThatLeaveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, err = Run(t.Context(), stock, NewInput("x", gpuNodes(1, 2), tc.jobs), tc.options)
 			if !errors.Is(err, ErrInput) || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
@@ -230,10 +229,8 @@ func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			f := Files{Nodes: filepath.Join(dir, "nodes"), Jobs: filepath.Join(dir, "jobs.csv")}
-			if err := errors.Join(os.WriteFile(f.Nodes, []byte(tc.text), 0o600),
-				os.WriteFile(f.Jobs, []byte("name,cpu_milli,memory_mib,gpus,pods\nj,1000,512,2,3\n"), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.WriteFile(f.Nodes, []byte(tc.text), 0o600),
+				os.WriteFile(f.Jobs, []byte("name,cpu_milli,memory_mib,gpus,pods\nj,1000,512,2,3\n"), 0o600)))
 			in, err := f.Load()
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -241,9 +238,7 @@ func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime})
 			if r.Nodes != 3 || r.CapacityMilli != 6000 || r.Placed != 3 {
 				t.Errorf("%d nodes with %d milli-GPU, %d pods placed; want 3, 6000, 3", r.Nodes, r.CapacityMilli, r.Placed)

@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 // shipped is the configuration that this distribution ships.
@@ -30,22 +31,16 @@ const shipped = "../../../manifests/base/scheduler-config.yaml"
 func smallInput(t *testing.T) Input {
 	t.Helper()
 	in, err := Files{Nodes: "testdata/nodes.csv", Jobs: "testdata/jobs.csv"}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return in
 }
 
 func mustRun(t *testing.T, config string, in Input, options Options) *replayed.Result {
 	t.Helper()
 	c, err := schedulerconfig.Load(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := Run(context.Background(), c, in, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -80,9 +75,7 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 					compared = r.Placements
 				}
 				b, err := json.MarshalIndent(compared, "", " ")
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				encoded[i] = string(b)
 			}
 			if diff := cmp.Diff(encoded[0], encoded[1]); diff != "" {
@@ -182,17 +175,11 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 			dir := t.TempDir()
 			file := dumped(t, objectsOf(t, in))
 			dump, prices := filepath.Join(dir, "cluster.dump"), filepath.Join(dir, "prices.csv")
-			if err := errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)))
 			in, err := Files{Dump: dump, Prices: prices}.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			objects, err := in.Cluster(stock, "")
 			if tc.want != "" {
 				if err == nil || err.Error() != filepath.Join(dir, tc.want) {
@@ -200,9 +187,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sum := int64(0)
 			for _, obj := range objects {
 				micro, _, _ := priceview.StatedPrice(obj.(*v1.Node))
@@ -220,17 +205,11 @@ func dumped(t *testing.T, objects []runtime.Object) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := dump.NewWriter(&file, dump.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, obj := range objects {
-		if err := w.Add(obj); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(obj))
 	}
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close(nil))
 	return file.Bytes()
 }
 
@@ -328,9 +307,7 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := NewInput("x", []trace.Node{{Name: "n", CPUMilli: 1, MemoryMiB: 1}}, nil)
 	tests := map[string]struct {
 		in      Input
@@ -363,9 +340,7 @@ func TestBadInput(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: replayed.VirtualTime}); !errors.Is(err, context.Canceled) {

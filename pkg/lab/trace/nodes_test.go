@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadNodes(t *testing.T) {
@@ -38,9 +39,7 @@ func TestReadNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ReadNodes(strings.NewReader(tt.text), "nodes.csv")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)
 			}
@@ -77,9 +76,7 @@ func TestPrices(t *testing.T) {
 	t.Parallel()
 	prices, err := ReadPrices(strings.NewReader("resource,dollars_per_hour\nT4,0.35\ncpu-core,0.03\nmemory-gib,0.004\n"),
 		"prices.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := prices.Price("n", "T4", price.Capacity{MilliCPU: 64000, MemoryMiB: 262144, MilliGPU: 2000})
 	if want := price.MicroDollars(2*350_000 + 64*30_000 + 256*4_000); err != nil || got != want {
 		t.Errorf("a node costs %d, %v, want %d", got, err, want)

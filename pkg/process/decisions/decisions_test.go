@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/require"
 )
 
 // fixed is a framework whose plugins give every node the same in every cycle.
@@ -113,9 +114,7 @@ func decide(p framework.Framework, pod *v1.Pod, nodes []fwk.NodeInfo, scored boo
 func wrapped(t testing.TB, inner framework.Framework, most int) (framework.Framework, *History) {
 	t.Helper()
 	h, err := New(most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	profiles := map[string]framework.Framework{"p": inner}
 	Wrap(profiles, h)
 	return profiles["p"], h
@@ -221,9 +220,7 @@ func TestANumberOfDecisionsIsInBounds(t *testing.T) {
 func TestTheHistoryIsServedAsItIsWhenAskedFor(t *testing.T) {
 	inner, nodes := cluster(3)
 	p, h := wrapped(t, inner, 3)
-	if err := h.Serve(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Serve())
 	defer configz.Delete(Name)
 	mux := http.NewServeMux()
 	configz.InstallHandler(mux)
@@ -231,9 +228,7 @@ func TestTheHistoryIsServedAsItIsWhenAskedFor(t *testing.T) {
 		response := httptest.NewRecorder()
 		mux.ServeHTTP(response, httptest.NewRequest(http.MethodGet, Path, nil))
 		list, err := Read(response.Body.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(list.Items) != want || list.Kept != 3 || list.Kind != "DecisionList" {
 			t.Errorf("got %+v, want a DecisionList of %d, 3 of which are kept", list, want)
 		}

@@ -23,6 +23,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/require"
 )
 
 // longestBackoff is more than the longest pause of a reflector after errors: 30 s, and as much again by chance.
@@ -96,9 +97,7 @@ func (s *server) create(t *testing.T, name string) {
 	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
 		"kind":     "PodGroup",
 		"metadata": map[string]any{"namespace": "default", "name": name}, "spec": map[string]any{"minMember": int64(2)}}}
-	if err := s.Create(group); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Create(group))
 }
 
 func (s *server) remove(name string) {
@@ -130,14 +129,10 @@ func names(informer cache.SharedIndexInformer) []string {
 func inform(t *testing.T, s *server) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer, _, err := Custom(factory, s.config(), podGroups)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	return informer

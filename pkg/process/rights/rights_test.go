@@ -15,6 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	componentconfig "k8s.io/component-base/config"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // profileWith is a configuration of one profile with the plugins.
@@ -108,9 +110,7 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 	})
 	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)),
 		ServiceAccount("ns", "sa"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []Missing{{
 		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Vital,
 		For: []string{spread, ipReservation, coscheduling},
@@ -128,9 +128,7 @@ func TestASubresourceIsAskedForAsOne(t *testing.T) {
 		return a.Resource == "pods" && a.Subresource == "binding"
 	})
 	missing, err := Check(context.Background(), client, For(profileWith()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(missing) != 1 || missing[0].Right() != "create pods/binding" || missing[0].Weight != Vital {
 		t.Errorf("missing %v, want create pods/binding", missing)
 	}

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -76,9 +77,7 @@ func started(t *testing.T, change ...func(*overview.Source)) (*Server, string) {
 		c(&source)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := New(source)
 	told, ended := make(chan string, 1), make(chan error, 1)
@@ -96,21 +95,15 @@ func started(t *testing.T, change ...func(*overview.Source)) (*Server, string) {
 func get(t *testing.T, address string, change ...func(*http.Request)) (int, string, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range change {
 		c(request)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(body), response.Header
 }
 
@@ -118,9 +111,7 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	parsed, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	root := "http://" + parsed.Host
 	token := strings.Trim(parsed.Path, "/")
 	named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
@@ -211,26 +202,18 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 func follow(ctx context.Context, t *testing.T, address string) (next func() map[string]string, code int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	lines := bufio.NewReader(response.Body)
 	return func() map[string]string {
 		for {
 			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if data, ok := strings.CutPrefix(line, "data: "); ok {
 				parts := map[string]string{}
-				if err := json.Unmarshal([]byte(data), &parts); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, json.Unmarshal([]byte(data), &parts))
 				return parts
 			}
 		}
@@ -318,9 +301,7 @@ func TestTheLastAnswerIsAwaited(t *testing.T) {
 		return "", ctx.Err()
 	}}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var others sync.WaitGroup

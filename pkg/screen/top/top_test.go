@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -83,10 +84,8 @@ func rack(value string) podview.Domain { return podview.Domain{Level: "a/rack", 
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues,
-		LeftOut: cluster().LeftOut}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues,
+		LeftOut: cluster().LeftOut}))
 	const want = `left out: events: forbidden
  Name   Kind        State    Pods  GPUs  Where             Age  Queue          Reason
  train  Job         Pending   0/3    12  -                  2h  q, position 1  needs 3 nodes, fits 2
@@ -109,9 +108,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := cluster()
-	if err := Status(&out, c, c.Status(overview.Health{Message: "healthy: s-1 leads"})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Status(&out, c, c.Status(overview.Health{Message: "healthy: s-1 leads"})))
 	const want = `scheduler  healthy: s-1 leads
 GPUs       4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 nodes      4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
@@ -132,9 +129,7 @@ func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	status := &overview.Status{Waiting: make([]overview.Job, mostWaiting+2)}
-	if err := Status(&out, &overview.Cluster{}, status); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Status(&out, &overview.Cluster{}, status))
 	if want := "\nand 2 more (berth jobs -A)\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed %q, which does not end with %q", out.String(), want)
 	}
@@ -143,9 +138,7 @@ func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, cluster(), 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Once(&out, cluster(), 1))
 	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
 4 pods pending; 1 gang pending
@@ -180,9 +173,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 60, 80, 120, 200} {
 		var out bytes.Buffer
-		if err := Once(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, cluster(), 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Once(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, cluster(), 0))
 		for _, line := range strings.Split(out.String(), "\n") {
 			if got := text.StringWidth(line); got > width {
 				t.Errorf("with %d columns a line has %d: %q", width, got, line)
@@ -194,9 +185,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 func TestAnEmptyClusterIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0))
 	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("printed %q", out.String())
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // closedKubeconfig names an API server that refuses every connection at once.
@@ -127,9 +128,7 @@ func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
 		t.Fatalf("exit status %d:\n%s", code, stderr)
 	}
 	content, err := os.ReadFile(written)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var config struct {
 		Profiles []struct {
 			PluginConfig []struct {
@@ -138,9 +137,7 @@ func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(content, &config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(content, &config))
 	// What is given, what is left out of an args that is given, and what is left out altogether.
 	fields := map[string][]string{
 		"CostOptimized": {"apiVersion", "kind", "thetaPercent", "unknownPrice", "spot", "fleet"},
@@ -177,9 +174,7 @@ func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { busy.Close() })
 	for name, test := range map[string]struct {
 		args  []string

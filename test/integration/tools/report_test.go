@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // frame shows the page at the width of a phone and, when it is laid out, writes down what sticks out of it. A browser's
@@ -41,17 +43,13 @@ func TestTheReportFitsAPhone(t *testing.T) {
 	config := filepath.Join(dir, strings.Repeat("scheduler-config-", 6)+".yaml")
 	trace := filepath.Join(dir, strings.Repeat("a-very-long-name-of-a-trace.", 5)+"csv")
 	for path, content := range map[string]string{config: readManifest(t, "base/scheduler-config.yaml"), trace: jobs} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	report := filepath.Join(dir, "report.html")
 	mustBerth(t, "compare", "--a=stock", "--b="+config, "--nodes="+write(t, "nodes.csv", nodes), "--jobs="+trace,
 		"--html="+report, "--seeds=1")
 	page, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, long := range []string{filepath.Base(config), strings.TrimSuffix(filepath.Base(trace), ".csv"),
 		"gang does not fit"} {
 		if !strings.Contains(string(page), long) {
