@@ -69,12 +69,8 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		!slices.Equal(e.Gang.ReservedNodes, []string{"a", "c"}) {
 		t.Errorf("the gang has %q on %v", e.Gang.Reserved, e.Gang.ReservedNodes)
 	}
-	var out strings.Builder
-	if err := e.WriteTable(&out, 10); err != nil ||
-		!strings.Contains(out.String(),
-			"\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n") {
-		t.Errorf("%v:\n%s", err, out.String())
-	}
+	says(t, onPaper(t, e, 10),
+		"\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n")
 }
 
 // The running scheduler says on a pod that it misses its deadline.
@@ -95,11 +91,9 @@ func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out strings.Builder
-			require.NoError(t, ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod).WriteTable(&out, 10))
-			said := strings.Contains(out.String(), "cannot end")
-			if !strings.Contains(out.String(), test.want) || said != (test.want != "") {
-				t.Errorf("it says:\n%s", out.String())
+			said := onPaper(t, ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod), 10)
+			if !strings.Contains(said, test.want) || strings.Contains(said, "cannot end") != (test.want != "") {
+				t.Errorf("it says:\n%s", said)
 			}
 		})
 	}

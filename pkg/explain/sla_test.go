@@ -63,15 +63,10 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			if !strings.Contains(said, tc.said) {
 				t.Errorf("said\n%s\nwant %s", said, tc.said)
 			}
-			var out strings.Builder
-			require.NoError(t, e.WriteTable(&out, 5))
-			if text := out.String(); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
+			if text := onPaper(t, e, 5); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
 				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}
-			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes,
-				"SLAAware was run without what Prometheus would tell it") {
-				t.Errorf("notes %q say nothing of the figures that are left out", notes)
-			}
+			says(t, strings.Join(e.Notes, "\n"), "SLAAware was run without what Prometheus would tell it")
 		})
 	}
 }

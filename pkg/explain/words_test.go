@@ -62,8 +62,6 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		{"a pod that runs where it would not go today", pod("p", "b", "1", 0),
 			[]runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)},
 			"It runs on b. Today the scheduler would choose a, because it wastes "},
-		{"a pod that runs on the best node", pod("p", "a", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"),
-			pod("q", "a", "7", 0)}, "a wins: it wastes "},
 		{"a pod that runs on a node as good as the best", pod("p", "b", "1", 0),
 			[]runtime.Object{node("a", "8"), node("b", "8")}, "It runs on b. Today a would do as well."},
 		{"a pod that runs on a node that would reject it", pod("p", "c", "1", 0), []runtime.Object{node("a", "8"), cordoned},
@@ -223,10 +221,7 @@ func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("a", "8")}
 	for _, name := range []string{"g-0", "g-1", "g-2"} {
-		p := pod(name, "a", "1", 0)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
-			"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
-		objects = append(objects, p)
+		objects = append(objects, ofGang(name, "a", "1", "3"))
 	}
 	e := ask(t, objects[1].(*v1.Pod), objects...)
 	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Verdict != "It runs on a, as one of 3 bound members of its gang." {
