@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -116,9 +116,7 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 				}
 				got[name] = o
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("profiles (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "profiles", want, got)
 		})
 	}
 }

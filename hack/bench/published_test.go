@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -38,9 +39,7 @@ func TestReadPublished(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(published{})); diff != "" {
-				t.Errorf("jobs (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "jobs", tc.want, got, cmp.AllowUnexported(published{}))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -214,7 +214,7 @@ func TestAPodIsExplained(t *testing.T) {
 			if got := e.Verdict; !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q in it", got, tt.want)
 			}
-			says(t, onPaper(t, e, 10), tt.table...)
+			assert.Contains(t, onPaper(t, e, 10), tt.table...)
 			for _, n := range e.Nodes {
 				total := int64(0)
 				for _, s := range n.Scores {
@@ -268,9 +268,7 @@ func TestDistanceIsExplained(t *testing.T) {
 		"a": "4 microseconds per MiB, same node", "b": "25 microseconds per MiB, same leaf",
 		"c": "32000 microseconds per MiB, apart",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the terms of NetworkTopology (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "the terms of NetworkTopology", want, got)
 }
 
 func TestFilesOfTheSchedulersMachineAreNotNeeded(t *testing.T) {
@@ -320,7 +318,5 @@ func TestTheSuggestedWeightIsTheNearestThatWins(t *testing.T) {
 	// 200 points behind: A at 9 gives 220 less to the winner, at 10 exactly 200; B at 11 gives 240 more, at 10 exactly
 	// 200.
 	want := []WeightChange{{Plugin: "B", From: 5, To: 11}, {Plugin: "A", From: 20, To: 9}}
-	if diff := cmp.Diff(want, got.Changes); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "changes", want, got.Changes)
 }

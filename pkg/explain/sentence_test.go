@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestOneSentenceSaysWhy(t *testing.T) {
@@ -108,10 +108,8 @@ func TestASentenceNamesWhatMattersMost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, contrast(tt.first, tt.second, compare(tt.first, tt.second).Differences,
-				tt.tied)); diff != "" {
-				t.Errorf("sentence (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "sentence", tt.want, contrast(tt.first, tt.second, compare(tt.first, tt.second).Differences,
+				tt.tied))
 		})
 	}
 }

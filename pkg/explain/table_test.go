@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -30,16 +31,6 @@ func onPaper(t *testing.T, e *Explanation, top int) string {
 	var out strings.Builder
 	require.NoError(t, e.WriteTable(&out, top))
 	return out.String()
-}
-
-// says fails the test for each text that is not said.
-func says(t *testing.T, said string, texts ...string) {
-	t.Helper()
-	for _, want := range texts {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is missing in\n%s", want, said)
-		}
-	}
 }
 
 func TestAnExplanationFitsTheTerminal(t *testing.T) {
@@ -78,7 +69,7 @@ func TestAnExplanationFitsTheTerminal(t *testing.T) {
 						t.Errorf("a line has %d columns, the screen %d: %q", wide, width, line)
 					}
 				}
-				says(t, strings.Join(strings.Fields(plain), " "), tt.said...)
+				assert.Contains(t, strings.Join(strings.Fields(plain), " "), tt.said...)
 				colored := shown(t, tt.e, tables.Screen{Width: width, Color: true}, 10)
 				if diff := cmp.Diff(plain, text.StripEscape(colored)); diff != "" {
 					t.Errorf("with colors the text differs on a screen of %d columns (-without +with):\n%s", width, diff)

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -51,9 +50,7 @@ func TestWhyNamesTheTermsThatTellTwoNodesApart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, why("b", tt.winner, tt.second)); diff != "" {
-				t.Errorf("reason (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "reason", tt.want, why("b", tt.winner, tt.second))
 		})
 	}
 }
@@ -66,7 +63,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	dear.Annotations = map[string]string{"berth.dev/price-per-hour": "30"}
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
-	says(t, onPaper(t, e, 10),
+	assert.Contains(t, onPaper(t, e, 10),
 		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  capability\n"+
 			" cheap           0  23.97     9.141       14.83\n",
 		"GPUAware: on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
@@ -98,9 +95,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	got, err := json.Marshal(e.Nodes[0].Scores[at].Cost)
 	require.NoError(t, err)
 	want := `{"unit":"dollars an hour","total":2.882,"terms":[{"name":"share","amount":2.882}]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("JSON (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "JSON", want, string(got))
 }
 
 func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
@@ -127,9 +122,7 @@ func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 			p := &page{top: tt.top}
 			p.costs(alikeInRow(nodes, tt.top == 0), 0, "")
 			_, got, _ := strings.Cut(p.String(), "less is better:\n")
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "rows", tt.want, got)
 		})
 	}
 }

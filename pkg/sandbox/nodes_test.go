@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -160,9 +161,7 @@ items:
 				gpus := node.Status.Allocatable["nvidia.com/gpu"]
 				got = append(got, fmt.Sprintf("%s:%d:%s", node.Name, gpus.Value(), node.Labels["topology.kubernetes.io/rack"]))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "nodes", tt.want, got)
 		})
 	}
 }
@@ -181,10 +180,8 @@ status: {allocatable: {cpu: "4"}, conditions: [{type: Ready, status: "Unknown"}]
 		len(node.Status.Addresses) > 0 {
 		t.Errorf("the node keeps what belongs to its old cluster: %+v", node)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
-		node.Spec.Taints); diff != "" {
-		t.Errorf("taints (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "taints", []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
+		node.Spec.Taints)
 	if node.Status.Conditions[0].Type != corev1.NodeReady || node.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("the node is not ready: %+v", node.Status.Conditions)
 	}

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -38,9 +38,7 @@ status: {allocatable: {cpu: "2"}}
 		"a-0-copy-2:a-0-copy-2:r1:4:", "a-1-copy-1:a-1-copy-1:r2:4:", "a-0-copy-1-copy-1:a-0-copy-1-copy-1::0:",
 		"a-0-copy-3:a-0-copy-3:r1:4:", "a-1-copy-2:a-1-copy-2:r2:4:",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "nodes", want, got)
 	if same, err := ScaleNodes(given, 0); err != nil || len(same) != len(given) {
 		t.Errorf("without a scale there are %d nodes, %v", len(same), err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/require"
 )
@@ -174,9 +175,7 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 					at(t, objects["ServiceAccount own-account"], "metadata", "annotations", "example.com/role"), "r",
 				},
 			} {
-				if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", what, diff)
-				}
+				assert.Equal(t, what, pair[1], pair[0])
 			}
 			if policy == "" {
 				return
@@ -222,9 +221,7 @@ func TestSwitchesOfTheChartLeaveThingsOut(t *testing.T) {
 				}
 			}
 			slices.Sort(missing)
-			if diff := cmp.Diff(want, missing); diff != "" {
-				t.Errorf("left out (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "left out", want, missing)
 		})
 	}
 }
@@ -242,9 +239,7 @@ func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
 			"labelSelector": at(t, deployment, "spec", "selector")},
 		map[string]any{"topologyKey": "rack", "labelSelector": map[string]any{}},
 	}
-	if diff := cmp.Diff(want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints")); diff != "" {
-		t.Errorf("constraints (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "constraints", want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints"))
 }
 
 func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/require"
 )
@@ -104,9 +105,7 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(sums))); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "files", want, slices.Sorted(maps.Keys(sums)))
 	for line := range strings.Lines(string(d.read(t, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		if sums[name] != sum {

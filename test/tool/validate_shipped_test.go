@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -175,9 +174,7 @@ func TestNoShippedConfigurationIsRefused(t *testing.T) {
 				want = []string{"extenders[0].tlsConfig.caFile", "extenders[0].tlsConfig.certFile",
 					"extenders[0].tlsConfig.keyFile"}
 			}
-			if diff := cmp.Diff(want, files); diff != "" {
-				t.Errorf("%s: fields that were not checked (-want +got):\n%s", path, diff)
-			}
+			assert.Equal(t, path+": fields that were not checked", want, files)
 			return nil
 		})
 		require.NoError(t, err)

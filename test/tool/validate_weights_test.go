@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -66,9 +65,7 @@ func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
 	want := map[string]int64{"NodeResourcesFit": 7, "GPUAware": 20, "TaintToleration": 3, "NodeAffinity": 2,
 		"PodTopologySpread": 2,
 		"InterPodAffinity":  2, "DynamicResources": 2, "VolumeBinding": 1, "NodeResourcesBalancedAllocation": 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("weights (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "weights", want, got)
 }
 
 func FuzzValidate(f *testing.F) {

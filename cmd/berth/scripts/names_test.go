@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -71,9 +70,7 @@ func TestNamesOfObjectsAreCompleted(t *testing.T) {
 			out, err := cmd.Output()
 			require.NoError(t, err)
 			got, _, _ := strings.Cut(string(out), ":") // what follows is for the shell
-			if diff := cmp.Diff(want, strings.Join(strings.Fields(got), " ")); diff != "" {
-				t.Errorf("completions (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "completions", want, strings.Join(strings.Fields(got), " "))
 		})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestSpreadOf(t *testing.T) {
@@ -56,7 +56,5 @@ func TestInTurn(t *testing.T) {
 		got = append(got, fmt.Sprint(repeat, c))
 	}
 	want := []string{"1a", "1b", "1c", "2b", "2c", "2a", "3c", "3a", "3b", "4a", "4b", "4c"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "order", want, got)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
 )
 
 // sample is a run of a contender at a size.
@@ -54,7 +54,5 @@ func TestTableHasARowForEachKeyAndMediansOfItsRuns(t *testing.T) {
 		{"small", "berth", "6.50 (3.00–10.00)", "2.00 (1.50–2.50)", "0 (0–0)"},
 		{"large", "berth", "7.00", "-", "5"},
 	}
-	if diff := cmp.Diff(want, cells(out.String())); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "cells", want, cells(out.String()))
 }

@@ -3,9 +3,10 @@ package config
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestValidateCoschedulingArgs(t *testing.T) {
@@ -96,9 +97,7 @@ func TestDefaultGangOwners(t *testing.T) {
 	want := &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To(GangPerJobSet),
 		Kinds: []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet",
 			"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster"}}
-	if diff := cmp.Diff(want, args.GangOwners); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "defaults", want, args.GangOwners)
 	off := CoschedulingArgs{}
 	off.SetDefaults()
 	if off.GangOwners != nil {

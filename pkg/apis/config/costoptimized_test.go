@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestValidateCostOptimizedArgs(t *testing.T) {
@@ -133,11 +135,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 			if err == nil {
 				t.Fatal("accepted")
 			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
-				}
-			}
+			assert.Contains(t, err.Error(), tc.want...)
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("error has more than one line: %q", err)
 			}

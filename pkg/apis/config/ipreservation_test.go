@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestIPReservationArgs(t *testing.T) {
@@ -54,14 +55,10 @@ func TestDefaultsOfIPReservationArgsKeepWhatIsSet(t *testing.T) {
 	t.Parallel()
 	var none IPReservationArgs
 	none.SetDefaults()
-	if diff := cmp.Diff(IPReservationArgs{AddressAnnotation: new(DefaultAddressAnnotation),
-		AddressFormat: new(AddressPlain)}, none); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "defaults", IPReservationArgs{AddressAnnotation: new(DefaultAddressAnnotation),
+		AddressFormat: new(AddressPlain)}, none)
 	set := IPReservationArgs{AddressAnnotation: new("a/b"), AddressFormat: new(AddressJSONList)}
 	same := *set.DeepCopy()
 	set.SetDefaults()
-	if diff := cmp.Diff(same, set); diff != "" {
-		t.Errorf("what was set (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "what was set", same, set)
 }

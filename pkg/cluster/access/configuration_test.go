@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -85,9 +85,7 @@ func TestTheConfigMapOfTheRunningSchedulerIsRead(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			if diff := cmp.Diff(tt.want, string(got.Content)); diff != "" {
-				t.Errorf("configuration (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "configuration", tt.want, string(got.Content))
 		})
 	}
 }

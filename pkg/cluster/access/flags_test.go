@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -50,9 +50,7 @@ func TestTheFlagsWinOverTheKubeconfig(t *testing.T) {
 			t.Parallel()
 			f, _ := given(t, tc.args...)
 			got := []string{f.Namespace(), f.GivenNamespace(), f.ContextName()}
-			if diff := cmp.Diff([]string{tc.namespace, tc.given, tc.context}, got); diff != "" {
-				t.Errorf("namespace, given namespace and context (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "namespace, given namespace and context", []string{tc.namespace, tc.given, tc.context}, got)
 			if in := f.In("elsewhere"); in.Namespace() != "elsewhere" || f.Namespace() != tc.namespace {
 				t.Errorf("in another namespace: %s, and %s without", in.Namespace(), f.Namespace())
 			}
@@ -86,7 +84,5 @@ func TestContextsAreCompletedFromTheKubeconfig(t *testing.T) {
 		slices.Sort(contexts)
 		return contexts
 	})(cmd, nil, "")
-	if diff := cmp.Diff([]string{"other", "test"}, names); diff != "" {
-		t.Errorf("contexts (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "contexts", []string{"other", "test"}, names)
 }

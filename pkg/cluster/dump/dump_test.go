@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -57,9 +57,7 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 		Header:  Header{Format: Format, Version: Version, Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true},
 		LeftOut: []string{"services: forbidden"}, Objects: []runtime.Object{group, pod},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dump (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "dump", want, got)
 }
 
 func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -52,9 +52,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 	if text := asJSON(t, pod); strings.Contains(text, "hush") {
 		t.Errorf("kept what it should not have: %s", text)
 	}
-	if diff := cmp.Diff(map[string]string{wellknown.SpotKey: "open"}, pod.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "annotations", map[string]string{wellknown.SpotKey: "open"}, pod.Annotations)
 	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 ||
 		pod.Spec.NodeName != "open" {
 		t.Errorf("lost what decides about placement: %s", asJSON(t, pod))
@@ -122,11 +120,8 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 		t.Errorf("a name is left: %s", text)
 	}
 	cad, team := h.name("acme-cad"), h.name("acme")
-	for _, want := range []string{`"license":"` + cad + `"`, `"team":"` + team + `"`, `"values":["` + team + `"]`, `"datasets":[]`} {
-		if !strings.Contains(policy, want) {
-			t.Errorf("%s is not in %s", want, policy)
-		}
-	}
+	assert.Contains(t, policy,
+		`"license":"`+cad+`"`, `"team":"`+team+`"`, `"values":["`+team+`"]`, `"datasets":[]`)
 	if want := cad + "=2, " + team; !strings.Contains(pod, want) {
 		t.Errorf("%s is not in %s", want, pod)
 	}
@@ -258,12 +253,9 @@ func TestAHashedDumpHidesNumbersThatAreNames(t *testing.T) {
 	if node.Labels["account"] != pod.Spec.NodeSelector["account"] {
 		t.Errorf("the pod no longer fits its node: %s", all)
 	}
-	for _, want := range []string{`"rank":"7"`, `"values":["5"]`, `"value":"12"`, `"value":"20"`, `"apps.kubernetes.io/pod-index":"3"`,
-		`"gpu-fraction":"0.5"`, `"berth.dev/gpu-models":"Prototype-X| Tesla-T4"`} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%s is not in %s", want, all)
-		}
-	}
+	assert.Contains(t, all,
+		`"rank":"7"`, `"values":["5"]`, `"value":"12"`, `"value":"20"`, `"apps.kubernetes.io/pod-index":"3"`,
+		`"gpu-fraction":"0.5"`, `"berth.dev/gpu-models":"Prototype-X| Tesla-T4"`)
 }
 
 func usualKeys() *gpuview.Keys {

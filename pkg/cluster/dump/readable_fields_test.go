@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +21,7 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -145,7 +145,6 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 	got = slices.Compact(got)
 	want, err := os.ReadFile("testdata/readable-fields.txt")
 	require.NoError(t, err)
-	if diff := cmp.Diff(strings.Fields(string(want)), got); diff != "" {
-		t.Errorf("fields that are readable although names are hashed: none of them may hold a name (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "fields that are readable although names are hashed: none of them may hold a name",
+		strings.Fields(string(want)), got)
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 // What a cluster has of levels is what its columns, its map and its workloads name.
@@ -68,10 +68,8 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 			for _, g := range Groups(c.Nodes) {
 				titles = append(titles, g.Title)
 			}
-			if diff := cmp.Diff([]any{tc.heading, tc.cells, tc.titles, tc.where},
-				[]any{list.Columns[at].Name, cells, titles, c.Jobs[0].Where()}); diff != "" {
-				t.Errorf("heading, cells, titles and the place of a job (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "heading, cells, titles and the place of a job", []any{tc.heading, tc.cells, tc.titles, tc.where},
+				[]any{list.Columns[at].Name, cells, titles, c.Jobs[0].Where()})
 		})
 	}
 }

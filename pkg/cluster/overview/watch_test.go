@@ -20,6 +20,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -203,9 +204,7 @@ func TestEventsAreRead(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, warningOf(&test.event)); diff != "" {
-				t.Errorf("warning (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "warning", test.want, warningOf(&test.event))
 		})
 	}
 }
@@ -277,10 +276,8 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 	b := newBook()
 	b.LeaveOut(unreachable, "does not answer")
 	b.LeaveOut("events", "not for you")
-	if diff := cmp.Diff([]string{"API server: does not answer", "events: not for you"},
-		b.Cluster(now).LeftOut); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "left out", []string{"API server: does not answer", "events: not for you"},
+		b.Cluster(now).LeftOut)
 	b.LeaveOut(unreachable, "")
 	if got := b.Cluster(now).LeftOut; len(got) != 1 {
 		t.Errorf("left out is %v", got)

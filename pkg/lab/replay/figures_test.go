@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang/read"
@@ -17,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -116,9 +116,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 					in.Objects = append(in.Objects, read.NewPodGroup(namespace, "gang", tc.gang))
 				}
 				r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
-				if diff := cmp.Diff(want, figuresOf(r)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", config, diff)
-				}
+				assert.Equal(t, config, want, figuresOf(r))
 				if r.Window != nil || r.MicroDollars != 0 {
 					t.Errorf("%s: a window %v and a bill of %d, want neither", config, r.Window, r.MicroDollars)
 				}
@@ -168,9 +166,7 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 			if r.Window != nil {
 				r.Window.To = float64(int(r.Window.To)) // the cycles take milliseconds
 			}
-			if diff := cmp.Diff(tc.window, r.Window); diff != "" {
-				t.Errorf("window (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "window", tc.window, r.Window)
 			if r.Basis != tc.basis || r.AllocatedPercent < tc.percent-0.1 || r.AllocatedPercent > tc.percent+0.1 {
 				t.Errorf("%s of %v%%, want %s of %v%%", r.Basis, r.AllocatedPercent, tc.basis, tc.percent)
 			}

@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -275,9 +276,7 @@ func TestAGangStartsTogether(t *testing.T) {
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
 	want := []replayed.Reason{{Reason: "gang does not fit: too few nodes that fit", Pods: 9}}
-	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
-		t.Errorf("why pods are pending (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "why pods are pending", want, r.PendingByReason)
 }
 
 func TestPendingPodsAreGroupedByReason(t *testing.T) {
@@ -299,9 +298,7 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 		{Reason: "node(s) with too few GPUs", Pods: 3},
 		{Reason: "Insufficient cpu", Pods: 1},
 	}
-	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
-		t.Errorf("why pods are pending (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "why pods are pending", want, r.PendingByReason)
 }
 
 func TestBadInput(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -152,12 +152,8 @@ func TestTheTableSaysWhatChanges(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, WriteTable(&out, comparison()))
-	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds",
-		"note: B: Some<plugin> was silenced"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
+	assert.Contains(t, out.String(), "GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds",
+		"note: B: Some<plugin> was silenced")
 }
 
 func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
@@ -259,9 +255,7 @@ func TestDurationsOfAComparisonHaveUnits(t *testing.T) {
 	row := Row{Label: "Pod wait, median", Unit: "s", A: Stat{Mean: 6000, Min: 6000, Max: 6000},
 		Difference: Stat{Mean: 90, Min: -1.5, Max: 183600}}
 	got := []string{labelled(row), spread(row.A, row.Unit, 2), signed(row.Difference, row.Unit, 2)}
-	if diff := cmp.Diff([]string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", []string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got)
 }
 
 func TestNounsAgreeWithTheirNumbers(t *testing.T) {
@@ -272,10 +266,6 @@ func TestNounsAgreeWithTheirNumbers(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, WriteResult(&out, r))
 	words := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ",
-		"Pods 7; 5 placed, 2 pending "} {
-		if !strings.Contains(words, want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
+	assert.Contains(t, words, "Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ",
+		"Pods 7; 5 placed, 2 pending ")
 }

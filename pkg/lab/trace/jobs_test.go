@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestReadJobs(t *testing.T) {
@@ -65,9 +65,7 @@ func TestReadJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("jobs (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "jobs", tt.want, got)
 		})
 	}
 }
@@ -107,9 +105,7 @@ func TestReadJobsRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "error", tt.want, err.Error())
 		})
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -40,9 +39,7 @@ func TestReadNodes(t *testing.T) {
 			t.Parallel()
 			got, err := ReadNodes(strings.NewReader(tt.text), "nodes.csv")
 			require.NoError(t, err)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "nodes", tt.want, got)
 		})
 	}
 }
@@ -65,9 +62,7 @@ func TestReadNodesRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "error", tt.want, err.Error())
 		})
 	}
 }

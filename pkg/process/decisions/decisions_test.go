@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -135,17 +135,13 @@ func TestADecisionIsRememberedWithWhatCameNext(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d", n.Name, n.Total))
 	}
 	// The chosen node first, and of the others one that lost before the one that is as good.
-	if diff := cmp.Diff([]string{"node-1 87", "node-2 67"}, got); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "nodes", []string{"node-1 87", "node-2 67"}, got)
 	want := []Score{
 		{Plugin: "Cost", Raw: -4, Weight: 20, Weighted: 80, Unit: "dollars an hour",
 			Terms: []Term{{Name: "share", Amount: 1, For: "its share"}}},
 		{Plugin: "Other", Raw: 70, Weight: 1, Weighted: 7},
 	}
-	if diff := cmp.Diff(want, d.Nodes[0].Scores); diff != "" {
-		t.Errorf("scores of the chosen node (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "scores of the chosen node", want, d.Nodes[0].Scores)
 	if d.Compared != 5 || d.Node != "node-1" || d.Profile != "berth-scheduler" {
 		t.Errorf("got %+v, want 5 nodes compared, node-1 and berth-scheduler", d)
 	}
@@ -199,9 +195,7 @@ func TestOldDecisionsAreForgotten(t *testing.T) {
 	for _, d := range h.List().Items {
 		got = append(got, d.Pod.Name)
 	}
-	if diff := cmp.Diff([]string{"p6", "p5", "p4"}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "kept", []string{"p6", "p5", "p4"}, got)
 	if len(h.decisions) != 3 {
 		t.Errorf("%d are held, want 3", len(h.decisions))
 	}
@@ -233,9 +227,8 @@ func TestTheHistoryIsServedAsItIsWhenAskedFor(t *testing.T) {
 			t.Errorf("got %+v, want a DecisionList of %d, 3 of which are kept", list, want)
 		}
 		if want > 0 {
-			if diff := cmp.Diff(must(json.Marshal(h.List().Items)), must(json.Marshal(list.Items))); diff != "" {
-				t.Errorf("decisions after a round trip (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "decisions after a round trip",
+				must(json.Marshal(h.List().Items)), must(json.Marshal(list.Items)))
 		}
 		decide(p, podOf(fmt.Sprint("p", want)), nodes, true, "node-0")
 	}

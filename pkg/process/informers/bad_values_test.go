@@ -3,9 +3,8 @@ package informers
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestReporterReportsEachBadValueOnce(t *testing.T) {
@@ -47,7 +46,5 @@ func TestABadValueSaysWhatFollows(t *testing.T) {
 		{Object: "node", Kind: "label", Key: "b", Value: "x", Allowed: "y", Effect: "no GPU is given out"},
 	})
 	want := []string{`node label a: "x" is not y; treated as absent`, `node label b: "x" is not y; no GPU is given out`}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "messages", want, got)
 }

@@ -23,6 +23,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -181,9 +182,7 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 				}
 				s.create(t, "b")
 				pass(time.Second)
-				if diff := cmp.Diff([]string{"a", "b"}, names(informer)); diff != "" {
-					t.Errorf("objects after a creation (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects after a creation", []string{"a", "b"}, names(informer))
 			})
 		})
 	}
@@ -212,16 +211,12 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 				s.answer(test.fail)
 				s.endWatches()
 				pass(5 * time.Minute)
-				if diff := cmp.Diff(test.want, names(informer)); diff != "" {
-					t.Errorf("objects while they cannot be read (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects while they cannot be read", test.want, names(informer))
 				s.create(t, "b")
 				s.remove("a")
 				s.answer(nil)
 				pass(customRetry + longestBackoff)
-				if diff := cmp.Diff([]string{"b"}, names(informer)); diff != "" {
-					t.Errorf("objects afterwards (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects afterwards", []string{"b"}, names(informer))
 			})
 		})
 	}

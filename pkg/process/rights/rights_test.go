@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -16,6 +15,7 @@ import (
 	componentconfig "k8s.io/component-base/config"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -117,9 +117,7 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 		Lost: noSpread + "; " + noScheduling + "; gangs made of a StatefulSet " +
 			"(berth.dev/gang, gangOwners) do not start",
 	}}
-	if diff := cmp.Diff(want, missing); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "missing", want, missing)
 }
 
 func TestASubresourceIsAskedForAsOne(t *testing.T) {
@@ -180,11 +178,7 @@ func TestEachVitalRightThatIsMissingIsNamedWithWhatNeedsIt(t *testing.T) {
 				if err == nil {
 					t.Fatal("the right is missing, and nothing is said")
 				}
-				for _, want := range append(need.For, want, noScheduling) {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("the error does not say %q: %v", want, err)
-					}
-				}
+				assert.Contains(t, err.Error(), append(need.For, want, noScheduling)...)
 			})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
@@ -37,11 +39,7 @@ func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
 			if err := root.Execute(); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("%q is not in:\n%s", want, out.String())
-				}
-			}
+			assert.Contains(t, out.String(), test.want...)
 			if strings.Contains(out.String(), test.never) {
 				t.Errorf("%q is in:\n%s", test.never, out.String())
 			}

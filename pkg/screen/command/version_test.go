@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/version"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestVersion(t *testing.T) {
@@ -38,9 +39,7 @@ func TestVersion(t *testing.T) {
 			if err := NewVersion(test.info, "1.37").WriteTable(&out); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, out.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "", test.want, out.String())
 		})
 	}
 }

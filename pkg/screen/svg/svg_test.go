@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func plain(v float64) string { return fmt.Sprint(v) }
@@ -30,18 +31,14 @@ func TestAxes(t *testing.T) {
 		for _, v := range tc.at {
 			got = append(got, tc.axis.part(v))
 		}
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		assert.Equal(t, tc.name, tc.want, got, cmpopts.EquateApprox(0, 1e-9))
 	}
 	for v, want := range map[float64]float64{0: 1, 43: 50, 7.9: 8, 100: 100, math.Inf(1): 1} {
 		if got := Above(v); math.Abs(got-want) > 1e-9 {
 			t.Errorf("the axis of values up to %v ends at %v, want %v", v, got, want)
 		}
 	}
-	if diff := cmp.Diff([]float64{0, 10, 20, 30, 40}, ticks(0, 43, 5)); diff != "" {
-		t.Errorf("ticks up to 43 (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "ticks up to 43", []float64{0, 10, 20, 30, 40}, ticks(0, 43, 5))
 	for _, lo := range []float64{0, -0.4, -40, 1e-12} {
 		for _, v := range ticks(lo, 43, 5) {
 			if math.Signbit(v) && v == 0 {

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestDurationsReadAsPeopleSayThem(t *testing.T) {
@@ -59,20 +60,14 @@ func TestATableFitsItsScreen(t *testing.T) {
 				t.Errorf("%d columns wide on a screen of %d:\n%s", widest, width, got)
 			}
 			words := strings.Join(strings.Fields(text.StripEscape(got)), " ")
-			for _, want := range []string{"a100-3", "2140", "GPUAware", "strands"} {
-				if !strings.Contains(words, want) {
-					t.Errorf("%q is missing on a screen of %d:\n%s", want, width, got)
-				}
-			}
+			assert.Contains(t, words, "a100-3", "2140", "GPUAware", "strands")
 		}
 	}
 }
 
 func TestATableOnAScreenOf80Columns(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(want80, "\n"+sample(Screen{Width: 80})); diff != "" {
-		t.Errorf("the table (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "the table", want80, "\n"+sample(Screen{Width: 80}))
 }
 
 const want80 = `
@@ -99,9 +94,7 @@ func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
  profile          scheduler     profile
  TaintToleration          3           3
 `
-	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
-		t.Errorf("the table (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "the table", want, "\n"+table.String())
 }
 
 func TestWordsAreNotBrokenWhereNamesOfColumnsCanBe(t *testing.T) {
@@ -116,9 +109,7 @@ func TestWordsAreNotBrokenWhereNamesOfColumnsCanBe(t *testing.T) {
  weights by profile                scheduler   scheduler   scheduler
  NodeResourcesBalancedAllocation           1           1           1
 `
-	if diff := cmp.Diff(want, "\n"+table.String()); diff != "" {
-		t.Errorf("the table (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "the table", want, "\n"+table.String())
 }
 
 func TestBrokenNumbersStayToTheRight(t *testing.T) {
@@ -131,9 +122,7 @@ func TestBrokenNumbersStayToTheRight(t *testing.T) {
  GPUs stranded           117.73   20.61
                 [116.02,119.44]  better
 `
-	if diff := cmp.Diff(want, "\n"+text.StripEscape(table.String())); diff != "" {
-		t.Errorf("the table (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "the table", want, "\n"+text.StripEscape(table.String()))
 }
 
 func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
@@ -150,9 +139,7 @@ func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
 func TestLinesAreWrappedWithTheirIndent(t *testing.T) {
 	t.Parallel()
 	got := Screen{Width: 20}.Wrap("short\n  one two three four five\nsix seven eight nine ten\n")
-	if diff := cmp.Diff("short\n  one two three four\n  five\nsix seven eight nine\nten\n", got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", "short\n  one two three four\n  five\nsix seven eight nine\nten\n", got)
 }
 
 func TestAnyTableFitsAnyScreen(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
@@ -95,9 +96,7 @@ Queues of Kueue
  Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed  Waiting
  team/q  c                    1         0          2      8         0  train
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, out.String())
 	out.Reset()
 	if err := Jobs(&out, &overview.JobList{}); err != nil || out.String() != "no workloads\n" {
 		t.Errorf("without workloads: %q, %v", out.String(), err)
@@ -120,9 +119,7 @@ left out   events: forbidden
  Name        Kind  State    Pods  GPUs  Where  Age  Queue          Reason
  team/train  Job   Pending   0/3    12  -       2h  q, position 1  needs 3 nodes, fits 2
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, out.String())
 }
 
 func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
@@ -164,9 +161,7 @@ Warnings
  Last seen  Times  Object            Reason            Message
         1m      4  team/Pod/train-0  FailedScheduling  needs 3 nodes
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("printed (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "printed", want, out.String())
 }
 
 func TestOnceFitsTheScreen(t *testing.T) {
@@ -304,9 +299,7 @@ func TestTheQueueIsSortedByNumbers(t *testing.T) {
 	for _, e := range m.lines {
 		got = append(got, e.cells[0])
 	}
-	if diff := cmp.Diff([]string{"10", "2", "1", "-"}, got); diff != "" {
-		t.Errorf("positions, the largest first (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "positions, the largest first", []string{"10", "2", "1", "-"}, got)
 }
 
 func TestEnterExplains(t *testing.T) {
@@ -340,9 +333,7 @@ func TestEnterExplains(t *testing.T) {
 					m.Update(cmd())
 				}
 			}
-			if diff := cmp.Diff(test.want, spaced.ReplaceAllString(chosen(m), "  ")); diff != "" {
-				t.Errorf("chosen (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "chosen", test.want, spaced.ReplaceAllString(chosen(m), "  "))
 		})
 	}
 }

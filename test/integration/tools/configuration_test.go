@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/require"
 )
@@ -106,11 +106,7 @@ func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 					continue
 				}
 				failures++
-				for _, want := range test.want {
-					if !strings.Contains(line, want) {
-						t.Errorf("the error does not say %q: %s", want, line)
-					}
-				}
+				assert.Contains(t, line, test.want...)
 			}
 			if failures != 1 {
 				t.Errorf("%d lines of failure, want 1:\n%s", failures, stderr)
@@ -165,9 +161,7 @@ func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
 			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "CoschedulingArgs", "scheduleTimeoutSeconds": 60.0,
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("args in the written configuration (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "args in the written configuration", want, got)
 }
 
 func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -85,7 +86,5 @@ func asksAScorer(t *testing.T, shared *box.Box) {
 	model.mu.Lock()
 	defer model.mu.Unlock()
 	// The last pod fits one node only, so that the model is not asked.
-	if diff := cmp.Diff([]int{4, 3, 2}, model.asked); diff != "" {
-		t.Errorf("nodes of each request (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "nodes of each request", []int{4, 3, 2}, model.asked)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -89,9 +89,7 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 				got = append(got, string(e.Type)+" "+p.Name+" "+p.Spec.NodeName+" "+p.Annotations["k"])
 			}
 			want := []string{"ADDED p  ", "MODIFIED p n ", "MODIFIED p n v", "DELETED p n v"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "events", want, got)
 		})
 	}
 }
@@ -174,9 +172,7 @@ func TestDeferredWritesAreAppliedInTheOrderOfTheirContent(t *testing.T) {
 	for _, obj := range s.List(pods) {
 		got = append(got, obj.(*v1.Pod).Name)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
-		t.Errorf("order of creation (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "order of creation", []string{"a", "b", "c"}, got)
 }
 
 func waiting(s *Server) int {
