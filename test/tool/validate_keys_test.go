@@ -118,9 +118,6 @@ func TestKeysThatNothingReadsWhereTheyAre(t *testing.T) {
 			want: effect("Node", "label berth.dev/price-per-hour", "it is read from annotations")},
 		{name: "what Berth wrote", text: object("v1", "Pod", "annotations: {berth.dev/ip-address: 10.0.0.1}", pod)},
 
-		{name: "the model of a pod", text: object("v1", "Pod", "annotations: {berth.dev/gpu-model: x}", pod), want: []string{
-			"f.yaml:5: error: Pod x: metadata.annotations[berth.dev/gpu-model]: unknown key; did you mean " +
-				"berth.dev/gpu-models?"}},
 		{name: "the modes of a node", text: object("v1", "Node", "labels: {berth.dev/gpu-modes: shared}", ""), want: []string{
 			"f.yaml:5: error: Node x: metadata.labels[berth.dev/gpu-modes]: unknown key; did you mean berth.dev/gpu-mode?"}},
 		{name: "the label of a PodGroup without its hyphen", text: object("v1", "Pod",

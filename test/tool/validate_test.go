@@ -128,9 +128,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"spreading against packing", configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: " +
 			"[{name: GPUAware, weight: 5}]}}\n  pluginConfig:\n  - name: PodTopologySpread\n    args: {defaultingType: List}\n",
 			[][2]string{{"f.yaml:9: warning: profile a: NodeResourcesFit (weight 1) prefers the emptiest", "spreading"}}},
-		{"a weight that nobody hears", configHead +
-			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: GPUAware}]}}\n" + quietArgs,
-			[][2]string{{"f.yaml:8: warning: profile a: GPUAware has weight 1", "low-weight"}}},
 		{"GPUs that are filtered and not reserved", configHead + "profiles:\n- schedulerName: a\n  plugins: {filter: " +
 			"{enabled: [{name: GPUAware}]}, score: {enabled: [{name: GPUAware, weight: 20}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: a pod that asks for a " +
@@ -181,10 +178,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"figures of objectives", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs +
 			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n", nil},
-		{"objectives that nobody hears", configHead +
-			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware}]}}\n" + quietArgs +
-			"  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n",
-			[][2]string{{"f.yaml:8: warning: profile a: SLAAware has weight 1", "low-weight"}}},
 		{"figures without a query", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}\n" + quietArgs +
 			"  - name: SLAAware\n    args:\n      signals:\n        prometheus: {url: 'http://p:9090'}\n",
@@ -235,27 +228,9 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
 			[][2]string{{"f.yaml:9: warning: Pod p: spec.contaners: unknown field in Kubernetes 1.37; did you mean " +
 				"containers?", "unknown-field"}}},
-		{"a misspelt key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/gpu-modles: T4\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{
-				{"f.yaml:6: error: Pod p: metadata.annotations[berth.dev/gpu-modles]: unknown key; did you mean berth.dev/gpu-mo",
-					"unknown-key"}}},
-		{"the beginning of a key of ours", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/gpu-memory: 40Gi\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{"f.yaml:6: error: Pod p: metadata.annotations[berth.dev/gpu-memory]: unknown key; did you mean " +
-				"berth.dev/gpu-memory-min?", "unknown-key"}}},
-		{"a pod that may not backfill after all", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/backfill: \"true\"\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/backfill]: "true" is not "allow"`, "value"}}},
-		{"a pod with a level that is no label", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/topology-required: my rack\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/topology-required]: "my rack" is not the key of a node `, "value"}}},
 		{"a PodGroup with bad values", "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n" +
 			"  annotations:\n    berth.dev/topology-preferred: my rack\n    berth.dev/backfill: \"yes\"\nspec: {minMember: 2}\n",
 			[][2]string{{`f.yaml:6: error: PodGroup g: metadata.annotations[berth.dev/topology-preferred]: "my rack" is not the key of a`, "value"}, {`f.yaml:7: error: PodGroup g: metadata.annotations[berth.dev/backfill]: "yes" is not "allow"`, "value"}}},
-		{"NetworkTopology that nobody hears", configHead +
-			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 1}]}}\n" +
-			quietArgs, [][2]string{{"f.yaml:8: warning: profile a: NetworkTopology has weight 1", "low-weight"}}},
 		{"NetworkTopology that is not told anything", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NetworkTopology, weight: 10}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: NetworkTopology scores, but", "network"},
@@ -269,9 +244,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"    metadata:\n      annotations:\n        berth.dev/spot: maybe\n" +
 			"    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:8: error: Job j: spec.template.metadata.annotations[berth.dev/spot]: "maybe" is not one of "avoid", "to`, "value"}}},
-		{"an objective with a unit", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/slo-latency-ms: 250ms\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/slo-latency-ms]: "250ms" is not a decimal number above `, "value"}}},
 		{"two service levels", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
 			"    berth.dev/sla-class: a\n  labels:\n    berth.dev/sla-class: b\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/sla-class]: "a" is not "b", which the pod's label of th`, "value"}}},
@@ -326,12 +298,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a policy without rules", "apiVersion: berth.dev/v1alpha1\nkind: PlacementPolicy\nmetadata: {name: pp}\nspec: {}\n",
 			[][2]string{{"f.yaml:4: error: PlacementPolicy pp: spec: a policy needs licenses, datasets or compliance",
 				"policy"}}},
-		{"licenses that cannot be read", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/licenses: matlab=0\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/licenses]: "matlab=0" is not a list of at most 16 licen`, "value"}}},
-		{"datasets that cannot be read", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/datasets: a,a\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/datasets]: "a,a" is not a list of at most 16 datasets, `, "value"}}},
 		{"placement policies in a profile", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" +
 			quietArgs, nil},
@@ -339,9 +305,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" +
 			quietArgs + "- schedulerName: b\n  plugins: {}\n" + quietArgs,
 			[][2]string{{"f.yaml:15: warning: profile b: PlacementPolicy is not enabled as in other profiles", "policies"}}},
-		{"preferred data that is not heard", configHead +
-			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy}]}}\n" + quietArgs,
-			[][2]string{{"f.yaml:8: warning: profile a: PlacementPolicy has weight 1", "low-weight"}}},
 		{"a pool that all is well with",
 			"apiVersion: berth.dev/v1alpha1\nkind: IPPool\nmetadata: {name: pp}\nspec: {subnets: [{ranges: [10.0.0.0/24]}]}\n",
 			nil},
@@ -356,9 +319,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 		{"a reservation of no address", "apiVersion: berth.dev/v1alpha1\nkind: IPReservation\nmetadata: {name: ip}\n" +
 			"spec: {address: 10.0.0, pod: {namespace: default, name: p}}\n",
 			[][2]string{{`f.yaml:4: error: IPReservation ip: spec.address: reading address "10.0.0": want a CIDR (10.0.0.0/24), an addre`, "address"}}},
-		{"a pool that no IPPool can have the name of", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/ip-pool: a b\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/ip-pool]: "a b" is not the name of an IPPool, such as r`, "value"}}},
 		{"an unknown kind", "apiVersion: example.com/v1\nkind: Thing\n",
 			[][2]string{{"f.yaml:2: note: Thing: not checked: the fields of this kind in example.com/v1 are not known here",
 				"not-checked"}}},
@@ -378,5 +338,46 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 				t.Errorf("got findings\n%s\nwant\n%v", strings.Join(got, "\n"), tt.want)
 			}
 		})
+	}
+}
+
+// Values of annotations are read by those who act on them.
+func TestAnnotationsOfPodsAreReadAsTheSchedulerDoes(t *testing.T) {
+	t.Parallel()
+	const unknown, value = "unknown key; did you mean ", `" is not `
+	for annotation, want := range map[string]string{
+		"gpu-modles: T4":             unknown + "berth.dev/gpu-models? (unknown-key)",
+		"gpu-memory: 40Gi":           unknown + "berth.dev/gpu-memory-min? (unknown-key)",
+		"gpu-model: x":               unknown + "berth.dev/gpu-models? (unknown-key)",
+		`backfill: "true"`:           `"true` + value + `"allow" (value)`,
+		"topology-required: my rack": `"my rack` + value + "the key of a node ",
+		"slo-latency-ms: 250ms":      `"250ms` + value + "a decimal number above ",
+		"licenses: matlab=0":         `"matlab=0` + value + "a list of at most 16 licen",
+		"datasets: a,a":              `"a,a` + value + "a list of at most 16 datasets, ",
+		"ip-pool: a b":               `"a b` + value + "the name of an IPPool, such as r",
+		`start-window: ""`:           `"` + value + "the name of a window of the scheduler (value)",
+		`sla-class: ""`:              `"` + value + "the name of a class of the scheduler (value)",
+	} {
+		key, _, _ := strings.Cut(annotation, ":")
+		text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/" + annotation +
+			"\nspec: {containers: [{name: c, image: i}]}\n"
+		sameBeginnings(t, findings(t, text),
+			[]string{"f.yaml:6: error: Pod p: metadata.annotations[berth.dev/" + key + "]: " + want})
+	}
+}
+
+func TestWeightsThatNothingWouldFeelAreFound(t *testing.T) {
+	t.Parallel()
+	for _, plugin := range []string{"GPUAware", "NetworkTopology", "PlacementPolicy", "SLAAware"} {
+		text := configHead + "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: " + plugin +
+			"}]}}\n" + quietArgs
+		if plugin == "SLAAware" {
+			text += "  - name: SLAAware\n    args: {signals: {prometheus: {url: 'http://p:9090'}, latencyMsQuery: x}}\n"
+		}
+		got := findings(t, text)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "f.yaml:8: warning: profile a: "+plugin+" has weight 1") ||
+			!strings.HasSuffix(got[0], "(low-weight)") {
+			t.Errorf("%s: found %q", plugin, got)
+		}
 	}
 }
