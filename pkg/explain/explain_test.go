@@ -19,8 +19,11 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 

@@ -15,8 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func parse(t *testing.T, path string) *x509.Certificate {
 	t.Helper()

@@ -23,6 +23,7 @@ func samples() []sample {
 		{Size: "small", Contender: "berth", Repeat: 1, Cost: 3, OverStock: 1.5},
 		{Size: "small", Contender: "berth", Repeat: 2, Cost: 10, OverStock: 2.5},
 		{Size: "small", Contender: "stock", Repeat: 2, Cost: 4, OverStock: 1},
+		{Size: "small", Contender: "berth", Repeat: 3, Cost: 4, OverStock: 1.75},
 		{Size: "large", Contender: "berth", Repeat: 1, Cost: 7, Pods: 5},
 	}
 }
@@ -51,7 +52,7 @@ func TestTableHasARowForEachKeyAndMediansOfItsRuns(t *testing.T) {
 	want := [][]string{
 		{"size", "who", "cost", "× stock", "pods"},
 		{"small", "stock", "3.00 (2.00–4.00)", "1.00 (1.00–1.00)", "0 (0–0)"},
-		{"small", "berth", "6.50 (3.00–10.00)", "2.00 (1.50–2.50)", "0 (0–0)"},
+		{"small", "berth", "4.00 (3.00–10.00)", "1.75 (1.50–2.50)", "0 (0–0)"},
 		{"large", "berth", "7.00", "-", "5"},
 	}
 	assert.Equal(t, "cells", want, cells(out.String()))

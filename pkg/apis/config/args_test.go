@@ -156,6 +156,10 @@ windows: [NIGHT, {name: w, from: '00:00', to: '24:00', podSelector: {matchLabels
 func TestArgsOfGPUAware(t *testing.T) {
 	t.Parallel()
 	judge(t, `
+strategy: Pakc => args.strategy…"Pakc"…"Pack", "Spread"
+weights: {scarcity: 100001} => args.weights.scarcity…100001…100000
+weights: {opening: -1} => args.weights.opening…-1
+candidates: 100001 => args.candidates…100001…100000
 minMemoryMiB: -1 => args.minMemoryMiB
 cpuIntensiveMinMilliCPU: -1 => args.cpuIntensiveMinMilliCPU
 weights: {foreignUse: -1} => args.weights.foreignUse

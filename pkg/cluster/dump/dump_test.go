@@ -15,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const (
 	dumpHead = `{"format":"berth-dump","version":1,"taken":"2026-01-05T00:00:00Z"}` + "\n"

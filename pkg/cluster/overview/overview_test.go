@@ -23,7 +23,10 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 

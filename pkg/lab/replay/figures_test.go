@@ -174,38 +174,6 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 	}
 }
 
-func TestWarmupsThatLeaveNothing(t *testing.T) {
-	t.Parallel()
-	ends := gpuJob("j", 1, 1000)
-	ends.Duration = time.Hour
-	for name, tc := range map[string]struct {
-		jobs    []trace.Job
-		options Options
-		want    string
-	}{
-		"longer than the work": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour},
-			"a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
-		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: time.Hour,
-			Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
-		"in arrival order": {[]trace.Job{ends}, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour},
-			"warmup: 1h0m0s is for mode time: mode order takes no means over time"},
-		"negative": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: -1},
-			"warmup: -1ns is not allowed; want a time after the start, or 0s"},
-		"without jobs": {nil, Options{Mode: replayed.VirtualTime, Warmup: time.Hour},
-			"a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-			require.NoError(t, err)
-			_, err = Run(t.Context(), stock, NewInput("x", gpuNodes(1, 2), tc.jobs), tc.options)
-			if !errors.Is(err, ErrInput) || err.Error() != tc.want {
-				t.Errorf("error %v, want %s", err, tc.want)
-			}
-		})
-	}
-}
-
 func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 	t.Parallel()
 	const short = "shapes:\n- name: a\n  count: 3\n  labels: {nvidia.com/gpu.product: Tesla-T4}\n" +

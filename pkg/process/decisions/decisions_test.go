@@ -21,8 +21,11 @@ import (
 
 	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // fixed is a framework whose plugins give every node the same in every cycle.
 type fixed struct {

@@ -16,8 +16,11 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // profileWith is a configuration of one profile with the plugins.
 func profileWith(plugins ...string) *schedulerconfig.KubeSchedulerConfiguration {

@@ -16,8 +16,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var pods = v1.SchemeGroupVersion.WithResource("pods")
 
