@@ -56,23 +56,6 @@ func runPod(t *testing.T, shared *box.Box, name, profile string) {
 	})
 }
 
-// Without a cluster, commands say how to get one.
-func TestWithoutACluster(t *testing.T) {
-	t.Parallel()
-	unreachable := write(t, "kubeconfig",
-		"apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
-			"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
-	for _, kubeconfig := range []string{write(t, "empty", ""), unreachable} {
-		for _, args := range [][]string{{"explain", "pod", "p"}, {"top", "--once"}, {"dump", "--file=-"}, {"advise"},
-			{"validate", "--cluster"}} {
-			status, _, said := berth(t, append(args, "--kubeconfig="+kubeconfig)...)
-			if status == 0 || strings.Count(said, "`berth up`") != 1 || strings.Contains(said, "warning") {
-				t.Errorf("%q: status %d and %q, want one sentence that names `berth up`", args, status, said)
-			}
-		}
-	}
-}
-
 func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 	for i := range 3 {
 		if _, err := shared.Client.CoreV1().Nodes().Get(t.Context(), fmt.Sprint("node-", i),
