@@ -45,7 +45,7 @@ func TestTheLevelsOfTheNetworkAreThoseOfTheProfileOrTheDefaultOnes(t *testing.T)
 		{"none of them", given, map[string]string{"site/rail": "2", "topology.kubernetes.io/rack": "r"}, ""},
 	} {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}}
-		if got := tc.configuration.NetworkLevels("").Narrowest(node).String(); got != tc.want {
+		if got := tc.configuration.NetworkLevels().Narrowest(node).String(); got != tc.want {
 			t.Errorf("%s: the narrowest domain is %q, want %q", tc.name, got, tc.want)
 		}
 	}
