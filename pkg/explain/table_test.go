@@ -19,9 +19,7 @@ import (
 func shown(t *testing.T, e *Explanation, screen tables.Screen, top int) string {
 	t.Helper()
 	var out strings.Builder
-	if err := e.WriteTable(tables.Output{Writer: &out, Screen: screen}, top); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.WriteTable(tables.Output{Writer: &out, Screen: screen}, top))
 	return out.String()
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestLastLogLine(t *testing.T) {
@@ -19,9 +21,7 @@ func TestLastLogLine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
-			if err := os.WriteFile(path, []byte(tt.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
 			if got := LastLogLine(path); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

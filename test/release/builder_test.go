@@ -73,9 +73,7 @@ func copyFile(t *testing.T, from, to string) {
 	content, err := os.ReadFile(from)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-	if err := os.WriteFile(to, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(to, content, 0o755))
 }
 
 // files are those of a container.
@@ -126,9 +124,7 @@ func (b builder) start(t *testing.T, container string, files map[string][]byte, 
 	for name, content := range files {
 		file := filepath.Join(shared, name)
 		require.NoError(t, os.WriteFile(file, content, 0o600))
-		if err := os.Chown(file, imageUser, imageUser); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(file, imageUser, imageUser))
 	}
 	var log bytes.Buffer
 	cmd := b.command(t.Context(), append([]string{"run", "--volume=" + shared + ":/config:ro", container}, command...)...)

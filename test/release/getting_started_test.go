@@ -34,9 +34,7 @@ func worksWordByWord(t *testing.T, own *box.Box) {
 	}
 	folder, home := checkout(t), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(home, ".kube"), 0o700))
-	if err := os.Symlink(own.Kubeconfig(), filepath.Join(home, ".kube", "config")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(own.Kubeconfig(), filepath.Join(home, ".kube", "config")))
 
 	shown := map[string]bool{}
 	script := []string{"trap 'cat output || true; bin/berth down >/dev/null 2>&1 || true' EXIT"}

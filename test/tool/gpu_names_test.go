@@ -173,9 +173,7 @@ spec: {schedulerName: gang-scheduler, containers: [{name: c, image: i, resources
 	}
 	r := &validate.Report{}
 	require.NoError(t, r.Read(strings.NewReader(pod("example.com/accelerator", "Huge")), "p.yaml"))
-	if err := r.Read(bytes.NewReader(configuration), "c.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Read(bytes.NewReader(configuration), "c.yaml"))
 	r.AddCluster([]v1.Node{*namedNode("n", "Big", "8")}, nil)
 	r.Finish()
 	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Message, "in the cluster has a GPU of the model Huge") {

@@ -118,16 +118,12 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 		Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
 	var asJSON, asYAML bytes.Buffer
 	require.NoError(t, output.Write(&asJSON, output.JSON, value))
-	if err := output.Write(&asYAML, output.YAML, value); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, output.Write(&asYAML, output.YAML, value))
 	converted, err := yaml.YAMLToJSON(asYAML.Bytes())
 	require.NoError(t, err)
 	var a, b any
 	require.NoError(t, json.Unmarshal(asJSON.Bytes(), &a))
-	if err := json.Unmarshal(converted, &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(converted, &b))
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("-JSON +YAML:\n%s", diff)
 	}

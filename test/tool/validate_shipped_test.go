@@ -115,9 +115,7 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	r := &validate.Report{}
 	require.NoError(t, r.ReadFile(dir))

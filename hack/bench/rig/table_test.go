@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // sample is a run of a contender at a size.
@@ -46,9 +47,7 @@ func cells(text string) [][]string {
 func TestTableHasARowForEachKeyAndMediansOfItsRuns(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := Table(&out, samples()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Table(&out, samples()))
 	want := [][]string{
 		{"size", "who", "cost", "× stock", "pods"},
 		{"small", "stock", "3.00 (2.00–4.00)", "1.00 (1.00–1.00)", "0 (0–0)"},

@@ -96,9 +96,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	layout := sandbox.Layout(dir)
 	require.NoError(t, layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
 		Scheduler: "https://127.0.0.1:7001"}))
-	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600))
 	without := t.TempDir()
 	require.NoError(t, sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}))
 	torn := t.TempDir()

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // What a cluster has of levels is what its columns, its map and its workloads name.
@@ -82,9 +83,7 @@ func TestADomainIsAFieldOfItsOwn(t *testing.T) {
 	} {
 		c := newBook(node("n1", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels[wellknown.RackLabel] = value })).Cluster(now)
 		data, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.Contains(string(data), want) {
 			t.Errorf("rack %q: there is no %s in %s", value, want, data)
 		}

@@ -16,6 +16,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func ownedBy(kind, name string) func(*v1.Pod) {
@@ -29,9 +30,7 @@ func ownedBy(kind, name string) func(*v1.Pod) {
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 

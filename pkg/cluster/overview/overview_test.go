@@ -24,6 +24,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -109,9 +110,7 @@ func shared(n *v1.Node) { n.Labels["berth.dev/gpu-mode"] = "shared" }
 func parse[T any](t *testing.T, text string) *T {
 	t.Helper()
 	out := new(T)
-	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), out))
 	return out
 }
 

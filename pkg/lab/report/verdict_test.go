@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // compared compares sides whose results differ by what change does to those of B.
@@ -112,12 +113,8 @@ func TestWhatIsNothingIsNotShown(t *testing.T) {
 	}
 	c := Compare(empty(), empty())
 	var out, page bytes.Buffer
-	if err := WriteTable(&out, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteHTML(&page, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteTable(&out, c))
+	require.NoError(t, WriteHTML(&page, c))
 	for _, text := range []string{out.String(), page.String()} {
 		if !strings.Contains(text, "Zero on both sides: GPUs allocated;") || strings.Contains(text, "▁") ||
 			strings.Contains(text, "<figure") || strings.Contains(text, ">Plots<") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadJobs(t *testing.T) {
@@ -62,9 +63,7 @@ func TestReadJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ReadJobs(strings.NewReader(tt.text), "jobs.csv")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			assert.Equal(t, "jobs", tt.want, got)
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAFactoryIsInSyncOnceHandlersWereToldOfEverything(t *testing.T) {
@@ -156,9 +157,7 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 		Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}))
 	want := []string{"first add", "second add", "first update", "second update", "first delete", "second delete"}
 	var got []string
 	for range want {

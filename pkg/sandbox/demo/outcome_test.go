@@ -9,6 +9,7 @@ import (
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheOutcomeFitsTheTerminal(t *testing.T) {
@@ -24,9 +25,7 @@ func TestTheOutcomeFitsTheTerminal(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out bytes.Buffer
-		if err := o.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}))
 		if widest := text.LongestLineLen(out.String()); widest > width {
 			t.Errorf("%d columns wide on a terminal of %d:\n%s", widest, width, out.String())
 		}

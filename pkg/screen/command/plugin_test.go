@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
@@ -36,9 +37,7 @@ func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
 			root.SetOut(&out)
 			root.SetErr(&bytes.Buffer{})
 			AsKubectlPlugin(root, test.executable, test.args)
-			if err := root.Execute(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, root.Execute())
 			assert.Contains(t, out.String(), test.want...)
 			if strings.Contains(out.String(), test.never) {
 				t.Errorf("%q is in:\n%s", test.never, out.String())

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestVersion(t *testing.T) {
@@ -36,9 +37,7 @@ func TestVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if err := NewVersion(test.info, "1.37").WriteTable(&out); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, NewVersion(test.info, "1.37").WriteTable(&out))
 			assert.Equal(t, "", test.want, out.String())
 		})
 	}
