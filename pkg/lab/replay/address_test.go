@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 )
 
-// Of three pods that ask for an address or a license of a dump, of which there are two, one stays pending.
+// A dump has two addresses or licenses. Of three pods that ask for one, one stays pending.
 func TestPoolsAndPoliciesOfADumpHold(t *testing.T) {
 	t.Parallel()
 	for annotation, tc := range map[string]struct {
