@@ -104,9 +104,7 @@ func TestRankRanges(t *testing.T) {
 	}
 	for want, ranks := range map[string][]Assignment{"": nil, "3": of(3), "0-7": of(0, 1, 2, 3, 4, 5, 6, 7),
 		"0, 2-3, 9": of(0, 2, 3, 9)} {
-		if got := rankRanges(ranks); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, "", want, rankRanges(ranks))
 	}
 	if got := rankRanges(append(of(1), Assignment{})); got != "" {
 		t.Errorf("got %q for a member without a rank, want none", got)

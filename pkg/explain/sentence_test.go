@@ -63,9 +63,7 @@ func TestAMemberWaitsForItsPodGroup(t *testing.T) {
 	e := &Explanation{Gang: &Gang{Name: "ns/train", Pending: 1,
 		Missing: "waiting for PodGroup ns/train, which does not exist"}}
 	const want = "It waits for PodGroup ns/train, which does not exist."
-	if got := e.sentence(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "", want, e.sentence())
 }
 
 func TestASentenceNamesWhatMattersMost(t *testing.T) {

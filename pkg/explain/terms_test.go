@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,9 +19,7 @@ func TestAmountsAreShownWithFourDigits(t *testing.T) {
 		0: "0", 1e-9: "0", -1e-9: "0", 0.000004: "0.000004", 0.0123456: "0.01235", 1: "1", -14.0625: "-14.06", 350: "350",
 		483.96: "484", 12345.6: "12346",
 	} {
-		if got := amount(x); got != want {
-			t.Errorf("amount(%v) is %q, want %q", x, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("amount(%v)", x), want, amount(x))
 	}
 }
 

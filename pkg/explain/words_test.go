@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
@@ -102,9 +104,7 @@ func TestRejectionsThatHoldOfAnEmptyNode(t *testing.T) {
 	for plugin, want := range map[string]bool{"NodeAffinity": true, "TaintToleration": true, "GPUAware": true,
 		"DynamicResources": false, "IPReservation": false, "Coscheduling": false, "VolumeBinding": false} {
 		status := fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no").WithPlugin(plugin)
-		if got := ruledOut(status); got != want {
-			t.Errorf("%s: final %t, want %t", plugin, got, want)
-		}
+		assert.Equal(t, plugin+": final", want, ruledOut(status))
 	}
 }
 

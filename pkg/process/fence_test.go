@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -141,9 +142,7 @@ func TestOnlyWhatTheLeaderDecidesIsRefused(t *testing.T) {
 		"POST /k8s/clusters/c/api/v1/namespaces/n/pods/p/binding":              true,
 	} {
 		method, path, _ := strings.Cut(line, " ")
-		if got := decides(httptest.NewRequest(method, path, nil)); got != want {
-			t.Errorf("%s: only the leader's: %v, want %v", line, got, want)
-		}
+		assert.Equal(t, line+": only the leader's", want, decides(httptest.NewRequest(method, path, nil)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -22,9 +23,7 @@ func TestLastLogLine(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
 			require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
-			if got := LastLogLine(path); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, LastLogLine(path))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -100,9 +101,7 @@ func (s stolen) mayWriteStatuses(t *testing.T) {
 		"what changes nothing of one": {`{"status":{"phase":"Pending"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")); got != w.want {
-				t.Errorf("got %q, want %q", got, w.want)
-			}
+			assert.Equal(t, "", w.want, denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")))
 		})
 	}
 }
@@ -123,9 +122,7 @@ func (s stolen) mayBind(t *testing.T) {
 			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: tc.labels},
 				Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 			got := denial(s.client.CoreV1().Pods("default").Bind(t.Context(), binding, metav1.CreateOptions{}))
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			assert.Equal(t, "", tc.want, got)
 			bound, err := s.Client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{})
 			require.NoError(t, err)
 			if want := map[bool]string{true: "z"}[tc.want == ""]; bound.Labels[corev1.LabelTopologyZone] != want {
@@ -140,8 +137,6 @@ func (s stolen) mayBind(t *testing.T) {
 			Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 		err := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("bindings").Body(binding).Do(t.Context()).
 			Error()
-		if got := denial(err); got != refused {
-			t.Errorf("got %q, want %q", got, refused)
-		}
+		assert.Equal(t, "", refused, denial(err))
 	})
 }

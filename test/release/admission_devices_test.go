@@ -18,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -40,9 +41,7 @@ func testDevices(t *testing.T, w *guarded) {
 		told := "annotation " + key + " tells a pod its devices or its address: only the scheduler writes it"
 		refused := func(what, want string, err error) {
 			t.Helper()
-			if got := denial(err); got != want {
-				t.Errorf("%s with %s: got %q, want %q", what, key, got, want)
-			}
+			assert.Equal(t, what+" with "+key, want, denial(err))
 		}
 		_, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(map[string]string{key: "0"}), dryRun)
 		refused("creating a pod", told, err)
@@ -66,16 +65,12 @@ func testDevices(t *testing.T, w *guarded) {
 			metav1.PatchOptions{}, "status")
 		return err
 	}
-	if got := denial(record(w.user, `"status":"True","message":"{}"`)); got != recorded {
-		t.Errorf("writing the condition: got %q, want %q", got, recorded)
-	}
+	assert.Equal(t, "writing the condition", recorded, denial(record(w.user, `"status":"True","message":"{}"`)))
 	if err := record(scheduler, `"status":"True","message":"{}"`); err != nil {
 		t.Errorf("the scheduler writes the condition: %v", err)
 	}
 	for what, change := range map[string]string{"changing": `"message":"[]"`, "removing": `"$patch":"delete"`} {
-		if got := denial(record(w.user, change)); got != recorded {
-			t.Errorf("%s the condition: got %q, want %q", what, got, recorded)
-		}
+		assert.Equal(t, what+" the condition", recorded, denial(record(w.user, change)))
 	}
 	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready,
@@ -97,9 +92,7 @@ func testDevices(t *testing.T, w *guarded) {
 		_, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun)
 		want := "pod with spec.nodeName may not have the annotation " + key +
 			": only the scheduler places pods that ask for GPUs with it"
-		if got := denial(err); got != want {
-			t.Errorf("a pod on a node that asks by %s: got %q, want %q", key, got, want)
-		}
+		assert.Equal(t, "a pod on a node that asks by "+key, want, denial(err))
 	}
 	placed := podWith(nil)
 	placed.Spec.NodeName = "n"
@@ -115,9 +108,7 @@ func testLicenses(t *testing.T, w *guarded) {
 	pods := w.user.CoreV1().Pods("default")
 	expect := func(what, want string, err error) {
 		t.Helper()
-		if got := denial(err); got != want {
-			t.Errorf("%s: got %q, want %q", what, got, want)
-		}
+		assert.Equal(t, what, want, denial(err))
 	}
 	pod, err := pods.Create(ctx, podWith(map[string]string{wellknown.LicensesKey: "matlab"}), metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -234,9 +225,7 @@ func testOverlay(t *testing.T, w *guarded) {
 		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
 		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{DryRun: dryRun.DryRun}, "status")
-		if got := denial(err); got != want {
-			t.Errorf("%s: got %q, want %q", account, got, want)
-		}
+		assert.Equal(t, account, want, denial(err))
 	}
 }
 
@@ -299,9 +288,7 @@ func testTaint(t *testing.T, w *guarded) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := test.client.CoreV1().Pods("default").Create(t.Context(), test.pod, dryRun)
-			if got := denial(err); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, "", test.want, denial(err))
 		})
 	}
 }

@@ -63,9 +63,7 @@ func TestTheChartEmulatesAnAPIServerThatIsOlderThanTheScheduler(t *testing.T) {
 						emulated = append(emulated, version)
 					}
 				}
-				if got := strings.Join(emulated, " and "); got != want {
-					t.Errorf("%s emulates %q, want %q", workload, got, want)
-				}
+				assert.Equal(t, workload+" emulates", want, strings.Join(emulated, " and "))
 			}
 		})
 	}
@@ -182,9 +180,7 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 			}
 			conditions := at(t, objects["ValidatingAdmissionPolicy "+policy], "spec", "matchConditions").([]any)
 			want := "request.userInfo.username == 'system:serviceaccount:kube-system:own-account'"
-			if got := conditions[0].(map[string]any)["expression"]; got != want {
-				t.Errorf("the policy is for those of whom holds: %v, want %v", got, want)
-			}
+			assert.Equal(t, "the policy is for those of whom holds", want, conditions[0].(map[string]any)["expression"])
 		})
 	}
 	for name, object := range objects {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -25,9 +26,7 @@ func TestOtherCores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.after.otherCoresSince(before); got != tt.want {
-				t.Errorf("got %g, want %g", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, tt.after.otherCoresSince(before))
 		})
 	}
 }

@@ -116,9 +116,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 			if found != nil {
 				got = string(found.Content)
 			}
-			if got != tt.want {
-				t.Errorf("got the configuration %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, got)
 		})
 	}
 }

@@ -250,9 +250,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 			}
 			require.NoError(t, err)
 			c := w.Cluster(now)
-			if got := strings.Join(c.LeftOut, "|"); got != test.left {
-				t.Errorf("left out is %q, want %q", got, test.left)
-			}
+			assert.Equal(t, "left out", test.left, strings.Join(c.LeftOut, "|"))
 			if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) {
 				t.Errorf("GPUs are %v", got)
 			}

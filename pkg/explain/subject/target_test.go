@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -90,12 +92,8 @@ func TestAPodStandsForItsController(t *testing.T) {
 		for _, p := range pods {
 			names = append(names, p.Name)
 		}
-		if got := strings.Join(names, " "); got != tt.want {
-			t.Errorf("%v: got pods %s, want %s", tt.target, got, tt.want)
-		}
-		if got := tt.target.About(pods, pods[0].Name); got != tt.about {
-			t.Errorf("%v: got %q, want %q", tt.target, got, tt.about)
-		}
+		assert.Equal(t, fmt.Sprintf("pods of %v", tt.target), tt.want, strings.Join(names, " "))
+		assert.Equal(t, fmt.Sprint(tt.target), tt.about, tt.target.About(pods, pods[0].Name))
 	}
 	for target, want := range map[Target]string{
 		{KindJob, "none"}:      "there is no pod of job none in namespace default",

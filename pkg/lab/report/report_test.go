@@ -216,9 +216,7 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 			if got := strings.Count(text, `role="img"`); got != tc.plots {
 				t.Errorf("%d plots, want %d", got, tc.plots)
 			}
-			if got := strings.Contains(text, "Cost of nodes in use over time"); got != tc.plotOfCosts {
-				t.Errorf("a plot of costs: %v, want %v", got, tc.plotOfCosts)
-			}
+			assert.Equal(t, "a plot of costs", tc.plotOfCosts, strings.Contains(text, "Cost of nodes in use over time"))
 			if got := strings.Contains(text, "no node has a price"); got == tc.plotOfCosts {
 				t.Errorf("the page says that no node has a price: %v", got)
 			}

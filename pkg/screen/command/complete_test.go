@@ -2,11 +2,13 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -41,8 +43,6 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 		root.SetErr(&bytes.Buffer{})
 		root.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(test.line, " ")...))
 		require.NoError(t, root.Execute())
-		if got := strings.Join(strings.Fields(out.String()), " "); got != test.want {
-			t.Errorf("after %q: %q, want %q", test.line, got, test.want)
-		}
+		assert.Equal(t, fmt.Sprintf("after %q", test.line), test.want, strings.Join(strings.Fields(out.String()), " "))
 	}
 }

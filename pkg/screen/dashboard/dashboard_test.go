@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
@@ -146,9 +147,7 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, _, header := get(t, test.address, test.change...)
-			if code != test.want {
-				t.Errorf("status %d, want %d", code, test.want)
-			}
+			assert.Equal(t, "status", test.want, code)
 			if code == http.StatusOK && (!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") ||
 				header.Get("Referrer-Policy") != "no-referrer") {
 				t.Errorf("headers are %v", header)

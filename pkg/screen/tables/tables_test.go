@@ -27,15 +27,11 @@ func TestDurationsReadAsPeopleSayThem(t *testing.T) {
 		51 * time.Hour:       "2d3h",
 		400 * 24 * time.Hour: "400d", -90 * time.Second: "-1m30s",
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%v reads %s, want %s", d, got, want)
-		}
+		assert.Equal(t, fmt.Sprint(d), want, Duration(d))
 	}
 	for s, want := range map[float64]string{0.25: "250ms", 6000: "1h40m", math.Inf(1): "forever", math.Inf(-1): "-forever",
 		math.NaN(): "unknown"} {
-		if got := Seconds(s); got != want {
-			t.Errorf("%v s read %s, want %s", s, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%v s", s), want, Seconds(s))
 	}
 }
 

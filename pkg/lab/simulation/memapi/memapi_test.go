@@ -112,9 +112,7 @@ func TestObjectsLeaveASelectionByAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ADDED", "DELETED"} {
-		if got := string((<-w.ResultChan()).Type); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		assert.Equal(t, "", want, string((<-w.ResultChan()).Type))
 	}
 }
 
