@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -50,9 +51,7 @@ func TestEachCaseHasANameAndReadsFlagsThatThereAre(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, list(&out))
 	for name := range names {
-		if !strings.Contains(out.String(), " "+name+" ") {
-			t.Errorf("%s is not in the list:\n%s", name, out.String())
-		}
+		assert.Contains(t, out.String(), " "+name+" ")
 	}
 }
 

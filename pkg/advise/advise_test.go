@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
 )
@@ -295,9 +296,7 @@ func TestTheTableSaysWhatTheSchedulerSays(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, a.WriteTable(&out))
 	const want = "  pod team/p: moving pods does not help\n    the scheduler says: 2 Insufficient nvidia.com/gpu\n"
-	if !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
-	}
+	assert.Contains(t, out.String(), want)
 }
 
 func TestNodesAreGivenBack(t *testing.T) {

@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +86,5 @@ func TestWithoutTheObjectThatSaysHowManyStartThereIsNoAnswer(t *testing.T) {
 	unread := "podgroups.scheduling.x-k8s.io: podgroups.scheduling.x-k8s.io is forbidden"
 	_, err := Pod(Question{Configuration: shipped(t), Objects: []runtime.Object{node("a", "8"), member}, Pod: member,
 		Unread: []string{unread}, Now: now})
-	if err == nil || !strings.Contains(err.Error(), "gang default/train") || !strings.Contains(err.Error(), unread) {
-		t.Errorf("the error is %v, want one that names the gang and what was not read", err)
-	}
+	assert.Contains(t, fmt.Sprint(err), "gang default/train", unread)
 }

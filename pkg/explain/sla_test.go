@@ -61,9 +61,7 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 					said += "\n" + strings.Join(n.Rejected.Reasons, "\n")
 				}
 			}
-			if !strings.Contains(said, tc.said) {
-				t.Errorf("said\n%s\nwant %s", said, tc.said)
-			}
+			assert.Contains(t, said, tc.said)
 			if text := onPaper(t, e, 5); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
 				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}

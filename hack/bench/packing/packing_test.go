@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -154,9 +156,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tc.run.Measure(t.Context(), io.Discard, tc.all)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q in it", err, tc.want)
-			}
+			assert.Contains(t, fmt.Sprint(err), tc.want)
 		})
 	}
 	if _, err := Openb("nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
@@ -187,7 +187,5 @@ func TestATraceIsMeasured(t *testing.T) {
 	if len(results) != 3 || results[2].Policy != "ours" || results[2].Allocated < 70 {
 		t.Errorf("results %+v", results)
 	}
-	if !strings.Contains(out.String(), "against the better of best-fit and fgd") {
-		t.Errorf("the summary is missing:\n%s", out.String())
-	}
+	assert.Contains(t, out.String(), "against the better of best-fit and fgd")
 }

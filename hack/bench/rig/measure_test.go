@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -22,9 +23,7 @@ func TestMeasureWritesWhatThereIsEvenIfALaterRunFails(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Errorf("got error %v, want that of the run", err)
 	}
-	if !strings.Contains(out.String(), "busy with other work") {
-		t.Errorf("printed %q, want how busy the machine was", out.String())
-	}
+	assert.Contains(t, out.String(), "busy with other work")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var got struct {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -126,9 +127,7 @@ func checkErrors(t *testing.T, errs field.ErrorList, want []string) {
 		t.Fatalf("errors %v, want %d", errs, len(want))
 	}
 	for i, err := range errs {
-		if !strings.Contains(err.Error(), want[i]) {
-			t.Errorf("error %q, want one with %q", err, want[i])
-		}
+		assert.Contains(t, err.Error(), want[i])
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("error %q tells a secret", err)
 		}

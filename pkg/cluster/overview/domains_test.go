@@ -84,8 +84,6 @@ func TestADomainIsAFieldOfItsOwn(t *testing.T) {
 		c := newBook(node("n1", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels[wellknown.RackLabel] = value })).Cluster(now)
 		data, err := json.Marshal(c)
 		require.NoError(t, err)
-		if !strings.Contains(string(data), want) {
-			t.Errorf("rack %q: there is no %s in %s", value, want, data)
-		}
+		assert.Contains(t, string(data), want)
 	}
 }

@@ -44,9 +44,7 @@ func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
 			t.Parallel()
 			got, err := ParseTarget(strings.Fields(tt.args))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("got error %v, want %q in it", err, tt.err)
-				}
+				assert.Contains(t, fmt.Sprint(err), tt.err)
 				return
 			}
 			if err != nil || got != (Target{tt.kind, tt.name}) {
