@@ -24,24 +24,29 @@ func TestNothingThatUsersWriteIsReadable(t *testing.T) {
 		}
 		return "{" + strings.Join(all, ",") + "}"
 	}
-	const selects = `"matchLabels":{"example.com/account":"` + account + `"}`
-	for _, object := range []string{
-		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme",META},"spec":{"providerID":"aws:///` + account + `","taints":[
-{"key":"example.com/account","value":"` + account + `","effect":"NoSchedule"}]}}`,
-		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"acme",META}}`,
-		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"acme",META},"value":1,"description":"acme"}`,
-		`{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"acme",META},"spec":{"minMember":1}}`,
-		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"acme",META},"spec":{"storageClassName":"acme",
-"selector":{` + selects + `}}}`,
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"acme","namespace":"acme",META},"spec":{"priorityClassName":"acme",
-"nodeSelector":{"example.com/account":"` + account + `"},"tolerations":[{"key":"example.com/account","value":"` + account + `"}],
-"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[
-{"key":"example.com/account","operator":"In","values":["` + account + `"]}]}]}},
-"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","namespaces":["acme"],"labelSelector":{
-"matchExpressions":[{"key":"example.com/account","operator":"NotIn","values":["` + account + `"]}]},"namespaceSelector":{` + selects + `}}]}},
-"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{` + selects + `}}],
-"hostname":"acme","volumes":[{"name":"acme","nfs":{"server":"acme","path":"/acme"}}],
-"containers":[{"name":"acme","image":"acme:acme","args":["acme"],"env":[{"name":"ACCOUNT","value":"` + account + `"}]}]}}`,
+	for _, object := range []string{`
+{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme",META},"spec":{"providerID":"aws:///4711000123",
+ "taints":[{"key":"example.com/account","value":"4711000123","effect":"NoSchedule"}]}}`, `
+{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"acme",META}}`, `
+{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"acme",META},"value":1,
+ "description":"acme"}`, `
+{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"acme",META},
+ "spec":{"minMember":1}}`, `
+{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"acme",META},
+ "spec":{"storageClassName":"acme","selector":{"matchLabels":{"example.com/account":"4711000123"}}}}`, `
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"acme","namespace":"acme",META},"spec":{"priorityClassName":"acme",
+ "nodeSelector":{"example.com/account":"4711000123"},
+ "tolerations":[{"key":"example.com/account","value":"4711000123"}],
+ "affinity":{
+  "nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{
+   "matchExpressions":[{"key":"example.com/account","operator":"In","values":["4711000123"]}]}]}},
+  "podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","namespaces":["acme"],
+   "labelSelector":{"matchExpressions":[{"key":"example.com/account","operator":"NotIn","values":["4711000123"]}]},
+   "namespaceSelector":{"matchLabels":{"example.com/account":"4711000123"}}}]}},
+ "topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway",
+  "labelSelector":{"matchLabels":{"example.com/account":"4711000123"}}}],
+ "hostname":"acme","volumes":[{"name":"acme","nfs":{"server":"acme","path":"/acme"}}],
+ "containers":[{"name":"acme","image":"acme:acme","args":["acme"],"env":[{"name":"ACCOUNT","value":"4711000123"}]}]}}`,
 	} {
 		for i, value := range []string{account, word, word + "|" + word + "|Tesla-T4", `{"account": ` + account + `}`,
 			word + "=" + account} {

@@ -20,7 +20,8 @@ func TestPoolsAndPoliciesOfADumpHold(t *testing.T) {
 		reason      string
 	}{
 		"berth.dev/ip-pool": {"small", "IPPool",
-			map[string]any{"subnets": []any{map[string]any{"ranges": []any{"10.0.0.1-10.0.0.2"}}}}, "pool small has no free address"},
+			map[string]any{"subnets": []any{map[string]any{"ranges": []any{"10.0.0.1-10.0.0.2"}}}},
+			"pool small has no free address"},
 		"berth.dev/licenses": {"matlab", "PlacementPolicy",
 			map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}, "license matlab"},
 	} {
@@ -38,8 +39,8 @@ func TestPoolsAndPoliciesOfADumpHold(t *testing.T) {
 			r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
 			if r.Placed != 2 || r.Pending != 1 || len(r.PendingByReason) != 1 ||
 				!strings.Contains(r.PendingByReason[0].Reason, tc.reason) {
-				t.Errorf("%d pods placed, %d pending because of %v; want 2, and 1 because %s", r.Placed, r.Pending, r.PendingByReason,
-					tc.reason)
+				t.Errorf("%d pods placed, %d pending because of %v; want 2, and 1 because %s", r.Placed, r.Pending,
+					r.PendingByReason, tc.reason)
 			}
 		})
 	}
