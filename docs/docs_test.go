@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/test/harness/require"
 )
 
 const top = ".."
@@ -37,9 +38,7 @@ func pages(t *testing.T) map[string]string {
 		all[relative] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(all) < 15 {
 		t.Fatalf("%d pages found in %s", len(all), top)
 	}
@@ -235,9 +234,7 @@ func unknownTo(t *testing.T, help map[string]string, args []string) (unknown []s
 func TestCommandsOfThePagesAreKnown(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	checked, help := 0, map[string]string{}
 	for name, page := range pages(t) {
 		for _, command := range commands(page) {
@@ -306,9 +303,7 @@ func TestCodeOfThePluginPageIsThatOfThePlugin(t *testing.T) {
 	var source strings.Builder
 	for _, file := range []string{"plugin.go", "score.go"} {
 		text, err := os.ReadFile(filepath.Join(top, "pkg/plugins/slaaware", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		source.Write(text)
 	}
 	shown := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(

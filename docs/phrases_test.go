@@ -11,15 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // phrases returns one expression for all lines of hack/phrases.txt. A space in a phrase stands for a line break, too.
 func phrases(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(top, "hack", "phrases.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var found []string
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -60,9 +60,7 @@ func sources(t *testing.T, folders []string, check func(files *token.FileSet, fi
 			check(files, file)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
@@ -50,9 +52,7 @@ func TestTheSchemaOfTheChartHasAllValues(t *testing.T) {
 func TestThePageOfTheChartHasAllOfItsValues(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../charts/berth/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var listed []string
 	for line := range strings.Lines(string(page)) {
 		if first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |"); strings.HasPrefix(line, "| `") {
@@ -97,13 +97,9 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	structural, err := structuralschema.NewStructural(&internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	validator, _, err := validation.NewSchemaValidator(&internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	problems := func(object map[string]any) (found []string) {
 		for _, err := range validation.ValidateCustomResource(nil, object, validator) {
 			found = append(found, err.Error())
@@ -113,9 +109,7 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 		return append(found, pruned...)
 	}
 	content, err := os.ReadFile("service-monitor/servicemonitor.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	documents := strings.Split(string(content), "\n---\n")
 	if len(documents) != 3 {
 		t.Errorf("there are %d ServiceMonitors, want one for each part", len(documents))
@@ -123,9 +117,7 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 	var monitor map[string]any
 	for _, document := range documents {
 		monitor = nil
-		if err := yaml.Unmarshal([]byte(document), &monitor); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &monitor))
 		if found := problems(monitor); len(found) > 0 {
 			t.Errorf("the ServiceMonitor %v has mistakes: %q", monitor["metadata"], found)
 		}
@@ -141,13 +133,9 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 func TestTheIconOfTheChartIsItsFile(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../charts/berth/icon.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	icon, err := base64.StdEncoding.DecodeString(found(t, "../charts/berth/Chart.yaml", `(?m)^icon: data:image/svg\+xml;base64,(\S+)$`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(string(content), string(icon)); diff != "" {
 		t.Errorf("icon (-icon.svg +Chart.yaml):\n%s", diff)
 	}

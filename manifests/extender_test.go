@@ -14,14 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) {
 	t.Parallel()
 	configuration, err := schedulerconfig.Load("extender/stock-scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := len(configuration.Component.Extenders); n != 1 {
 		t.Fatalf("%d extenders", n)
 	}
@@ -70,9 +69,7 @@ func TestTheExtendersConfigurationLoads(t *testing.T) {
 func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/extend.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	blocks := regexp.MustCompile(`(?s)cat > /tmp/(\w+)\.yaml <<END\n(.*?)\n    END\n`).FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("%d configurations in docs/extend.md, want 2", len(blocks))
@@ -80,9 +77,7 @@ func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 	for _, block := range blocks {
 		file := filepath.Join(t.TempDir(), block[1]+".yaml")
 		content := strings.ReplaceAll(block[2], "\n    ", "\n")
-		if err := os.WriteFile(file, []byte(strings.TrimPrefix(content, "    ")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(strings.TrimPrefix(content, "    ")), 0o600))
 		configuration, err := schedulerconfig.Load(file)
 		if err != nil {
 			t.Fatalf("%s: %v", block[1], err)

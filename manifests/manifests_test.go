@@ -32,6 +32,7 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/test/harness/require"
 )
 
 // strict decodes every kind that the manifests use and refuses fields that the kind does not have.
@@ -81,18 +82,14 @@ func build(t *testing.T, dir string) []runtime.Object {
 		t.Fatalf("building %s: %v", dir, err)
 	}
 	content, err := resources.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return decode(t, dir, content)
 }
 
 func readFile[T any](t *testing.T, file string) T {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var value T
 	if err := yaml.Unmarshal(content, &value); err != nil {
 		t.Fatalf("parsing %s: %v", file, err)
@@ -124,9 +121,7 @@ func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if files < 40 {
 		t.Errorf("found %d manifests, want at least 40", files)
 	}
@@ -138,9 +133,7 @@ func TestInPlaceOfTheDefaultSchedulerOnlyFurtherRightsAreApplied(t *testing.T) {
 	var got []string
 	for _, object := range build(t, "replace-default") {
 		accessor, err := meta.Accessor(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got = append(got, object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetName())
 	}
 	slices.Sort(got)
@@ -177,9 +170,7 @@ func TestTheDeploymentMountsTheShippedConfiguration(t *testing.T) {
 		t.Fatal("base has no ConfigMap or no Deployment")
 	}
 	shipped, err := os.ReadFile("base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(string(shipped), config.Data["scheduler-config.yaml"]); diff != "" {
 		t.Errorf("the ConfigMap's content (-file +ConfigMap):\n%s", diff)
 	}
@@ -214,9 +205,7 @@ func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	validator, _, err := validation.NewSchemaValidator(&schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for seconds, valid := range map[int64]bool{-1: false, 0: true, 60: true} {
 		errs := validation.ValidateCustomResource(nil,
 			map[string]any{"spec": map[string]any{"minMember": int64(3), "scheduleTimeoutSeconds": seconds}}, validator)

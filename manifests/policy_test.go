@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	admissiondefaults "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // overlay writes a kustomization beside nothing else and returns its folder.
@@ -25,18 +27,12 @@ func overlay(t *testing.T, base, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resource, err := filepath.Rel(dir, filepath.Join(here, base))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	content := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\n%s",
 		resource, lines)
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600))
 	return dir
 }
 
@@ -56,9 +52,7 @@ func matches(t *testing.T, policy *admissionv1.ValidatingAdmissionPolicy, name s
 		corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Update, nil, false, &user.DefaultInfo{Name: name})
 	versioned, err := admission.NewVersionedAttributes(request, request.GetKind(),
 		admission.NewObjectInterfacesFromScheme(clientscheme.Scheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	result := matcher.Match(t.Context(), versioned, nil, nil)
 	if result.Error != nil {
 		t.Fatalf("evaluating the conditions of %s: %v", policy.Name, result.Error)

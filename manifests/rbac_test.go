@@ -17,15 +17,14 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/harness/require"
 )
 
 // ownAndStockRules are the rules of our own roles and of the stock scheduler's.
 func ownAndStockRules(t *testing.T) (own, stock []rbacv1.PolicyRule) {
 	t.Helper()
 	content, err := os.ReadFile("base/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, object := range decode(t, "base/rbac.yaml", content) {
 		switch role := object.(type) {
 		case *rbacv1.ClusterRole:
@@ -95,9 +94,7 @@ func TestOurRightsAreThoseOfTheStockSchedulerButForItsLease(t *testing.T) {
 func TestEveryBindingBindsTheServiceAccountToARoleThatExists(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("base/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	subject := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler", Namespace: "kube-system"}}
 	// Bootstrapped by every API server.
 	roles := []string{"ClusterRole system:volume-scheduler", "Role extension-apiserver-authentication-reader"}
@@ -131,9 +128,7 @@ func TestEveryBindingBindsTheServiceAccountToARoleThatExists(t *testing.T) {
 func TestUsersOfANamespaceMayReadOurKindsAndEditPodGroups(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("base/users.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	roles := bootstrappolicy.ClusterRoles()
 	ours := map[string][]rbacv1.PolicyRule{}
 	for _, object := range decode(t, "base/users.yaml", content) {
@@ -149,9 +144,7 @@ func TestUsersOfANamespaceMayReadOurKindsAndEditPodGroups(t *testing.T) {
 		}
 		for _, by := range roles[at].AggregationRule.ClusterRoleSelectors {
 			selector, err := metav1.LabelSelectorAsSelector(&by)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i := range roles {
 				if selector.Matches(labels.Set(roles[i].Labels)) {
 					rules = append(rules, granted(roles[i].Name)...)
@@ -220,9 +213,7 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, removing, _ := strings.Cut(string(page), "\n## Remove\n")
 	policies, _, uninstalled := strings.Cut(removing, "helm uninstall")
 	if !uninstalled || !strings.Contains(policies, "kubectl delete -k manifests/admission") {

@@ -7,15 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // found returns what the expression's group matches in the file.
 func found(t *testing.T, path, expression string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	match := regexp.MustCompile(expression).FindSubmatch(text)
 	if match == nil {
 		t.Fatalf("%s has nothing that matches %s", path, expression)
@@ -36,14 +36,10 @@ func TestImagesHaveTheTagOfThisRelease(t *testing.T) {
 	seen := 0
 	for _, pattern := range []string{"*/*.yaml", "../charts/berth/files/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, match := range image.FindAllSubmatch(text, -1) {
 				if seen++; string(match[2]) != ":"+version {
 					t.Errorf("%s: the image is %s%s, want the tag %s", path, match[1], match[2], version)
@@ -70,9 +66,7 @@ func TestImagesAreBuiltByThePinnedToolchain(t *testing.T) {
 func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stages := map[string]bool{"scratch": true, "${GO_IMAGE}": true, "${GLIBC_IMAGE}": true}
 	named := regexp.MustCompile(`(?m)^ARG \w+_IMAGE=(\S+)$|^FROM (?:--\S+ )?(\S+)(?: AS (\S+))?$`).FindAllStringSubmatch(string(text), -1)
 	if len(named) < 6 {
@@ -97,9 +91,7 @@ func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
 func TestTheReleaseCallsTargetsThatExist(t *testing.T) {
 	t.Parallel()
 	workflow, err := os.ReadFile("../.github/workflows/release.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	called := regexp.MustCompile(`(?m)^ +make (\S+)`).FindAllSubmatch(workflow, -1)
 	if len(called) < 2 {
 		t.Errorf("found %d calls of make, want those for the images and for the files", len(called))

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 // grant is one right; the namespace of a Role's rules is kube-system.
@@ -41,9 +42,7 @@ func grantsOf(rules []rbacv1.PolicyRule, namespace string) sets.Set[grant] {
 func shippedGrants(t *testing.T) sets.Set[grant] {
 	t.Helper()
 	content, err := os.ReadFile("base/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := sets.New[grant]()
 	for _, object := range decode(t, "base/rbac.yaml", content) {
 		switch o := object.(type) {
@@ -73,9 +72,7 @@ func shippedGrants(t *testing.T) sets.Set[grant] {
 func TestTheRolesGrantWhatTheShippedConfigurationNeedsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	configuration, err := schedulerconfig.Load("base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	needed := sets.New[grant]()
 	for _, need := range rights.For(configuration.Component, rights.NativeGroups) {
 		for _, verb := range need.Verbs {

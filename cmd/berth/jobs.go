@@ -84,7 +84,7 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels(""))
+	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels())
 	reader, err := inputs.NewReader(config)
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ func (f *source) watch(ctx context.Context, messages io.Writer) (*overview.Watch
 		return nil, nil, badInput(configuration.Invalid(err))
 	}
 	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates},
-		configuration.NetworkLevels(""))
+		configuration.NetworkLevels())
 	if f.reader, err = f.cluster.reader(messages, false); err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"berth.dev/berth/pkg/screen/command"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) {
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // closedKubeconfig names an API server that refuses every connection at once: what boots with it waits for no network.
@@ -40,9 +42,7 @@ func withKubeconfig(t *testing.T, config []byte) string {
 		t.Fatalf("the configuration has no clientConnection:\n%s", config)
 	}
 	for name, content := range map[string][]byte{kubeconfig: []byte(closedKubeconfig), file: pointed} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, content, 0o600))
 	}
 	return file
 }
@@ -51,9 +51,7 @@ func withKubeconfig(t *testing.T, config []byte) string {
 func boot(t *testing.T, file string) *scheduler.Scheduler {
 	t.Helper()
 	config, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opts := options.NewOptions()
 	opts.ConfigFile = withKubeconfig(t, config)
 	opts.SecureServing.BindPort = 0
@@ -118,9 +116,7 @@ func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 				}
 				got[name] = o
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("profiles (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "profiles", want, got)
 		})
 	}
 }
@@ -145,9 +141,7 @@ func stockConfiguration(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stock.yaml")
 	stock := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection:\n  qps: 50\n"
-	if err := os.WriteFile(file, []byte(stock), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(stock), 0o600))
 	return file
 }
 
@@ -188,18 +182,14 @@ func signature(t *testing.T, profile framework.Framework, pod *v1.Pod) []byte {
 	}
 	delete(fragments, "berth.dev/PlacementPolicy")
 	rest, err := json.Marshal(fragments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return rest
 }
 
 // The options themselves would name neither the plugin nor the argument.
 func TestProfilesThatDoNotShareAQueueAreRefusedByTheNameOfTheArgument(t *testing.T) {
 	config, err := os.ReadFile("../../manifests/base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	odd := bytes.Replace(config, []byte("profiles:\n"), []byte("profiles:\n"+
 		"  - {schedulerName: odd, plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: Coscheduling}]}}, "+
 		"pluginConfig: [{name: Coscheduling, args: {retryInitialSeconds: 5}}]}\n"), 1)

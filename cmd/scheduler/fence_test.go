@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // freeLock is a lease that anybody may have.
@@ -35,9 +37,7 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 	t.Cleanup(server.Close)
 	bind := func(config *schedulerserverconfig.Config) error {
 		client, err := newWriter(config.KubeConfig)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"},
 			Target: v1.ObjectReference{Name: "node"}}, metav1.CreateOptions{})
 	}
@@ -54,10 +54,8 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 	if err := bind(one); err == nil || !strings.Contains(err.Error(), "does not lead") {
 		t.Errorf("a standby: error %v, want a refusal", err)
 	}
-	if err := one.LeaderElection.Lock.Update(t.Context(),
-		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, one.LeaderElection.Lock.Update(t.Context(),
+		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}))
 	if err := bind(one); err != nil {
 		t.Errorf("the leader: %v", err)
 	}
@@ -81,9 +79,7 @@ func TestABindingWhoseAnswerIsLostIsDone(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	client, err := newWriter(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for node, done := range map[string]bool{"node": true, "other": false} {
 		err := client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "1"}, Target: v1.ObjectReference{Name: node},

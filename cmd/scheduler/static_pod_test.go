@@ -8,18 +8,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func staticPod(t *testing.T) *v1.Pod {
 	t.Helper()
 	content, err := os.ReadFile("../../manifests/static-pod/kube-scheduler.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pod := &v1.Pod{}
-	if err := yaml.UnmarshalStrict(content, pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.UnmarshalStrict(content, pod))
 	return pod
 }
 

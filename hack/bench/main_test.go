@@ -4,6 +4,9 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestWhatCannotBeRunIsRefused(t *testing.T) {
@@ -46,13 +49,9 @@ func TestEachCaseHasANameAndReadsFlagsThatThereAre(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := list(&out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, list(&out))
 	for name := range names {
-		if !strings.Contains(out.String(), " "+name+" ") {
-			t.Errorf("%s is not in the list:\n%s", name, out.String())
-		}
+		assert.Contains(t, out.String(), " "+name+" ")
 	}
 }
 

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadPublished(t *testing.T) {
@@ -27,22 +30,14 @@ func TestReadPublished(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "trace.csv")
-			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
 			got, err := readPublished(file)
 			if tc.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
-					t.Fatalf("the error is %v, want %q", err, tc.wrong)
-				}
+				assert.Contains(t, fmt.Sprint(err), tc.wrong)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(published{})); diff != "" {
-				t.Errorf("jobs (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "jobs", tc.want, got, cmp.AllowUnexported(published{}))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/invariants"
 )
 
@@ -38,9 +39,7 @@ func (w *world) see(t *testing.T, node string) int {
 	t.Helper()
 	list, err := w.client.Tracker().List(v1.SchemeGroupVersion.WithResource("pods"), v1.SchemeGroupVersion.WithKind("Pod"),
 		namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pods := list.(*v1.PodList).Items
 	known := w.watched.pods()
 	for i := range pods {
@@ -77,9 +76,7 @@ func TestAJobIsMadeAgainAfterAnEvictionAndGoesWhenItHasRun(t *testing.T) {
 	if n := w.see(t, "n"); n != 3 || w.groups(t) != 1 {
 		t.Fatalf("%d pods and %d groups, want 3 and 1", n, w.groups(t))
 	}
-	if err := w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), namespace, "g-1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), namespace, "g-1"))
 	w.tend(t.Context())
 	w.see(t, "n")
 	w.tend(t.Context())
@@ -102,9 +99,7 @@ func TestAPodThatCameAndWentUnseenIsMadeAgain(t *testing.T) {
 	w.add(&job{name: "g", gang: true, size: 2, gpus: 1, class: lowClass})
 	w.set(0, true)
 	w.tend(t.Context())
-	if err := w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), namespace, "g-1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), namespace, "g-1"))
 	w.tend(t.Context())
 	if n := w.see(t, "n"); n != 2 {
 		t.Errorf("%d pods, want 2", n)

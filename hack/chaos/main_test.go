@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestTheReportNamesEveryBrokenPromise(t *testing.T) {
@@ -15,9 +17,7 @@ func TestTheReportNamesEveryBrokenPromise(t *testing.T) {
 	if err := r.write(&out); err == nil || !strings.Contains(err.Error(), "in 1 of 2 rounds") {
 		t.Errorf("error %v, want one that counts the rounds", err)
 	}
-	if !strings.Contains(out.String(), "etcd killed, seed 17: a pod was bound twice: p") {
-		t.Errorf("the report does not say what was broken:\n%s", out.String())
-	}
+	assert.Contains(t, out.String(), "etcd killed, seed 17: a pod was bound twice: p")
 	if err := (&report{Rounds: r.Rounds[1:]}).write(&out); err != nil {
 		t.Errorf("error %v although every promise was kept", err)
 	}

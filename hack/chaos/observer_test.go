@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/invariants"
 )
 
@@ -54,9 +55,7 @@ func TestWhatHappenedWhileNobodyWatchedIsFoundInALists(t *testing.T) {
 			if fault := o.checker.First(); fault != nil {
 				got = fault.Kind
 			}
-			if got != test.want {
-				t.Errorf("fault %q, want %q", got, test.want)
-			}
+			assert.Equal(t, "fault", test.want, got)
 			if bound := o.bound(time.Time{}); len(bound) != test.bound {
 				t.Errorf("%d bindings, want %d", len(bound), test.bound)
 			}

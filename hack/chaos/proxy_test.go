@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // echo answers every line with itself, and returns its address. Its stop returns when all connections to it have ended.
 func echo(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -57,21 +57,15 @@ func TestTheProxyPassesOnAndCutsAndDrops(t *testing.T) { //nolint:paralleltest /
 	before := goleak.IgnoreCurrent()
 	target, stop := echo(t)
 	p, err := newProxy(target, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dial := func() net.Conn {
 		conn, err := net.Dial("tcp", p.address())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return conn
 	}
 	first, second := dial(), dial()
 	for _, conn := range []net.Conn{first, second} {
-		if err := say(conn, "hello"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, say(conn, "hello"))
 	}
 	if n := p.cut(); n != 2 {
 		t.Errorf("%d connections were cut, want 2", n)
@@ -108,9 +102,7 @@ func TestTheProxyPassesOnAndCutsAndDrops(t *testing.T) { //nolint:paralleltest /
 func TestADelayIsLessThanTheMost(t *testing.T) {
 	t.Parallel()
 	p, err := newProxy("127.0.0.1:1", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.close)
 	if delay, drop := p.fate(); delay != 0 || drop {
 		t.Errorf("without a storm: a delay of %s, dropped %v", delay, drop)
@@ -135,14 +127,10 @@ func TestADelayIsLessThanTheMost(t *testing.T) {
 func TestATargetThatIsGoneEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	p, err := newProxy("127.0.0.1:1", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.close)
 	conn, err := net.Dial("tcp", p.address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if err := say(conn, "anybody?"); err == nil {
 		t.Error("an answer came from nowhere")

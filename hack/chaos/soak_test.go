@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestWhatGrowsIsToldFromWhatIsFlat(t *testing.T) {
@@ -60,9 +62,7 @@ scheduler_pending_pods{queue="unschedulable"} 3
 	typed := "# TYPE go_goroutines gauge\n# TYPE go_memstats_heap_alloc_bytes gauge\n" +
 		"# TYPE process_resident_memory_bytes gauge\n" + text
 	got, err := readSample([]byte(typed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(sample{HeapMiB: 2, RSSMiB: 10, Goroutines: 300, Series: 7, Cached: 7, Pending: 4},
 		got); diff != "" {
 		t.Error(diff)

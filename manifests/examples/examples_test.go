@@ -5,18 +5,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheIndexListsEveryExample(t *testing.T) {
 	t.Parallel()
 	index, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		if entry.IsDir() && !strings.Contains(string(index), "]("+entry.Name()+"/README.md)") {
 			t.Errorf("README.md has no link to %s", entry.Name())

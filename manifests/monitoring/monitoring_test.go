@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/test/harness/monitoring"
+	"berth.dev/berth/test/harness/require"
 )
 
 // root is the folder of the repository.
@@ -17,9 +18,7 @@ const root = "../.."
 func TestEachAlertHasARunbook(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, a := range monitoring.Alerts(t, root) {
 		names = append(names, a.Alert)
@@ -74,9 +73,7 @@ func TestRulesAndDashboardsUseMetricsOfTheReference(t *testing.T) {
 func TestWhatEachReplicaExportsOfTheClusterIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/internals/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	gauges := regexp.MustCompile("(?m)^\\| `(berth_\\w+)` \\| gauge \\|").FindAllStringSubmatch(string(page), -1)
 	if len(gauges) < 15 {
 		t.Fatalf("found %d gauges in the reference, want 15 or more", len(gauges))

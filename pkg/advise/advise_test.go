@@ -17,7 +17,12 @@ import (
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
@@ -89,14 +94,10 @@ func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
 func ask(t *testing.T, target Unit, objects ...runtime.Object) *Advice {
 	t.Helper()
 	c, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	advice, err := Cluster(Question{Configuration: c, Objects: objects, Now: now,
 		Target: target, Most: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return advice
 }
 
@@ -279,9 +280,7 @@ func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 	c, err := schedulerconfig.Parse("f.yaml",
 		[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 			"extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, tlsConfig: {caFile: absent.pem}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = Cluster(Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now,
 		Most: 5})
 	if !errors.Is(err, schedulerconfig.ErrInvalid) ||
@@ -295,13 +294,9 @@ func TestTheTableSaysWhatTheSchedulerSays(t *testing.T) {
 	a := &Advice{Pending: []Pending{{Unit: Unit{KindPod, "team", "p"}, Why: "2 Insufficient nvidia.com/gpu",
 		Verdict: "moving pods does not help"}}}
 	var out strings.Builder
-	if err := a.WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.WriteTable(&out))
 	const want = "  pod team/p: moving pods does not help\n    the scheduler says: 2 Insufficient nvidia.com/gpu\n"
-	if !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
-	}
+	assert.Contains(t, out.String(), want)
 }
 
 func TestNodesAreGivenBack(t *testing.T) {

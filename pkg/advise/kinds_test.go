@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 // sharing makes the scheduler give out parts of the node's GPUs.
@@ -172,9 +173,7 @@ func TestPodsAreMovedForWorkOfEveryKind(t *testing.T) {
 			if got := moved(p.Plan); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
 				t.Errorf("moves %q, want %q (%s; %s)", got, tt.want, p.Verdict, p.Why)
 			}
-			if !strings.Contains(p.Verdict, tt.verdict) {
-				t.Errorf("%q, want %q", p.Verdict, tt.verdict)
-			}
+			assert.Contains(t, p.Verdict, tt.verdict)
 			if p.Plan != nil && len(p.Plan.Starts) != p.Members {
 				t.Errorf("%d of %d pods start", len(p.Plan.Starts), p.Members)
 			}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestANewNodeStartsWhatFitsIt(t *testing.T) {
@@ -39,9 +40,7 @@ func TestNodesAreAddedUntilAGangStarts(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d like %s: %d pods of %v", n.Count, n.Like, len(n.Starts), n.Units))
 	}
 	want := []string{"5 like a: 5 pods of [podgroup default/g]", "1 like b: 0 pods of []"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("new nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "new nodes", want, got)
 }
 
 // A price and a capacity type are those of the node that the new one is like.
@@ -58,7 +57,5 @@ func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
 	}
 	kind := a.NewNodes[0].Kind
 	want := []string{kind + " like c for 8000000: 1 of 2", kind + ", spot like s for 2000000: 0 of 1"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("new nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "new nodes", want, got)
 }

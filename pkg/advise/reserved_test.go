@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/test/harness/require"
 )
 
 // reserved is the PodGroup of the gang g, for which nodes are reserved.
@@ -21,9 +22,7 @@ func reserved(t *testing.T, minimum int32, nodes ...string) runtime.Object {
 			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved,
 				Status: metav1.ConditionTrue, Reason: "NodesReserved", LastTransitionTime: metav1.NewTime(now)}}}}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	custom := &unstructured.Unstructured{Object: content}
 	custom.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
 	return custom

@@ -2,7 +2,7 @@ package explain
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,71 +14,58 @@ import (
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
-// urgent is a gang of two in a cluster of two full nodes. The pod on b loses less than that on a.
-func urgent() (member *v1.Pod, objects []runtime.Object) {
-	running := func(name, on string) *v1.Pod {
-		p := pod(name, on, "8", 0)
-		p.Status.StartTime = &metav1.Time{Time: now.Add(-3 * time.Hour)}
-		p.Annotations = map[string]string{}
-		return p
+// running has run on a node for three hours, and has saved its work that long ago, or never.
+func running(name, on string, saved time.Duration) *v1.Pod {
+	p := pod(name, on, "8", 0)
+	p.UID, p.Status.StartTime = types.UID(name), &metav1.Time{Time: now.Add(-3 * time.Hour)}
+	if saved > 0 {
+		p.Annotations = map[string]string{"berth.dev/last-checkpoint": now.Add(-saved).Format(time.RFC3339),
+			"berth.dev/restart-cost": "2m"}
 	}
-	silent := running("silent", "a")
-	silent.UID = "silent"
-	saves := running("saves", "b")
-	saves.UID = "saves"
-	saves.Annotations["berth.dev/last-checkpoint"] = now.Add(-time.Minute).Format(time.RFC3339)
-	objects = []runtime.Object{node("a", "8"), node("b", "8"), silent, saves}
-	for i := range 2 {
-		p := pod(fmt.Sprintf("urgent-%d", i), "", "4", 10)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "urgent",
-			"pod-group.scheduling.sigs.k8s.io/min-available": "2"}
-		objects = append(objects, p)
-		member = p
-	}
-	for _, obj := range objects[2:] {
-		obj.(*v1.Pod).Spec.SchedulerName = "default-scheduler"
-	}
-	return member, objects
+	return p
 }
 
 func explained(t *testing.T, p *v1.Pod, objects []runtime.Object) (*Explanation, string) {
 	t.Helper()
 	c, err := schedulerconfig.Load("../../manifests/replace-default/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e, err := Pod(Question{Configuration: c, Objects: objects, Pod: p, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e, shown(t, e, tables.Screen{Width: 200}, 5)
 }
 
-func TestItSaysWhichPodsAGangEvictsAndWhichNot(t *testing.T) {
+// The one that has saved is evicted, and the one that would lose more is named with what it would lose.
+func TestItSaysWhichPodsAreEvictedAndWhichNot(t *testing.T) {
 	t.Parallel()
-	member, objects := urgent()
-	_, text := explained(t, member, objects)
-	for _, want := range []string{
-		"; evicting default/saves makes room.\n",
-		"evicted, as they lose the least that makes room:\n  default/saves (priority 0): ",
-		"spared, the cheapest first:\n  default/silent (priority 0): ",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the explanation is\n%s\nwant %q", text, want)
-		}
+	single, gang := pod("p", "", "8", 10), []runtime.Object{ofGang("g-0", "", "4", "2"), ofGang("g-1", "", "4", "2")}
+	single.Spec.SchedulerName = "default-scheduler"
+	for _, member := range gang {
+		p := member.(*v1.Pod)
+		p.Spec.SchedulerName, p.Spec.Priority = "default-scheduler", single.Spec.Priority
 	}
+	full := []runtime.Object{node("a", "8"), node("b", "8"), running("silent", "a", 0),
+		running("saves", "b", 15*time.Minute)}
+	_, text := explained(t, single, append(full, single))
+	assert.Contains(t, text, "; evicting default/saves makes room on b.",
+		"evicted, as they lose the least that makes room:\n"+
+			"  default/saves (priority 0): 2.4 GPU hours, not saved for 15m1s, and 2m0s to come back\n",
+		"spared, the cheapest first:\n  default/silent (priority 0): 24.1 GPU hours, not saved since its start 3h0m1s ago\n")
+	_, text = explained(t, gang[0].(*v1.Pod), slices.Concat(full, gang))
+	assert.Contains(t, text, "; evicting default/saves makes room.\n",
+		"evicted, as they lose the least that makes room:\n  default/saves (priority 0): ",
+		"spared, the cheapest first:\n  default/silent (priority 0): ")
 }
 
 func TestItSaysThatASinglePodEvictsAWholeGang(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("a", "8")}
 	for i := range 2 {
-		p := pod(fmt.Sprintf("train-%d", i), "a", "4", 0)
+		p := ofGang(fmt.Sprintf("g-%d", i), "a", "4", "2")
 		p.UID = types.UID(p.Name)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "train",
-			"pod-group.scheduling.sigs.k8s.io/min-available": "2"}
 		objects = append(objects, p)
 	}
 	boss := pod("boss", "", "8", 10)
@@ -86,7 +73,7 @@ func TestItSaysThatASinglePodEvictsAWholeGang(t *testing.T) {
 		obj.(*v1.Pod).Spec.SchedulerName = "default-scheduler"
 	}
 	e, text := explained(t, boss, append(objects, boss))
-	want := []string{"default/train-0", "default/train-1"}
+	want := []string{"default/g-0", "default/g-1"}
 	if diff := cmp.Diff(want, e.Preemption.Victims); diff != "" {
 		t.Errorf("victims (-want +got):\n%s\nthe explanation is\n%s", diff, text)
 	}
@@ -99,7 +86,5 @@ func TestWithoutTheObjectThatSaysHowManyStartThereIsNoAnswer(t *testing.T) {
 	unread := "podgroups.scheduling.x-k8s.io: podgroups.scheduling.x-k8s.io is forbidden"
 	_, err := Pod(Question{Configuration: shipped(t), Objects: []runtime.Object{node("a", "8"), member}, Pod: member,
 		Unread: []string{unread}, Now: now})
-	if err == nil || !strings.Contains(err.Error(), "gang default/train") || !strings.Contains(err.Error(), unread) {
-		t.Errorf("the error is %v, want one that names the gang and what was not read", err)
-	}
+	assert.Contains(t, fmt.Sprint(err), "gang default/train", unread)
 }

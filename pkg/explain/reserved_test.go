@@ -12,6 +12,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // The running scheduler says in the status of a PodGroup what it has reserved for the gang.
@@ -34,9 +36,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)},
 				{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue,
 					Message: "the gang cannot end in time"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		group.Object["status"] = status
 		return group
 	}
@@ -70,12 +70,8 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		!slices.Equal(e.Gang.ReservedNodes, []string{"a", "c"}) {
 		t.Errorf("the gang has %q on %v", e.Gang.Reserved, e.Gang.ReservedNodes)
 	}
-	var out strings.Builder
-	if err := e.WriteTable(&out, 10); err != nil ||
-		!strings.Contains(out.String(),
-			"\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n") {
-		t.Errorf("%v:\n%s", err, out.String())
-	}
+	assert.Contains(t, onPaper(t, e, 10),
+		"\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n")
 }
 
 // The running scheduler says on a pod that it misses its deadline.
@@ -96,13 +92,9 @@ func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out strings.Builder
-			if err := ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod).WriteTable(&out, 10); err != nil {
-				t.Fatal(err)
-			}
-			said := strings.Contains(out.String(), "cannot end")
-			if !strings.Contains(out.String(), test.want) || said != (test.want != "") {
-				t.Errorf("it says:\n%s", out.String())
+			said := onPaper(t, ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod), 10)
+			if !strings.Contains(said, test.want) || strings.Contains(said, "cannot end") != (test.want != "") {
+				t.Errorf("it says:\n%s", said)
 			}
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // A pod with an objective and a class is explained as the scheduler of the example would place it, without what
@@ -15,9 +17,7 @@ import (
 func TestServiceLevelsAreExplained(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Load("../../manifests/configurations/service-levels.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, tc := range []struct {
 		name   string
 		change func(*v1.Pod)
@@ -51,9 +51,7 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			tc.change(p)
 			e, err := Pod(Question{Configuration: c, Objects: []runtime.Object{node("a", "8"), node("b", "8"), p}, Pod: p,
 				Now: now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if (e.Winner != "") != tc.winner {
 				t.Errorf("winner %q, want one: %t", e.Winner, tc.winner)
 			}
@@ -63,20 +61,11 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 					said += "\n" + strings.Join(n.Rejected.Reasons, "\n")
 				}
 			}
-			if !strings.Contains(said, tc.said) {
-				t.Errorf("said\n%s\nwant %s", said, tc.said)
-			}
-			var out strings.Builder
-			if err := e.WriteTable(&out, 5); err != nil {
-				t.Fatal(err)
-			}
-			if text := out.String(); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
+			assert.Contains(t, said, tc.said)
+			if text := onPaper(t, e, 5); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
 				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}
-			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes,
-				"SLAAware was run without what Prometheus would tell it") {
-				t.Errorf("notes %q say nothing of the figures that are left out", notes)
-			}
+			assert.Contains(t, strings.Join(e.Notes, "\n"), "SLAAware was run without what Prometheus would tell it")
 		})
 	}
 }

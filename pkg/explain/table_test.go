@@ -11,15 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // shown is the explanation on a screen.
 func shown(t *testing.T, e *Explanation, screen tables.Screen, top int) string {
 	t.Helper()
 	var out strings.Builder
-	if err := e.WriteTable(tables.Output{Writer: &out, Screen: screen}, top); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.WriteTable(tables.Output{Writer: &out, Screen: screen}, top))
+	return out.String()
+}
+
+// onPaper is the explanation where there is no screen.
+func onPaper(t *testing.T, e *Explanation, top int) string {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, e.WriteTable(&out, top))
 	return out.String()
 }
 
@@ -32,10 +40,7 @@ func TestAnExplanationFitsTheTerminal(t *testing.T) {
 	taint := v1.Taint{Key: "team", Value: "x", Effect: v1.TaintEffectNoSchedule}
 	members := []runtime.Object{node("a-node-with-a-rather-long-name", "8"), node("b", "8")}
 	for i := range 5 {
-		member := pod(fmt.Sprintf("a-member-with-a-rather-long-name-%d", i), "", "2", 0)
-		member.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
-			"pod-group.scheduling.sigs.k8s.io/min-available": "5"}
-		members = append(members, member)
+		members = append(members, ofGang(fmt.Sprintf("a-member-with-a-rather-long-name-%d", i), "", "2", "5"))
 	}
 	for name, tt := range map[string]struct {
 		e    *Explanation
@@ -62,12 +67,7 @@ func TestAnExplanationFitsTheTerminal(t *testing.T) {
 						t.Errorf("a line has %d columns, the screen %d: %q", wide, width, line)
 					}
 				}
-				words := strings.Join(strings.Fields(plain), " ")
-				for _, want := range tt.said {
-					if !strings.Contains(words, want) {
-						t.Errorf("%q is missing on a screen of %d columns:\n%s", want, width, plain)
-					}
-				}
+				assert.Contains(t, strings.Join(strings.Fields(plain), " "), tt.said...)
 				colored := shown(t, tt.e, tables.Screen{Width: width, Color: true}, 10)
 				if diff := cmp.Diff(plain, text.StripEscape(colored)); diff != "" {
 					t.Errorf("with colors the text differs on a screen of %d columns (-without +with):\n%s", width, diff)

@@ -2,14 +2,15 @@ package explain
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAmountsAreShownWithFourDigits(t *testing.T) {
@@ -18,9 +19,7 @@ func TestAmountsAreShownWithFourDigits(t *testing.T) {
 		0: "0", 1e-9: "0", -1e-9: "0", 0.000004: "0.000004", 0.0123456: "0.01235", 1: "1", -14.0625: "-14.06", 350: "350",
 		483.96: "484", 12345.6: "12346",
 	} {
-		if got := amount(x); got != want {
-			t.Errorf("amount(%v) is %q, want %q", x, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("amount(%v)", x), want, amount(x))
 	}
 }
 
@@ -50,9 +49,7 @@ func TestWhyNamesTheTermsThatTellTwoNodesApart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, why("b", tt.winner, tt.second)); diff != "" {
-				t.Errorf("reason (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "reason", tt.want, why("b", tt.winner, tt.second))
 		})
 	}
 }
@@ -65,21 +62,12 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 	dear.Annotations = map[string]string{"berth.dev/price-per-hour": "30"}
 	e := ask(t, p, cheap, dear, node("unpriced", "8"), pod("q", "cheap", "4", 0))
 
-	var table strings.Builder
-	if err := e.WriteTable(&table, 10); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  capability\n" +
+	assert.Contains(t, onPaper(t, e, 10),
+		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  capability\n"+
 			" cheap           0  23.97     9.141       14.83\n",
 		"GPUAware: on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
-		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n" +
-			" dear      30    26.37  3.632\n",
-	} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table lacks\n%s\nin\n%s", want, &table)
-		}
-	}
+		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n"+
+			" dear      30    26.37  3.632\n")
 
 	// Raw scores are millionths of a GPU of gain, and millionths of a dollar of cost.
 	units := map[string]float64{"GPUAware": -1000, "CostOptimized": 1e6}
@@ -104,13 +92,9 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 
 	at := slices.IndexFunc(e.Nodes[0].Scores, func(s Score) bool { return s.Plugin == "CostOptimized" })
 	got, err := json.Marshal(e.Nodes[0].Scores[at].Cost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `{"unit":"dollars an hour","total":2.882,"terms":[{"name":"share","amount":2.882}]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("JSON (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "JSON", want, string(got))
 }
 
 func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
@@ -137,9 +121,7 @@ func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 			p := &page{top: tt.top}
 			p.costs(alikeInRow(nodes, tt.top == 0), 0, "")
 			_, got, _ := strings.Cut(p.String(), "less is better:\n")
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "rows", tt.want, got)
 		})
 	}
 }

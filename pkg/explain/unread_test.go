@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAnnotationsThatTheProfileDoesNotReadAreNamed(t *testing.T) {
@@ -34,9 +36,7 @@ func TestAnnotationsThatTheProfileDoesNotReadAreNamed(t *testing.T) {
 			p := pod("p", "", "1", 0)
 			p.Spec.SchedulerName, p.Annotations = tt.profile, tt.annotations
 			e, err := Pod(Question{Configuration: configuration, Objects: []runtime.Object{node("a", "8")}, Pod: p, Now: now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, note := range e.Notes {
 				if strings.Contains(note, "annotation") {

@@ -16,6 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // election is a lock that has the answers of a test.
@@ -139,9 +142,7 @@ func TestOnlyWhatTheLeaderDecidesIsRefused(t *testing.T) {
 		"POST /k8s/clusters/c/api/v1/namespaces/n/pods/p/binding":              true,
 	} {
 		method, path, _ := strings.Cut(line, " ")
-		if got := decides(httptest.NewRequest(method, path, nil)); got != want {
-			t.Errorf("%s: only the leader's: %v, want %v", line, got, want)
-		}
+		assert.Equal(t, line+": only the leader's", want, decides(httptest.NewRequest(method, path, nil)))
 	}
 }
 
@@ -156,9 +157,7 @@ func TestARefusedBindingIsNotSent(t *testing.T) {
 	t.Cleanup(server.Close)
 	f := NewFence(time.Hour)
 	client, err := kubernetes.NewForConfig(f.Guarded(&rest.Config{Host: server.URL}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bind := func() error {
 		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}},
 			metav1.CreateOptions{})
@@ -166,10 +165,8 @@ func TestARefusedBindingIsNotSent(t *testing.T) {
 	if err := bind(); err == nil || !strings.Contains(err.Error(), "does not lead") || arrived.Load() != 0 {
 		t.Errorf("a replica that does not lead: %v, %d requests", err, arrived.Load())
 	}
-	if err := f.Lock(&election{}).Update(t.Context(),
-		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Lock(&election{}).Update(t.Context(),
+		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}))
 	if err := bind(); err != nil || arrived.Load() != 1 {
 		t.Errorf("a leader: %v, %d requests", err, arrived.Load())
 	}

@@ -3,12 +3,13 @@ package process
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 func grouped(namespace, name string) *v1.Pod {
@@ -38,8 +39,6 @@ func TestSimulatedAreTheOtherMembersOnTheNodes(t *testing.T) {
 		for other, on := range Simulated(tc.pod, tc.state, []fwk.NodeInfo{node}) {
 			got = append(got, other.Name+" on "+on.Node().Name)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Equal(t, name, tc.want, got)
 	}
 }

@@ -9,24 +9,19 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestBadInputStartsNothing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "nodes.yaml")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	two := filepath.Join(t.TempDir(), "two.yaml")
-	if err := os.WriteFile(two, []byte("shapes: [{name: a, count: 2, allocatable: {cpu: 1}}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(two, []byte("shapes: [{name: a, count: 2, allocatable: {cpu: 1}}]"), 0o600))
 	// Nothing is executed, but both have to be there.
 	bin := t.TempDir()
 	for _, name := range []string{"berth", "berth-scheduler"} {
-		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), nil, 0o600))
 	}
 	tests := []struct {
 		name string

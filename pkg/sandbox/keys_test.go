@@ -14,28 +14,27 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func parse(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	block, _ := pem.Decode(data)
 	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cert
 }
 
 func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 	t.Parallel()
 	keys := Keys(t.TempDir())
-	if err := keys.Make(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, keys.Make())
 	ca := parse(t, keys.Cert(KeyCA))
 	proxies := parse(t, keys.Cert(KeyFrontProxyCA))
 	seen := map[string]string{ca.Subject.String(): KeyCA}
@@ -61,9 +60,7 @@ func TestEveryCertificateHasASubjectOfItsOwn(t *testing.T) {
 func serve(t *testing.T, keys Keys) (url string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(keys.Cert(KeyServer), keys.Key(KeyServer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	authorities := x509.NewCertPool()
 	authorities.AddCert(parse(t, keys.Cert(KeyCA)))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,22 +77,14 @@ func TestClientsTrustTheKubeconfig(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	keys := Keys(filepath.Join(dir, "pki"))
-	if err := keys.Make(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, keys.Make())
 	url := serve(t, keys)
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := keys.WriteKubeconfig(kubeconfig, url, KeyAdmin); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, keys.WriteKubeconfig(kubeconfig, url, KeyAdmin))
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{url, strings.Replace(url, "127.0.0.1", "localhost", 1)} {
 		response, err := client.Get(name)
 		if err != nil {

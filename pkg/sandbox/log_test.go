@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestLastLogLine(t *testing.T) {
@@ -19,12 +22,8 @@ func TestLastLogLine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
-			if err := os.WriteFile(path, []byte(tt.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if got := LastLogLine(path); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
+			assert.Equal(t, "", tt.want, LastLogLine(path))
 		})
 	}
 }

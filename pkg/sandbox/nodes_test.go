@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestLoadNodes(t *testing.T) {
@@ -144,9 +147,7 @@ items:
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "nodes.yaml")
-			if err := os.WriteFile(path, []byte(tt.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(tt.file), 0o600))
 			nodes, err := LoadNodes(path)
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), path+tt.wantErr) && !strings.Contains(err.Error(), " "+tt.wantErr) {
@@ -154,17 +155,13 @@ items:
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, node := range nodes {
 				gpus := node.Status.Allocatable["nvidia.com/gpu"]
 				got = append(got, fmt.Sprintf("%s:%d:%s", node.Name, gpus.Value(), node.Labels["topology.kubernetes.io/rack"]))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "nodes", tt.want, got)
 		})
 	}
 }
@@ -177,18 +174,14 @@ metadata: {name: n, uid: abc, resourceVersion: "9", ownerReferences: [{kind: X}]
 spec: {taints: [{key: node.kubernetes.io/unreachable, effect: NoExecute}, {key: dedicated, effect: NoSchedule}], podCIDR: 10.0.0.0/24}
 status: {allocatable: {cpu: "4"}, conditions: [{type: Ready, status: "Unknown"}], addresses: [{type: InternalIP, address: 1.2.3.4}]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := nodes[0]
 	if node.UID != "" || node.ResourceVersion != "" || len(node.OwnerReferences) > 0 || node.Spec.PodCIDR != "" ||
 		len(node.Status.Addresses) > 0 {
 		t.Errorf("the node keeps what belongs to its old cluster: %+v", node)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
-		node.Spec.Taints); diff != "" {
-		t.Errorf("taints (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "taints", []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
+		node.Spec.Taints)
 	if node.Status.Conditions[0].Type != corev1.NodeReady || node.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("the node is not ready: %+v", node.Status.Conditions)
 	}

@@ -5,14 +5,14 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
 	t.Parallel()
 	mine, err := ReservePort(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := ReservePort(mine.Number); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("reserving it a second time: got error %v, want that it is in use", err)
 	}
@@ -22,13 +22,9 @@ func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the server that it is for: %v", err)
 		}
-		if err := server.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, server.Close())
 	}
-	if err := mine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mine.Close())
 	again, err := ReservePort(mine.Number)
 	if err != nil {
 		t.Fatalf("reserving it after the end: %v", err)
@@ -41,9 +37,7 @@ func TestAPortIsKeptWhileItsServerDoesNotListen(t *testing.T) {
 func TestAPortOnWhichAServerListensIsNotReserved(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer server.Close()
 	number := server.Addr().(*net.TCPAddr).Port
 	if _, err := ReservePort(number); !errors.Is(err, syscall.EADDRINUSE) {
@@ -51,9 +45,7 @@ func TestAPortOnWhichAServerListensIsNotReserved(t *testing.T) {
 	}
 	// The refusal holds nothing.
 	holder, err := net.Listen("tcp", address(reserved, number))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := holder.Close(); err != nil {
 		t.Error(err)
 	}

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestWhoSchedules(t *testing.T) {
@@ -21,9 +21,7 @@ func TestWhoSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, WhoSchedules(test.profiles)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "", test.want, WhoSchedules(test.profiles))
 		})
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestScaledNodes(t *testing.T) {
@@ -20,13 +22,9 @@ spec: {providerID: cloud:///machine}
 status: {allocatable: {cpu: "2"}}
 `
 	given, err := parseNodes([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := ScaleNodes(given, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, n := range nodes {
 		gpus := n.Status.Allocatable["nvidia.com/gpu"]
@@ -40,9 +38,7 @@ status: {allocatable: {cpu: "2"}}
 		"a-0-copy-2:a-0-copy-2:r1:4:", "a-1-copy-1:a-1-copy-1:r2:4:", "a-0-copy-1-copy-1:a-0-copy-1-copy-1::0:",
 		"a-0-copy-3:a-0-copy-3:r1:4:", "a-1-copy-2:a-1-copy-2:r2:4:",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "nodes", want, got)
 	if same, err := ScaleNodes(given, 0); err != nil || len(same) != len(given) {
 		t.Errorf("without a scale there are %d nodes, %v", len(same), err)
 	}
@@ -54,13 +50,9 @@ func TestCopiesOfLongNames(t *testing.T) {
 	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 40)
 	one := func(end string) string { return "{kind: Node, metadata: {name: " + long + end + "}}\n" }
 	given, err := parseNodes([]byte(one("-1.c") + "---\n" + one("-2.c")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := ScaleNodes(given, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen := map[string]bool{}
 	for i, n := range nodes {
 		if errs := validation.IsDNS1123Subdomain(n.Name); len(errs) > 0 || seen[n.Name] {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // demoWithin ends a demonstration that hangs. It takes half a minute on two cores.
@@ -21,9 +23,7 @@ const demoWithin = 10 * time.Minute
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	binary, err := filepath.Abs("../../bin/berth")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), demoWithin)
 	defer cancel()
 	dir := filepath.Join(t.TempDir(), "it's a demo")
@@ -73,13 +73,9 @@ func says(ctx context.Context, t *testing.T, line, want string) bool {
 	defer cancel()
 	command := exec.CommandContext(ctx, "sh", "-c", "exec "+line)
 	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	command.Stderr = command.Stdout
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Start())
 	var seen bytes.Buffer
 	for lines := bufio.NewScanner(output); lines.Scan(); {
 		seen.WriteString(lines.Text() + "\n")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/histories/history"
 	"berth.dev/berth/test/invariants"
 )
@@ -18,9 +19,7 @@ const shipped = "../../manifests/base/scheduler-config.yaml"
 // Virtual clocks of one process run one after another.
 func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:paralleltest // see above
 	configuration, err := schedulerconfig.Load(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for seed := range uint64(12) {
 		if err := live(history.Generate(seed), configuration, false); err != nil {
 			t.Errorf("history %d: %v", seed, err)
@@ -31,18 +30,14 @@ func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:parall
 // Each of these has shown a fault once.
 func TestFaultsOfThePastDoNotComeBack(t *testing.T) { //nolint:paralleltest // see above
 	configuration, err := schedulerconfig.Load(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	for _, file := range files {
 		h, err := history.Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := live(h, configuration, false); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -52,9 +47,7 @@ func TestFaultsOfThePastDoNotComeBack(t *testing.T) { //nolint:paralleltest // s
 // A configuration without Coscheduling starts gangs in part, which shows that a history can fail.
 func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest // see above
 	configuration, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	configuration.Component.Profiles[0].SchedulerName = history.DefaultProfile
 	h := &history.History{Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []history.Step{
 		{Do: history.CreateGang, Gang: &history.Gang{Name: "g", MinMember: 2}},
@@ -70,9 +63,7 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 //nolint:paralleltest // virtual clocks of one process run one after another
 func TestMoreEvictionsThanNeededAreAFault(t *testing.T) {
 	configuration, err := schedulerconfig.Load(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for most, want := range []string{wasteful, ""} {
 		h := &history.History{MostEvictions: &most, Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}},
 			Steps: []history.Step{

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/histories/history"
 	"berth.dev/berth/test/invariants"
 )
@@ -175,9 +176,7 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 				objects[len(objects)-1].(*v1.Pod).Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled,
 					Status: v1.ConditionFalse, Message: test.says}}
 			}
-			if err := w.create(objects...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.create(objects...))
 			got, fault := "", w.overlooks()
 			if fault != nil {
 				got = fault.Kind

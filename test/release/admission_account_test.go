@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // stolen is the token of the scheduler in the hands of a thief.
@@ -34,9 +37,7 @@ func (s stolen) pod(ctx context.Context, t *testing.T) *corev1.Pod {
 	pod := podWith(nil)
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/a": resource.MustParse("1")}
 	pod, err := s.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
 	if pod, err = s.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
@@ -100,9 +101,7 @@ func (s stolen) mayWriteStatuses(t *testing.T) {
 		"what changes nothing of one": {`{"status":{"phase":"Pending"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")); got != w.want {
-				t.Errorf("got %q, want %q", got, w.want)
-			}
+			assert.Equal(t, "", w.want, denial(s.patch(t.Context(), s.pod(t.Context(), t), w.patch, "status")))
 		})
 	}
 }
@@ -113,9 +112,7 @@ func (s stolen) mayBind(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-",
 		Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
 	node, err := s.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		labels map[string]string
 		want   string
@@ -125,13 +122,9 @@ func (s stolen) mayBind(t *testing.T) {
 			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: tc.labels},
 				Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 			got := denial(s.client.CoreV1().Pods("default").Bind(t.Context(), binding, metav1.CreateOptions{}))
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			assert.Equal(t, "", tc.want, got)
 			bound, err := s.Client.CoreV1().Pods("default").Get(t.Context(), pod.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if want := map[bool]string{true: "z"}[tc.want == ""]; bound.Labels[corev1.LabelTopologyZone] != want {
 				t.Errorf("the pod has labels %v, want zone %q", bound.Labels, want)
 			}
@@ -144,8 +137,6 @@ func (s stolen) mayBind(t *testing.T) {
 			Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 		err := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("bindings").Body(binding).Do(t.Context()).
 			Error()
-		if got := denial(err); got != refused {
-			t.Errorf("got %q, want %q", got, refused)
-		}
+		assert.Equal(t, "", refused, denial(err))
 	})
 }

@@ -18,6 +18,8 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func testDevices(t *testing.T, w *guarded) {
@@ -25,9 +27,7 @@ func testDevices(t *testing.T, w *guarded) {
 	scheduler := w.as(t, "system:serviceaccount:kube-system:berth-scheduler")
 	fresh := func() *corev1.Pod {
 		pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return pod
 	}
 	pod, other := fresh(), fresh()
@@ -41,9 +41,7 @@ func testDevices(t *testing.T, w *guarded) {
 		told := "annotation " + key + " tells a pod its devices or its address: only the scheduler writes it"
 		refused := func(what, want string, err error) {
 			t.Helper()
-			if got := denial(err); got != want {
-				t.Errorf("%s with %s: got %q, want %q", what, key, got, want)
-			}
+			assert.Equal(t, what+" with "+key, want, denial(err))
 		}
 		_, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(map[string]string{key: "0"}), dryRun)
 		refused("creating a pod", told, err)
@@ -67,16 +65,12 @@ func testDevices(t *testing.T, w *guarded) {
 			metav1.PatchOptions{}, "status")
 		return err
 	}
-	if got := denial(record(w.user, `"status":"True","message":"{}"`)); got != recorded {
-		t.Errorf("writing the condition: got %q, want %q", got, recorded)
-	}
+	assert.Equal(t, "writing the condition", recorded, denial(record(w.user, `"status":"True","message":"{}"`)))
 	if err := record(scheduler, `"status":"True","message":"{}"`); err != nil {
 		t.Errorf("the scheduler writes the condition: %v", err)
 	}
 	for what, change := range map[string]string{"changing": `"message":"[]"`, "removing": `"$patch":"delete"`} {
-		if got := denial(record(w.user, change)); got != recorded {
-			t.Errorf("%s the condition: got %q, want %q", what, got, recorded)
-		}
+		assert.Equal(t, what+" the condition", recorded, denial(record(w.user, change)))
 	}
 	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready,
@@ -98,9 +92,7 @@ func testDevices(t *testing.T, w *guarded) {
 		_, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun)
 		want := "pod with spec.nodeName may not have the annotation " + key +
 			": only the scheduler places pods that ask for GPUs with it"
-		if got := denial(err); got != want {
-			t.Errorf("a pod on a node that asks by %s: got %q, want %q", key, got, want)
-		}
+		assert.Equal(t, "a pod on a node that asks by "+key, want, denial(err))
 	}
 	placed := podWith(nil)
 	placed.Spec.NodeName = "n"
@@ -116,14 +108,10 @@ func testLicenses(t *testing.T, w *guarded) {
 	pods := w.user.CoreV1().Pods("default")
 	expect := func(what, want string, err error) {
 		t.Helper()
-		if got := denial(err); got != want {
-			t.Errorf("%s: got %q, want %q", what, got, want)
-		}
+		assert.Equal(t, what, want, denial(err))
 	}
 	pod, err := pods.Create(ctx, podWith(map[string]string{wellknown.LicensesKey: "matlab"}), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	patch := func(value string, sub ...string) error {
 		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"berth.dev/licenses":`+value+`}}}`), metav1.PatchOptions{}, sub...)
 		return err
@@ -161,17 +149,13 @@ func testDaemons(t *testing.T, w *guarded) {
 		}
 	}
 	pod, err := pods.Create(ctx, podWith(nil), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pod.OwnerReferences = ofDaemonSet("apps/v1").OwnerReferences
 	if _, err := pods.Update(ctx, pod, metav1.UpdateOptions{}); denial(err) != told {
 		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
 	}
 	made, err := w.daemonSets.CoreV1().Pods("default").Create(ctx, ofDaemonSet("apps/v1"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Its own namespace may change the rest of it.
 	made.Labels = map[string]string{"a": "b"}
 	if _, err := pods.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
@@ -184,9 +168,7 @@ func testScheduled(t *testing.T, w *guarded) {
 	pod := podWith(map[string]string{"alibabacloud.com/gpu-milli": "300"})
 	pod.Spec.SchedulerName = "gpu-aware-scheduler"
 	created, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Await(t, "the pod to be bound with its device", func(ctx context.Context) (bool, error) {
 		got, err := w.user.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
 		if err != nil {
@@ -209,24 +191,18 @@ func testOverlay(t *testing.T, w *guarded) {
 	var folders []string
 	for _, dir := range []string{"base", "admission"} {
 		folder, err := filepath.Rel(overlay, filepath.Join(manifests(t), dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		folders = append(folders, folder)
 	}
 	text := "namespace: gpu-system\nresources: [" + strings.Join(folders, ", ") + "]\n"
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600))
 	var subjects []rbacv1.Subject
 	for _, object := range built(t, overlay) {
 		var binding rbacv1.ClusterRoleBinding
 		if object.GetKind() != "ClusterRoleBinding" || object.GetName() != "berth-scheduler" {
 			continue
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding))
 		subjects = binding.Subjects
 	}
 	if len(subjects) != 1 || subjects[0].Namespace != "gpu-system" {
@@ -235,9 +211,7 @@ func testOverlay(t *testing.T, w *guarded) {
 	w.bind(t, "berth-scheduler", subjects[0])
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "hami-device-plugin"})
 	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for account, want := range map[string]string{
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
 		hamiDevicePlugin: "",
@@ -251,9 +225,7 @@ func testOverlay(t *testing.T, w *guarded) {
 		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
 		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{DryRun: dryRun.DryRun}, "status")
-		if got := denial(err); got != want {
-			t.Errorf("%s: got %q, want %q", account, got, want)
-		}
+		assert.Equal(t, account, want, denial(err))
 	}
 }
 
@@ -278,9 +250,7 @@ func testSchedulerName(t *testing.T, w *guarded) {
 			pod := podWith(nil)
 			pod.Spec.SchedulerName, pod.Spec.Tolerations = test.scheduler, test.has
 			got, err := w.user.CoreV1().Pods(test.namespace).Create(t.Context(), pod, dryRun)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			// The API server adds tolerations of its own to every pod.
 			tolerations := slices.DeleteFunc(got.Spec.Tolerations,
 				func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
@@ -318,9 +288,7 @@ func testTaint(t *testing.T, w *guarded) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := test.client.CoreV1().Pods("default").Create(t.Context(), test.pod, dryRun)
-			if got := denial(err); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, "", test.want, denial(err))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func testStandIns(t *testing.T, w *guarded) {
@@ -27,9 +28,7 @@ func testStandIns(t *testing.T, w *guarded) {
 		removed = about + "removes it; to make the PodGroup yours, edit its spec"
 	)
 	_, err := theirs.Create(ctx, groupWith("forged", made), dryRun)
-	if got := denial(err); got != written {
-		t.Errorf("creating one: got %q, want %q", got, written)
-	}
+	assert.Equal(t, "creating one", written, denial(err))
 	annotation := func(value string) string {
 		return `{"metadata":{"annotations":{"` + wellknown.StandInKey + `":` + value + `}}}`
 	}
@@ -45,9 +44,7 @@ func testStandIns(t *testing.T, w *guarded) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := theirs.Patch(ctx, test.group, types.MergePatchType, []byte(test.patch),
 				metav1.PatchOptions{DryRun: dryRun.DryRun})
-			if got := denial(err); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, "", test.want, denial(err))
 		})
 	}
 	if _, err := ours.Patch(ctx, "stand-in", types.MergePatchType, []byte(annotation(`"5"`)), metav1.PatchOptions{}); err != nil {

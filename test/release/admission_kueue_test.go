@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func testKueueExample(t *testing.T, w *guarded) {
@@ -52,9 +53,7 @@ func testKueueExample(t *testing.T, w *guarded) {
 		{"a namespace without the label", "default", milli, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := create(ctx, test.namespace, test.annotations, test.limits); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, "", test.want, create(ctx, test.namespace, test.annotations, test.limits))
 		})
 	}
 }

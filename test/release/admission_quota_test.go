@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // testQuota counts shares of a GPU as a ResourceQuota does, which sees the same requests as Kueue.
@@ -79,9 +81,7 @@ func testQuota(t *testing.T, w *guarded) {
 				t.Errorf("got %v, want refused for %q", err, test.refused)
 			}
 			list, err := used(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for name, want := range amounts(map[string]string{"requests.nvidia.com/gpu": test.gpus,
 				"requests.nvidia.com/gpumem": test.memory}) {
 				if got := list[name]; got.Cmp(want) != 0 {

@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // sharedNode is a node with one GPU that pods share.
@@ -89,9 +90,7 @@ func (w *guarded) configOf(user string) *rest.Config {
 func (w *guarded) as(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(w.configOf(user))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client
 }
 

@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
@@ -272,9 +273,7 @@ func testOldValues(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	pod := podWith(map[string]string{wellknown.SpotKey: "avoid"})
 	created, err := w.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	edit := func(patch string) error {
 		_, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{})

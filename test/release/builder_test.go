@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // imageUser is the user that the images run as.
@@ -70,15 +71,9 @@ func (b builder) container(t *testing.T, target string) string {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	require.NoError(t, os.WriteFile(to, content, 0o755))
 }
 
 // files are those of a container.
@@ -112,9 +107,7 @@ func (b builder) check(t *testing.T, container, target string) {
 		t.Errorf("files of the image: %s, want %s", got, want)
 	}
 	info, err := buildinfo.ReadFile(box.Binary(t, "berth-"+target))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const authorities = "golang.org/x/crypto/x509roots/fallback"
 	if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == authorities }) {
 		t.Errorf("the binary of the image lacks %s, and the image has no other certificate authorities", authorities)
@@ -130,12 +123,8 @@ func (b builder) start(t *testing.T, container string, files map[string][]byte, 
 	shared := t.TempDir()
 	for name, content := range files {
 		file := filepath.Join(shared, name)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(file, imageUser, imageUser); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+		require.NoError(t, os.Chown(file, imageUser, imageUser))
 	}
 	var log bytes.Buffer
 	cmd := b.command(t.Context(), append([]string{"run", "--volume=" + shared + ":/config:ro", container}, command...)...)
@@ -144,9 +133,7 @@ func (b builder) start(t *testing.T, container string, files map[string][]byte, 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Wait() // the test's context has ended, and with it the command
 		if t.Failed() {

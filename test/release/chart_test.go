@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 func chart(t *testing.T) string {
@@ -26,9 +27,7 @@ func chart(t *testing.T) string {
 func chartVersion(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(chart(t), "Chart.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var metadata struct{ Version string }
 	if err := yaml.Unmarshal(content, &metadata); err != nil || metadata.Version == "" {
 		t.Fatalf("the chart has the version %q (error %v)", metadata.Version, err)
@@ -170,9 +169,7 @@ func withoutConfigurationName(t *testing.T, deployment *unstructured.Unstructure
 			source["name"] = withoutHash(source["name"].(string))
 		}
 	}
-	if err := unstructured.SetNestedSlice(deployment.Object, volumes, append(template, "spec", "volumes")...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unstructured.SetNestedSlice(deployment.Object, volumes, append(template, "spec", "volumes")...))
 }
 
 func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
@@ -193,9 +190,7 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 			}
 		}
 		subjects, _, err := unstructured.NestedSlice(object.Object, "subjects")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, subject := range subjects {
 			ours := subject.(map[string]any)["name"] != "hami-device-plugin"
 			if namespace := subject.(map[string]any)["namespace"]; ours && namespace != nil && namespace != "elsewhere" {

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // everything switches all parts on.
@@ -61,9 +63,7 @@ func TestTheChartEmulatesAnAPIServerThatIsOlderThanTheScheduler(t *testing.T) {
 						emulated = append(emulated, version)
 					}
 				}
-				if got := strings.Join(emulated, " and "); got != want {
-					t.Errorf("%s emulates %q, want %q", workload, got, want)
-				}
+				assert.Equal(t, workload+" emulates", want, strings.Join(emulated, " and "))
 			}
 		})
 	}
@@ -76,9 +76,7 @@ func at(t *testing.T, object *unstructured.Unstructured, path ...string) any {
 		t.Fatalf("there is no object with %v", path)
 	}
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return value
 }
 
@@ -140,12 +138,8 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 		"extender":         with(map[string]any{"enabled": true}),
 		"nodeAgent":        with(map[string]any{"enabled": true}),
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, content, 0o600))
 	objects, shipped := chartWith(t, "--values="+file), chartWith(t, everything)
 	for workload, policy := range map[string]string{
 		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "",
@@ -179,18 +173,14 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 					at(t, objects["ServiceAccount own-account"], "metadata", "annotations", "example.com/role"), "r",
 				},
 			} {
-				if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", what, diff)
-				}
+				assert.Equal(t, what, pair[1], pair[0])
 			}
 			if policy == "" {
 				return
 			}
 			conditions := at(t, objects["ValidatingAdmissionPolicy "+policy], "spec", "matchConditions").([]any)
 			want := "request.userInfo.username == 'system:serviceaccount:kube-system:own-account'"
-			if got := conditions[0].(map[string]any)["expression"]; got != want {
-				t.Errorf("the policy is for those of whom holds: %v, want %v", got, want)
-			}
+			assert.Equal(t, "the policy is for those of whom holds", want, conditions[0].(map[string]any)["expression"])
 		})
 	}
 	for name, object := range objects {
@@ -227,9 +217,7 @@ func TestSwitchesOfTheChartLeaveThingsOut(t *testing.T) {
 				}
 			}
 			slices.Sort(missing)
-			if diff := cmp.Diff(want, missing); diff != "" {
-				t.Errorf("left out (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "left out", want, missing)
 		})
 	}
 }
@@ -247,9 +235,7 @@ func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
 			"labelSelector": at(t, deployment, "spec", "selector")},
 		map[string]any{"topologyKey": "rack", "labelSelector": map[string]any{}},
 	}
-	if diff := cmp.Diff(want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints")); diff != "" {
-		t.Errorf("constraints (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "constraints", want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints"))
 }
 
 func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
@@ -258,15 +244,11 @@ func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 		"--set=metrics.prometheusRule.labels.release=x,metrics.dashboards.annotations.grafana_folder=Berth")
 	file := func(path ...string) []byte {
 		content, err := os.ReadFile(filepath.Join(append([]string{manifests(t), "monitoring"}, path...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return content
 	}
 	var rules map[string]any
-	if err := yaml.Unmarshal(file("rules.yaml"), &rules); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(file("rules.yaml"), &rules))
 	alerts := objects["PrometheusRule berth"]
 	if diff := cmp.Diff(any(rules), at(t, alerts, "spec")); diff != "" || alerts.GetLabels()["release"] != "x" {
 		t.Errorf("labels %v; alerts (-shipped +chart):\n%s", alerts.GetLabels(), diff)
@@ -276,9 +258,7 @@ func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 		t.Errorf("labels %v, annotations %v of the dashboards", dashboards.GetLabels(), dashboards.GetAnnotations())
 	}
 	entries, err := os.ReadDir(filepath.Join(manifests(t), "monitoring", "dashboards"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shipped := map[string]any{}
 	for _, entry := range entries {
 		shipped[entry.Name()] = string(file("dashboards", entry.Name()))
@@ -302,9 +282,7 @@ func TestTheTestOfTheChartFollowsTheConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600))
 			out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart(t),
 				"--set-file=config="+file).CombinedOutput()
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // checkout is a folder of the test with what the commands of pages name: bin, with kubectl in bin/tools, and a copy of
@@ -21,13 +22,9 @@ import (
 func checkout(t *testing.T) string {
 	t.Helper()
 	root, folder := box.Root(t), t.TempDir()
-	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(folder, "bin")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Join(root, "bin"), filepath.Join(folder, "bin")))
 	manifests := filepath.Join(folder, "manifests")
-	if err := os.CopyFS(manifests, os.DirFS(filepath.Join(root, "manifests"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(manifests, os.DirFS(filepath.Join(root, "manifests"))))
 	err := filepath.WalkDir(filepath.Join(manifests, "examples"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
@@ -42,9 +39,7 @@ func checkout(t *testing.T) string {
 		}
 		return os.WriteFile(path, lasting, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return folder
 }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // distribution runs the script of make dist with a compiler that gives a small script for each of our programs.
@@ -36,9 +38,7 @@ esac
 exec ` + box.Installed(t, "go", "golang") + ` "$@"
 `,
 	} {
-		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o755))
 	}
 	return d
 }
@@ -56,9 +56,7 @@ func (d distribution) build(t *testing.T) map[string]string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	entries, err := os.ReadDir(d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sums := map[string]string{}
 	for _, entry := range entries {
 		sum := sha256.Sum256(d.read(t, entry.Name()))
@@ -70,9 +68,7 @@ func (d distribution) build(t *testing.T) map[string]string {
 func (d distribution) read(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return content
 }
 
@@ -80,9 +76,7 @@ func (d distribution) read(t *testing.T, name string) []byte {
 func (d distribution) archived(t *testing.T, name string) []string {
 	t.Helper()
 	names, err := exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(d.dir, name)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Fields(string(names))
 }
 
@@ -111,9 +105,7 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(sums))); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "files", want, slices.Sorted(maps.Keys(sums)))
 	for line := range strings.Lines(string(d.read(t, "SHA256SUMS"))) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		if sums[name] != sum {
@@ -180,10 +172,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	}
 
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(d.dir, "berth-1.2.3-linux-"+architecture+".tar.gz"), []byte("forged"),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(d.dir, "berth-1.2.3-linux-"+architecture+".tar.gz"), []byte("forged"),
+			0o600))
 	}
 	other := filepath.Join(t.TempDir(), "bin")
 	if out, err := d.installs(t, other); err == nil || !strings.Contains(out, "is not the archive of this release") {

@@ -24,6 +24,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/monitoring"
+	"berth.dev/berth/test/harness/require"
 )
 
 // meteredNodes are those that Prometheus knows.
@@ -97,13 +98,9 @@ func exporter(w http.ResponseWriter, _ *http.Request) {
 func measuring(t *testing.T, server string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(manifests(t), "base", "scheduler-config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var config map[string]any
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(text, &config))
 	for _, profile := range config["profiles"].([]any) {
 		p := profile.(map[string]any)
 		p["pluginConfig"] = append(p["pluginConfig"].([]any),
@@ -114,13 +111,9 @@ func measuring(t *testing.T, server string) string {
 				"args": map[string]any{"signals": map[string]any{"prometheus": map[string]any{"url": server, "interval": "5s"}}}})
 	}
 	changed, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, changed, 0o600))
 	return file
 }
 
@@ -139,13 +132,9 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 		t.Fatal(err)
 	}
 	config, err := w.SchedulerConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known, shown := monitoring.Reference(t, box.Root(t)), monitoring.Used(t, box.Root(t))
 	shown["leader_election_master_status"] = nil // which tells the replica whose queue counts
 	var missing, unlisted []string

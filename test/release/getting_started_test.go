@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // shows is what commands of the page print once the cluster has done its part.
@@ -26,20 +27,14 @@ var shows = map[string]string{
 // nothing else is said.
 func worksWordByWord(t *testing.T, own *box.Box) {
 	page, err := os.ReadFile(filepath.Join(box.Root(t), "docs", "getting-started.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	local, _, found := strings.Cut(string(page), "\n## On your cluster\n")
 	if !found {
 		t.Fatal("the page has no part On your cluster, before which the commands are for a local one")
 	}
 	folder, home := checkout(t), t.TempDir()
-	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(own.Kubeconfig(), filepath.Join(home, ".kube", "config")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(home, ".kube"), 0o700))
+	require.NoError(t, os.Symlink(own.Kubeconfig(), filepath.Join(home, ".kube", "config")))
 
 	shown := map[string]bool{}
 	script := []string{"trap 'cat output || true; bin/berth down >/dev/null 2>&1 || true' EXIT"}

@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // TestTheTestOfTheChartStartsAGang has the scheduler run with the account and the configuration that the chart has
@@ -28,18 +29,14 @@ func TestTheTestOfTheChartStartsAGang(t *testing.T) {
 	config := strings.Replace(r.config(t), "\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+
 		cluster.KubeconfigOf(t, "berth-scheduler")+"\n", 1)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	scheduler := box.Command(t, "berth-scheduler", "--config="+file, "--secure-port=0")
 
 	var out strings.Builder
 	run := exec.CommandContext(t.Context(), r.binary, "test", "berth", "--namespace", "kube-system", "--kubeconfig",
 		cluster.Kubeconfig())
 	run.Env, run.Stdout, run.Stderr = r.env, &out, &out
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run.Start())
 	pods := cluster.Client.CoreV1().Pods("kube-system")
 	cluster.Await(t, "two pods to be bound", func(ctx context.Context) (bool, error) {
 		if err := scheduler.Running(); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // release is the chart in a cluster without a kubelet: its pods never start, so nothing here waits for them.
@@ -57,9 +58,7 @@ func (r *release) config(t *testing.T) string {
 	t.Helper()
 	configs := r.Client.CoreV1().ConfigMaps("kube-system")
 	config, err := configs.Get(t.Context(), "berth-scheduler-config", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return config.Data["scheduler-config.yaml"]
 }
 
@@ -67,26 +66,20 @@ func (r *release) deployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	deployments := r.Client.AppsV1().Deployments("kube-system")
 	deployment, err := deployments.Get(t.Context(), "berth-scheduler", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return deployment
 }
 
 func installsAndRemoves(t *testing.T, cluster *box.Box) {
 	r := newRelease(t, cluster)
 	shipped, err := os.ReadFile(filepath.Join(manifests(t), "base", "scheduler-config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	changed := filepath.Join(t.TempDir(), "changed.yaml")
 	other := strings.Replace(string(shipped), "percentageOfNodesToScore: 100", "percentageOfNodesToScore: 50", 1)
 	if other == string(shipped) {
 		t.Fatal("the shipped configuration has no percentageOfNodesToScore to change")
 	}
-	if err := os.WriteFile(changed, []byte(other), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(changed, []byte(other), 0o600))
 
 	for _, want := range []string{"helm test berth --namespace kube-system", "without a registry"} {
 		if notes := r.helm(t, "install", "berth", r.chart, "--dry-run=server"); !strings.Contains(notes, want) {
@@ -208,9 +201,7 @@ func (r *release) groupUID(t *testing.T) string {
 	t.Helper()
 	groups := newApplier(t, r.Config).client.Resource(podGroups).Namespace("default")
 	group, err := groups.Get(t.Context(), "train", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(group.GetUID())
 }
 
@@ -221,9 +212,7 @@ func (r *release) removed(t *testing.T) {
 	for _, dir := range []string{"base", "metrics", "network-policy", "extender", "node-agent", "admission"} {
 		for _, object := range kustomized(t, dir) {
 			mapping, err := a.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			name := object.GetName()
 			if object.GetKind() == "ConfigMap" {
 				name = withoutHash(name)

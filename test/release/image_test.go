@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheImageOfTheNodeAgentAddsOneFileAndLicensesToItsBase(t *testing.T) {
@@ -52,9 +53,7 @@ profiles:
         args: {windows: [{name: night, from: "22:00", to: "06:00", timeZone: Europe/Berlin}]}
 `
 	kubeconfig, err := os.ReadFile(w.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.start(t, container, map[string][]byte{"kubeconfig": kubeconfig, "config.yaml": []byte(config)},
 		"/berth-scheduler", "--config=/config/config.yaml", "--secure-port=0")
 	pod := podWith(nil)
@@ -62,9 +61,7 @@ profiles:
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: "for", Operator: corev1.TolerationOpExists}}
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	created, err := w.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Await(t, "the scheduler of the image to bind a pod", func(ctx context.Context) (bool, error) {
 		got, err := w.Client.CoreV1().Pods("default").Get(ctx, created.Name, metav1.GetOptions{})
 		return err == nil && got.Spec.NodeName == "image-0", err
@@ -82,9 +79,7 @@ func testImageOfTheExtender(t *testing.T, w *guarded) {
 	}
 	w.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", "berth-extender")
 	kubeconfig, err := os.ReadFile(w.KubeconfigOf(t, "berth-extender"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: /config/kubeconfig}
@@ -100,14 +95,10 @@ profiles:
 	response, err := http.Post("http://"+address+"/filter", "application/json", strings.NewReader(
 		`{"Pod":{"metadata":{"annotations":{"berth.dev/gpu-models":"Tesla-T4"}},`+
 			`"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"2"}}}]}},"NodeNames":["a100-0","t4-0"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	said, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !strings.Contains(string(said), `"NodeNames":["t4-0"]`) || !strings.Contains(string(said), "NVIDIA-A100-SXM4-80GB") {
 		t.Errorf("the extender of the image says %s", said)
 	}

@@ -30,6 +30,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // unstructuredObjects are the documents of a YAML file, of any kind.
@@ -42,9 +43,7 @@ func unstructuredObjects(t *testing.T, content []byte) []*unstructured.Unstructu
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, &object.Object); err != nil {
 			t.Fatalf("parsing a document: %v\n%s", err, doc)
@@ -75,9 +74,7 @@ func built(t *testing.T, folder string) []*unstructured.Unstructured {
 		t.Fatalf("building %s: %v", folder, err)
 	}
 	content, err := resources.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return unstructuredObjects(t, content)
 }
 
@@ -90,13 +87,9 @@ type applier struct {
 func newApplier(t *testing.T, config *rest.Config) *applier {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &applier{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discover))}
 }
 
@@ -137,9 +130,7 @@ func kustomizations(t *testing.T) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(dirs) < 10 {
 		t.Fatalf("found %d kustomizations, want at least 10: %q", len(dirs), dirs)
 	}
@@ -164,18 +155,14 @@ func TestOnABareControlPlane(t *testing.T) {
 
 func nothingOfBerth(t *testing.T, cluster *box.Box) {
 	roles, err := cluster.Client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, role := range roles.Items {
 		if strings.HasPrefix(role.Name, "berth") {
 			t.Errorf("there is a ClusterRole %s", role.Name)
 		}
 	}
 	groups, err := cluster.Client.Discovery().ServerGroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, group := range groups.Groups {
 		if group.Name == "scheduling.x-k8s.io" || group.Name == "berth.dev" {
 			t.Errorf("the API group %s is served", group.Name)

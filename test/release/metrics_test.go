@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // metricsAs asks the scheduler for its metrics with a token.
@@ -20,9 +22,7 @@ func metricsAs(t *testing.T, scheduler *rest.Config, token string) func(context.
 	config := rest.AnonymousClientConfig(scheduler)
 	config.BearerToken = token
 	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return func(ctx context.Context) (string, error) {
 		content, err := client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 		return string(content), err
@@ -39,13 +39,9 @@ func testMetrics(t *testing.T, w *guarded) {
 		t.Fatal(err)
 	}
 	token, err := accounts.CreateToken(ctx, "prometheus", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	scheduler, err := w.SchedulerConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	if _, err := metricsAs(t, scheduler, "wrong")(ctx); !apierrors.IsUnauthorized(err) {
 		t.Errorf("with a wrong token: error %v, want Unauthorized", err)

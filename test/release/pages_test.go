@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // outcomes are claims of pages that their outputs do not show, checked before the page cleans up.
@@ -54,9 +55,7 @@ func TestThePagesShowWhatHappens(t *testing.T) {
 	}
 	folder := filepath.Join(manifests(t), "examples")
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := newReader(t)
 	t.Run("getting started", func(t *testing.T) { worksWordByWord(t, r.box) })
 	var pages int
@@ -68,9 +67,7 @@ func TestThePagesShowWhatHappens(t *testing.T) {
 		pages++
 		t.Run(name, func(t *testing.T) {
 			steps, err := readPage(filepath.Join(folder, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r.follow(t, steps, func() {
 				if check := outcomes[name]; check != nil {
 					check(t, r)

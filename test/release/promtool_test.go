@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/monitoring"
+	"berth.dev/berth/test/harness/require"
 )
 
 func promtool(t *testing.T, args ...string) {
@@ -27,9 +28,7 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 	promtool(t, "check", "rules", filepath.Join(folder, "rules.yaml"))
 	promtool(t, "test", "rules", filepath.Join(folder, "rules_test.yaml"))
 	tested, err := os.ReadFile(filepath.Join(folder, "rules_test.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, a := range monitoring.Alerts(t, box.Root(t)) {
 		if !strings.Contains(string(tested), `alertname="`+a.Alert+`"`) {
 			t.Errorf("rules_test.yaml does not test %s", a.Alert)
@@ -49,12 +48,8 @@ func TestTheQueriesOfTheDashboardsAreQueries(t *testing.T) {
 		rules = append(rules, recording{"query", strings.ReplaceAll(expr, "$profile", "profile")})
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
 }

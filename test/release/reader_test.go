@@ -23,6 +23,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // stepTimeout is what a step may take, commands that wait included, which in turn may wait as long as patience.
@@ -47,9 +48,7 @@ func newReader(t *testing.T) *reader {
 	t.Helper()
 	root := checkout(t)
 	nodes, err := os.ReadFile(filepath.Join(root, "manifests/nodes/demo.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const scorer = "9000"
 	port := strconv.Itoa(box.Port(t).Number)
 	for _, file := range []string{"manifests/examples/19-external-scorer/scorer.py",
@@ -77,15 +76,11 @@ func newReader(t *testing.T) *reader {
 func replaceIn(t *testing.T, file, before, after string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Contains(content, []byte(before)) {
 		t.Fatalf("%s has no %s", file, before)
 	}
-	if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte(before), []byte(after)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(content, []byte(before), []byte(after)), 0o600))
 }
 
 func (r *reader) configuration() string { return sandbox.Layout(r.box.Dir()).SchedulerConfig() }
@@ -124,9 +119,7 @@ func (r *reader) follow(t *testing.T, steps []step, check func()) {
 func (r *reader) nodes(t *testing.T) string {
 	t.Helper()
 	list, err := r.box.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var text strings.Builder
 	for _, node := range list.Items {
 		fmt.Fprintln(&text, node.Name, node.Labels, node.Spec.Taints, node.Spec.Unschedulable)
@@ -217,15 +210,11 @@ func (r *reader) reconfigure(t *testing.T, file string) {
 		file = filepath.Join(r.root, file)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// A machine that compiles beside the test is slow to answer, and the scheduler would go on without.
 	text = bytes.ReplaceAll(text, []byte("httpTimeout: 500ms"), []byte("httpTimeout: 30s"))
 	var config map[string]any
-	if err := yaml.Unmarshal(closeWindows(text, time.Now()), &config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(closeWindows(text, time.Now()), &config))
 	client, _ := config["clientConnection"].(map[string]any)
 	if client == nil {
 		client = map[string]any{}
@@ -233,9 +222,7 @@ func (r *reader) reconfigure(t *testing.T, file string) {
 	}
 	client["kubeconfig"] = sandbox.Layout(r.box.Dir()).SchedulerKubeconfig()
 	complete, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.changed = true
 	r.restart(t, complete)
 }
@@ -250,9 +237,7 @@ func closeWindows(config []byte, now time.Time) []byte {
 // restart starts the scheduler with another configuration, and waits until it leads.
 func (r *reader) restart(t *testing.T, config []byte) {
 	t.Helper()
-	if err := os.WriteFile(r.configuration(), config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(r.configuration(), config, 0o600))
 	since := metav1.NowMicro()
 	r.box.KillScheduler(t)
 	r.box.Await(t, "the scheduler to lead", func(ctx context.Context) (bool, error) {
@@ -274,9 +259,7 @@ func (r *reader) bound(t *testing.T, selector, label string) map[string]int {
 	t.Helper()
 	pods, err := r.box.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(),
 		metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counts := map[string]int{}
 	for _, pod := range pods.Items {
 		var node *corev1.Node

@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/require"
 )
 
 // namedConfig knows GPUs by names of its own, and prices nodes.
@@ -33,9 +34,7 @@ const namedConfig = "../scenarios/testdata/config/names.yaml"
 func named(t *testing.T) *schedulerconfig.Configuration {
 	t.Helper()
 	c, err := schedulerconfig.Load(namedConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -97,9 +96,7 @@ func TestReplaysKnowTheGPUsAndPricesOfTheConfiguration(t *testing.T) {
 			in := namedTrace()
 			in.Rates, in.RatesName = tc.rates, "prices.csv"
 			r, err := replay.Run(t.Context(), named(t), in, replay.Options{Mode: replayed.VirtualTime})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if r.Placed != 8 || r.Pending != 0 || r.AllocatedMilli == 0 || r.NodesUnpriced != 0 || r.MicroDollars == 0 ||
 				r.SpotMilli == 0 {
 				t.Errorf("%d pods placed, %d pending, %d milli-GPU allocated, %d nodes without a price, a bill of %d "+
@@ -121,9 +118,7 @@ func TestAnExplanationKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	}
 	e, err := explain.Pod(explain.Question{Configuration: named(t), Objects: objects, Pod: objects[3].(*v1.Pod),
 		Now: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e.Gang == nil || len(e.Gang.Assignments) != 4 ||
 		slices.ContainsFunc(e.Gang.Assignments, func(a explain.Assignment) bool { return a.Node != "b" }) {
 		t.Errorf("the gang: %+v, want four members on the node of the model Small", e.Gang)
@@ -134,10 +129,8 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	c := named(t)
 	prices, rates, err := c.Prices("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels(""))
+	require.NoError(t, err)
+	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels())
 	b.Set(namedNode("a", "Big", "8"))
 	pod := namedPod("p", "a", "3")
 	pod.Status.Phase = v1.PodRunning
@@ -151,9 +144,7 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 func TestManifestsAreHeldAgainstTheGPUsOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	configuration, err := os.ReadFile(namedConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := `apiVersion: v1
 kind: Node
 metadata: {name: gpu-0, labels: {example.com/model: Big, example.com/count: "8", example.com/memory: "81920"}}
@@ -181,12 +172,8 @@ spec: {schedulerName: gang-scheduler, containers: [{name: c, image: i, resources
 		}
 	}
 	r := &validate.Report{}
-	if err := r.Read(strings.NewReader(pod("example.com/accelerator", "Huge")), "p.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Read(bytes.NewReader(configuration), "c.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Read(strings.NewReader(pod("example.com/accelerator", "Huge")), "p.yaml"))
+	require.NoError(t, r.Read(bytes.NewReader(configuration), "c.yaml"))
 	r.AddCluster([]v1.Node{*namedNode("n", "Big", "8")}, nil)
 	r.Finish()
 	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Message, "in the cluster has a GPU of the model Huge") {
@@ -209,9 +196,7 @@ func TestADumpKeepsTheModelsOfTheConfiguration(t *testing.T) {
 	}
 	for i := range out {
 		hashed, err := h.Hash(out[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out[i] = hashed
 	}
 	labels := out[0].(*v1.Node).Labels

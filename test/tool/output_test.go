@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/require"
 )
 
 var (
@@ -95,13 +96,9 @@ func TestEmptyValuesHaveAllTheirLists(t *testing.T) {
 	for kind, value := range kinds {
 		of := reflect.TypeOf(value).Elem()
 		var out bytes.Buffer
-		if err := output.Write(&out, output.JSON, reflect.New(of).Interface()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, output.Write(&out, output.JSON, reflect.New(of).Interface()))
 		var fields map[string]any
-		if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(out.Bytes(), &fields))
 		if fields["apiVersion"] != output.APIVersion || fields["kind"] != kind {
 			t.Errorf("%s begins with %.80s", kind, out.String())
 		}
@@ -120,23 +117,13 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	value := &explain.Explanation{Profile: "p",
 		Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
 	var asJSON, asYAML bytes.Buffer
-	if err := output.Write(&asJSON, output.JSON, value); err != nil {
-		t.Fatal(err)
-	}
-	if err := output.Write(&asYAML, output.YAML, value); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, output.Write(&asJSON, output.JSON, value))
+	require.NoError(t, output.Write(&asYAML, output.YAML, value))
 	converted, err := yaml.YAMLToJSON(asYAML.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var a, b any
-	if err := json.Unmarshal(asJSON.Bytes(), &a); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(converted, &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(asJSON.Bytes(), &a))
+	require.NoError(t, json.Unmarshal(converted, &b))
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("-JSON +YAML:\n%s", diff)
 	}
@@ -153,9 +140,7 @@ func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "internals", "output.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sections := map[string]string{} // by anchor
 	for section := range strings.SplitSeq(string(page), "\n## ") {
 		heading, text, _ := strings.Cut(section, "\n")
@@ -183,9 +168,7 @@ func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
 func TestEachKindThatIsPrintedIsTested(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "screen", "output", "output.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var printed []string
 	for _, entry := range regexp.MustCompile(`reflect\.TypeFor\[[^\]]*\]\(\):\s*"(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		printed = append(printed, entry[1])

@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 // TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays
@@ -15,17 +16,13 @@ import (
 func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 	t.Parallel()
 	config, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type kept struct{ world *simulation.World }
 	gone := make(chan struct{})
 	func() {
 		w := simulation.NewWorld()
 		defer w.Stop()
-		if err := w.Start(simulation.Setup{Config: config, Parallelism: 1}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Start(simulation.Setup{Config: config, Parallelism: 1}))
 		for name, profile := range w.Profiles {
 			k, err := informers.Shared(profile.SharedInformerFactory(), func() (*kept, error) {
 				k := &kept{w}

@@ -3,6 +3,8 @@ package tool_test
 import (
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 // The Job controller counts an evicted pod as a failure, unless podFailurePolicy says otherwise.
@@ -71,9 +73,7 @@ func TestAJobThatEndsWhenItsGangIsEvictedIsFound(t *testing.T) {
 					t.Error(f)
 				}
 			}
-			if got != tt.want {
-				t.Errorf("found %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, got)
 		})
 	}
 }

@@ -81,8 +81,6 @@ profiles:
 		{"a window that the profile has", configuration + pod("cheap", "berth.dev/start-window: night", "cpu: 1"), nil},
 		{"a window that the profile lacks", configuration + pod("cheap", "berth.dev/start-window: nigth", "cpu: 1"), []string{
 			at(6, `: warning: Pod p: there is no window "nigth" in the args of profile cheap, which has night: the pod never starts (no-window)`)}},
-		{"a window without a name", pod("cheap", `berth.dev/start-window: ""`, "cpu: 1"), []string{
-			`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/start-window]: "" is not the name of a window of the scheduler (value)`}},
 		{"a window and a stance to spot of a profile without prices", configuration +
 			pod("plain", "berth.dev/start-window: night\n    berth.dev/spot: require", "cpu: 1"), []string{
 			at(6, ": warning: Pod p: profile plain: annotation berth.dev/start-window has no effect, because CostOptimized is "+
@@ -92,9 +90,6 @@ profiles:
 		{"a class that the profile has", configuration + pod("cheap", "berth.dev/sla-class: gold", "cpu: 1"), nil},
 		{"a class that the profile lacks", configuration + pod("cheap", "berth.dev/sla-class: silver", "cpu: 1"), []string{
 			at(6, `: warning: Pod p: profile cheap: annotation berth.dev/sla-class: "silver" is not one of the classes open to pods of PriorityClass "": "gold": the pod never starts (no-class)`)}},
-		{"a class without a name", pod("cheap", `berth.dev/sla-class: ""`, "cpu: 1"), []string{
-			`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/sla-class]: "" is not the name of a class of the scheduler (value)`}},
-
 		{"more GPUs than a node has", node("a", "8", "64") + node("b", "4", "64") +
 			pod("cheap", "x: z", "nvidia.com/gpu: 16"), []string{
 			"f.yaml:22: warning: Pod p: no node in the files has 16 nvidia.com/gpu; the largest has 8: the pod starts on none " +

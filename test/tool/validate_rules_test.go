@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // ruleArgument is where functions take the name of a rule.
@@ -23,17 +25,13 @@ var ruleArgument = map[string]int{"find": 1, "findIn": 1, "findAt": 1, "add": 1,
 func rulesOfCode(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../pkg/validate/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rules := map[string]bool{}
 	take := func(name ast.Expr) {
 		switch name := name.(type) {
 		case *ast.BasicLit:
 			text, err := strconv.Unquote(name.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rules[text] = true
 		case *ast.Ident: // handed on
 		default:
@@ -45,9 +43,7 @@ func rulesOfCode(t *testing.T) []string {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
@@ -70,9 +66,7 @@ func rulesOfCode(t *testing.T) []string {
 func TestEachRuleIsInTheTableOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/tool.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "\n| rules | findings |\n")
 	if !found {
 		t.Fatal("the page has no table of rules")

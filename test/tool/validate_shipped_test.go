@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // TestNoFalseAlarmInExamples takes the files of each folder together, as an apply of a folder does.
@@ -19,9 +19,7 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "manifests", "examples")
 	folders, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	checked := 0
 	for _, folder := range folders {
 		if !folder.IsDir() {
@@ -29,13 +27,9 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 		}
 		r := &validate.Report{}
 		files, err := filepath.Glob(filepath.Join(root, folder.Name(), "*.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, file := range files {
-			if err := r.ReadFile(file); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.ReadFile(file))
 		}
 		r.Finish()
 		checked += r.Objects
@@ -56,20 +50,14 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 func TestNoFalseAlarmInDocuments(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	checked := 0
 	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, object := range objectsIn(string(text)) {
 			r := &validate.Report{}
-			if err := r.Read(strings.NewReader(object), page); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Read(strings.NewReader(object), page))
 			r.Finish()
 			checked++
 			for _, f := range r.Findings {
@@ -126,24 +114,16 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 		"README.md": "# nothing", ".hidden.yaml": "a", ".git/config.yaml": "a",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	r := &validate.Report{}
-	if err := r.ReadFile(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.ReadFile(dir))
 	r.Finish()
 	var files []string
 	for _, f := range r.Findings {
 		name, err := filepath.Rel(dir, f.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files = append(files, filepath.ToSlash(name))
 	}
 	if want := []string{"deep/c.yml", "deep/list.json", "pod.yaml"}; !slices.Equal(slices.Compact(files), want) {
@@ -192,14 +172,10 @@ func TestNoShippedConfigurationIsRefused(t *testing.T) {
 				want = []string{"extenders[0].tlsConfig.caFile", "extenders[0].tlsConfig.certFile",
 					"extenders[0].tlsConfig.keyFile"}
 			}
-			if diff := cmp.Diff(want, files); diff != "" {
-				t.Errorf("%s: fields that were not checked (-want +got):\n%s", path, diff)
-			}
+			assert.Equal(t, path+": fields that were not checked", want, files)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if checked < 12 {
 		t.Errorf("only %d files have configurations", checked)

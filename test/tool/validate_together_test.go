@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
@@ -130,9 +131,7 @@ func TestObjectsOfAClusterCountAsThoseOfTheFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &validate.Report{}
-			if err := r.Read(strings.NewReader(fmt.Sprintf(pod, tt.group, tt.models)), "f.yaml"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Read(strings.NewReader(fmt.Sprintf(pod, tt.group, tt.models)), "f.yaml"))
 			r.AddCluster(nodes, groups)
 			r.Finish()
 			var got []string

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/validate"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheShippedManifestsPassClean(t *testing.T) {
@@ -24,9 +24,7 @@ func TestTheShippedManifestsPassClean(t *testing.T) {
 		}
 		return r.ReadFile(path)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Finish()
 	for _, f := range r.Findings {
 		// The shared nodes of the local control plane run nothing, so that nothing enforces shares there.
@@ -59,9 +57,7 @@ func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
     score: {disabled: [{name: ImageLocality}], enabled: [{name: NodeResourcesFit, weight: 7}]}
     multiPoint: {enabled: [{name: GPUAware, weight: 20}]}
 ` + quietArgs
-	if err := r.Read(strings.NewReader(text), "f.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Read(strings.NewReader(text), "f.yaml"))
 	got := map[string]int64{}
 	for _, w := range r.Profiles[0].Weights {
 		got[w.Plugin] = w.Weight
@@ -69,9 +65,7 @@ func TestEffectiveWeightsAreThoseOfTheScheduler(t *testing.T) {
 	want := map[string]int64{"NodeResourcesFit": 7, "GPUAware": 20, "TaintToleration": 3, "NodeAffinity": 2,
 		"PodTopologySpread": 2,
 		"InterPodAffinity":  2, "DynamicResources": 2, "VolumeBinding": 1, "NodeResourcesBalancedAllocation": 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("weights (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "weights", want, got)
 }
 
 func FuzzValidate(f *testing.F) {
@@ -85,9 +79,7 @@ func FuzzValidate(f *testing.F) {
 			t.Skip()
 		}
 		r := &validate.Report{}
-		if err := r.Read(strings.NewReader(text), "f"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Read(strings.NewReader(text), "f"))
 		for _, finding := range r.Findings {
 			if strings.Contains(finding.String(), "\n") {
 				t.Errorf("%q is more than a line", finding)

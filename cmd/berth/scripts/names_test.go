@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // served are the names of objects, by where an API server has them.
@@ -28,9 +28,7 @@ var served = map[string]string{
 func TestNamesOfObjectsAreCompleted(t *testing.T) {
 	t.Parallel()
 	binary, err := sandbox.FindBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, known := served[r.URL.Path]
 		if !known {
@@ -42,11 +40,9 @@ func TestNamesOfObjectsAreCompleted(t *testing.T) {
 	}))
 	t.Cleanup(api.Close)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\nusers: [{name: u}]\n"+
-		"contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: \""+api.URL+"\"}}]\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\n"+
+		"users: [{name: u}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"+
+		"clusters: [{name: c, cluster: {server: \""+api.URL+"\"}}]\n"), 0o600))
 	for typed, want := range map[string]string{
 		"explain pod |":                "trainer-0",
 		"explain pod -n team |":        "other-0",
@@ -72,13 +68,9 @@ func TestNamesOfObjectsAreCompleted(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), binary, words...)
 			cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, _, _ := strings.Cut(string(out), ":") // what follows is for the shell
-			if diff := cmp.Diff(want, strings.Join(strings.Fields(got), " ")); diff != "" {
-				t.Errorf("completions (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "completions", want, strings.Join(strings.Fields(got), " "))
 		})
 	}
 }

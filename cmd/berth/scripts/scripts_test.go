@@ -1,4 +1,4 @@
-// Package scripts_test runs the built command where it needs no control plane.
+// Package scripts_test runs the built commands where they need no control plane.
 package scripts_test
 
 import (

@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
@@ -153,9 +156,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tc.run.Measure(t.Context(), io.Discard, tc.all)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q in it", err, tc.want)
-			}
+			assert.Contains(t, fmt.Sprint(err), tc.want)
 		})
 	}
 	if _, err := Openb("nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
@@ -170,9 +171,7 @@ func TestATraceIsMeasured(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
 	for _, variant := range variants {
@@ -180,19 +179,13 @@ func TestATraceIsMeasured(t *testing.T) {
 			"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
 	}
 	all, err := Openb(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out strings.Builder
 	r := Run{Families: "openb default", Policies: []string{"best-fit", "fgd", "ours"}, Seeds: 2}
 	results, err := r.Measure(t.Context(), &out, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(results) != 3 || results[2].Policy != "ours" || results[2].Allocated < 70 {
 		t.Errorf("results %+v", results)
 	}
-	if !strings.Contains(out.String(), "against the better of best-fit and fgd") {
-		t.Errorf("the summary is missing:\n%s", out.String())
-	}
+	assert.Contains(t, out.String(), "against the better of best-fit and fgd")
 }

@@ -4,6 +4,9 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestOtherCores(t *testing.T) {
@@ -23,9 +26,7 @@ func TestOtherCores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.after.otherCoresSince(before); got != tt.want {
-				t.Errorf("got %g, want %g", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, tt.after.otherCoresSince(before))
 		})
 	}
 }
@@ -33,18 +34,12 @@ func TestOtherCores(t *testing.T) {
 func TestWhatAChildUsesIsOfTheBenchmark(t *testing.T) {
 	t.Parallel()
 	before, err := readLoad()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	work := exec.Command("sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
-	if err := work.Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, work.Run())
 	child := work.ProcessState.UserTime() + work.ProcessState.SystemTime()
 	after, err := readLoad()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := after.benchmark - before.benchmark; got < child {
 		t.Errorf("the benchmark has used %v, its child alone %v", got, child)
 	}
@@ -53,9 +48,7 @@ func TestWhatAChildUsesIsOfTheBenchmark(t *testing.T) {
 func TestTheMachineUsesTime(t *testing.T) {
 	t.Parallel()
 	before, err := machineCPU()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	work := 0
 	for began := time.Now(); time.Since(began) < 50*time.Millisecond; { // the kernel counts in hundredths of a second
 		work++

@@ -8,14 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestInstalledGatesAreThoseOfTheManifests(t *testing.T) {
 	t.Parallel()
 	deployment, err := manifests.Files.ReadFile("base/deployment.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := regexp.MustCompile(`--feature-gates=(\S+)`).FindSubmatch(deployment)
 	if found == nil {
 		t.Fatal("the deployment has no feature gates")

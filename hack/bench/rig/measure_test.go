@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMeasureWritesWhatThereIsEvenIfALaterRunFails(t *testing.T) {
@@ -20,22 +23,16 @@ func TestMeasureWritesWhatThereIsEvenIfALaterRunFails(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Errorf("got error %v, want that of the run", err)
 	}
-	if !strings.Contains(out.String(), "busy with other work") {
-		t.Errorf("printed %q, want how busy the machine was", out.String())
-	}
+	assert.Contains(t, out.String(), "busy with other work")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got struct {
 		CPUs       int      `json:"cpus"`
 		Command    []string `json:"command"`
 		OtherCores *float64 `json:"otherCores"`
 		Results    []int    `json:"results"`
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &got))
 	if got.CPUs < 1 || len(got.Command) == 0 || got.OtherCores == nil || len(got.Results) != 2 {
 		t.Errorf("the file has %s", text)
 	}

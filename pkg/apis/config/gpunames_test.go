@@ -1,11 +1,9 @@
 package config
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/wellknown"
@@ -33,28 +31,6 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 		}
 		if defaults := wellknown.DefaultGPUNames(); (name == "defaults") != cmp.Equal(gpu.GPUNames, defaults) {
 			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.GPUNames, defaults)
-		}
-	}
-}
-
-func TestArgsOfGPUAwareThatAreRefused(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"minMemoryMiB: -1":                              "args.minMemoryMiB",
-		"cpuIntensiveMinMilliCPU: -1":                   "args.cpuIntensiveMinMilliCPU",
-		"weights: {foreignUse: -1}":                     "args.weights.foreignUse",
-		"weights: {framebuffer: -1}":                    "args.weights.framebuffer",
-		"resources: []":                                 "args.resources",
-		"slicePrefixes: ['']":                           "args.slicePrefixes[0]",
-		"labels: {count: [nvidia.com/a, nvidia.com/a]}": "args.labels.count[1]",
-	} {
-		var args GPUAwareArgs
-		if err := yaml.UnmarshalStrict([]byte(text), &args); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		args.SetDefaults()
-		if err := args.Validate(field.NewPath("args")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one that names %s", text, err, want)
 		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestDefaultsOfSignalsAreValid(t *testing.T) {
@@ -89,9 +92,7 @@ func TestBadSignalsAreRefusedWithTheirField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var args GPUSignals
-			if err := yaml.UnmarshalStrict([]byte(c.yaml), &args); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsGPUSignals(&args)
 			checkErrors(t, ValidateGPUSignals(&args, field.NewPath("signals")), c.want)
 		})
@@ -112,9 +113,7 @@ func TestBadPriceSourcesAreRefusedWithTheirField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var args PriceSignals
-			if err := yaml.UnmarshalStrict([]byte(c.yaml), &args); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsPriceSignals(&args)
 			checkErrors(t, ValidatePriceSignals(&args, field.NewPath("priceSource")), c.want)
 		})
@@ -128,9 +127,7 @@ func checkErrors(t *testing.T, errs field.ErrorList, want []string) {
 		t.Fatalf("errors %v, want %d", errs, len(want))
 	}
 	for i, err := range errs {
-		if !strings.Contains(err.Error(), want[i]) {
-			t.Errorf("error %q, want one with %q", err, want[i])
-		}
+		assert.Contains(t, err.Error(), want[i])
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("error %q tells a secret", err)
 		}

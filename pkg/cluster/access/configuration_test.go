@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func deployment(name, configMap string, ready int32) *appsv1.Deployment {
@@ -83,12 +84,8 @@ func TestTheConfigMapOfTheRunningSchedulerIsRead(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, string(got.Content)); diff != "" {
-				t.Errorf("configuration (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "configuration", tt.want, string(got.Content))
 		})
 	}
 }
@@ -97,21 +94,13 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	layout := sandbox.Layout(dir)
-	if err := layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
-		Scheduler: "https://127.0.0.1:7001"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
+		Scheduler: "https://127.0.0.1:7001"}))
+	require.NoError(t, os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600))
 	without := t.TempDir()
-	if err := sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}))
 	torn := t.TempDir()
-	if err := os.WriteFile(filepath.Join(torn, "state.json"), []byte(`{"server": `), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(torn, "state.json"), []byte(`{"server": `), 0o600))
 	for _, tt := range []struct{ name, server, folder, want string }{
 		{"beside its kubeconfig", "https://127.0.0.1:7000/", dir, "mine"},
 		{"another cluster's kubeconfig in its folder", "https://10.0.0.1:6443", dir, ""},
@@ -122,16 +111,12 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			found, err := configurationOfSandbox(tt.server, sandboxFolders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := ""
 			if found != nil {
 				got = string(found.Content)
 			}
-			if got != tt.want {
-				t.Errorf("got the configuration %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, "", tt.want, got)
 		})
 	}
 }

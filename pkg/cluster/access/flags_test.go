@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -26,14 +28,10 @@ contexts:
 func given(t *testing.T, args ...string) (Flags, *cobra.Command) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(kubeconfig), 0o600))
 	f, cmd := NewFlags(), &cobra.Command{}
 	f.AddTo(cmd, true)
-	if err := cmd.ParseFlags(append([]string{"--kubeconfig", file}, args...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.ParseFlags(append([]string{"--kubeconfig", file}, args...)))
 	return f, cmd
 }
 
@@ -52,9 +50,7 @@ func TestTheFlagsWinOverTheKubeconfig(t *testing.T) {
 			t.Parallel()
 			f, _ := given(t, tc.args...)
 			got := []string{f.Namespace(), f.GivenNamespace(), f.ContextName()}
-			if diff := cmp.Diff([]string{tc.namespace, tc.given, tc.context}, got); diff != "" {
-				t.Errorf("namespace, given namespace and context (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "namespace, given namespace and context", []string{tc.namespace, tc.given, tc.context}, got)
 			if in := f.In("elsewhere"); in.Namespace() != "elsewhere" || f.Namespace() != tc.namespace {
 				t.Errorf("in another namespace: %s, and %s without", in.Namespace(), f.Namespace())
 			}
@@ -66,9 +62,7 @@ func TestAClusterThatDoesNotAnswerSaysHowToNameAnother(t *testing.T) {
 	t.Parallel()
 	f, cmd := given(t)
 	client, err := f.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = client.Discovery().ServerVersion()
 	if !Unreachable(err) || !strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("the error is %v, want one that is said to be unreachable and names --kubeconfig", err)
@@ -90,7 +84,5 @@ func TestContextsAreCompletedFromTheKubeconfig(t *testing.T) {
 		slices.Sort(contexts)
 		return contexts
 	})(cmd, nil, "")
-	if diff := cmp.Diff([]string{"other", "test"}, names); diff != "" {
-		t.Errorf("contexts (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "contexts", []string{"other", "test"}, names)
 }

@@ -9,12 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const (
 	dumpHead = `{"format":"berth-dump","version":1,"taken":"2026-01-05T00:00:00Z"}` + "\n"
@@ -41,31 +46,21 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 		Namespace: "a"}}
 	var file bytes.Buffer
 	w, err := NewWriter(&file, Header{Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, obj := range []runtime.Object{group, pod} {
-		if err := w.Add(obj); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(obj))
 	}
 	if err := w.Add(&v1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("adding a Secret: got error %v, want a refusal that names the kind", err)
 	}
-	if err := w.Close([]string{"services: forbidden"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close([]string{"services: forbidden"}))
 	got, err := Read(&file, "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &Dump{
 		Header:  Header{Format: Format, Version: Version, Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true},
 		LeftOut: []string{"services: forbidden"}, Objects: []runtime.Object{group, pod},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dump (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "dump", want, got)
 }
 
 func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/numbering"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // memberOf is a pod of the group train, by what its metadata and its spec say.
@@ -33,13 +34,9 @@ func TestPodsStayInTheirGroupsAndKeepTheirNumbers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			obj := &unstructured.Unstructured{}
-			if err := obj.UnmarshalJSON([]byte(pod)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, obj.UnmarshalJSON([]byte(pod)))
 			var before v1.Pod
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &before); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &before))
 			kept := keptOf(t, pod).(*v1.Pod)
 			want, _, err := read.Of(&before)
 			if err != nil || want.Name == "" {
@@ -52,9 +49,7 @@ func TestPodsStayInTheirGroupsAndKeepTheirNumbers(t *testing.T) {
 				t.Errorf("what is kept of it has the number %d, want 3", got.Number)
 			}
 			hashed, err := NewNameHasher([]byte("key"), usualKeys()).Hash(kept)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, _, err := read.Of(hashed.(*v1.Pod))
 			if err != nil || got.Name == "" || got == want {
 				t.Errorf("with its names hashed it is in gang %q, want one of another name: %v", got, err)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,27 +13,23 @@ import (
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func keptOf(t *testing.T, text string) runtime.Object {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, obj.UnmarshalJSON([]byte(text)))
 	kept, err := inputs.Keep(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kept
 }
 
 func asJSON(t *testing.T, obj any) string {
 	t.Helper()
 	data, err := json.Marshal(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(data)
 }
 
@@ -57,9 +52,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 	if text := asJSON(t, pod); strings.Contains(text, "hush") {
 		t.Errorf("kept what it should not have: %s", text)
 	}
-	if diff := cmp.Diff(map[string]string{wellknown.SpotKey: "open"}, pod.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "annotations", map[string]string{wellknown.SpotKey: "open"}, pod.Annotations)
 	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 ||
 		pod.Spec.NodeName != "open" {
 		t.Errorf("lost what decides about placement: %s", asJSON(t, pod))
@@ -114,9 +107,7 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) string {
 		out, err := h.Hash(keptOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return asJSON(t, out)
 	}
 	policy := hash(`{"apiVersion":"berth.dev/v1alpha1","kind":"PlacementPolicy","metadata":{"name":"acme"},"spec":{"licenses":[
@@ -129,11 +120,8 @@ func TestAHashedPolicyStillMeansItsPodsAndNodes(t *testing.T) {
 		t.Errorf("a name is left: %s", text)
 	}
 	cad, team := h.name("acme-cad"), h.name("acme")
-	for _, want := range []string{`"license":"` + cad + `"`, `"team":"` + team + `"`, `"values":["` + team + `"]`, `"datasets":[]`} {
-		if !strings.Contains(policy, want) {
-			t.Errorf("%s is not in %s", want, policy)
-		}
-	}
+	assert.Contains(t, policy,
+		`"license":"`+cad+`"`, `"team":"`+team+`"`, `"values":["`+team+`"]`, `"datasets":[]`)
 	if want := cad + "=2, " + team; !strings.Contains(pod, want) {
 		t.Errorf("%s is not in %s", want, pod)
 	}
@@ -144,9 +132,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	h := NewNameHasher([]byte("key"), usualKeys())
 	hash := func(text string) runtime.Object {
 		out, err := h.Hash(keptOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return out
 	}
 	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70",
@@ -233,9 +219,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		}
 	}
 	again, err := NewNameHasher([]byte("another"), usualKeys()).Hash(keptOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if again.(*v1.Node).Name == node.Name {
 		t.Error("another key gives the same hash")
 	}
@@ -256,9 +240,7 @@ func TestAHashedDumpHidesNumbersThatAreNames(t *testing.T) {
 	var all string
 	for i, obj := range kept {
 		hashed, err := h.Hash(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		kept[i] = hashed
 		all += asJSON(t, hashed)
 	}
@@ -271,12 +253,9 @@ func TestAHashedDumpHidesNumbersThatAreNames(t *testing.T) {
 	if node.Labels["account"] != pod.Spec.NodeSelector["account"] {
 		t.Errorf("the pod no longer fits its node: %s", all)
 	}
-	for _, want := range []string{`"rank":"7"`, `"values":["5"]`, `"value":"12"`, `"value":"20"`, `"apps.kubernetes.io/pod-index":"3"`,
-		`"gpu-fraction":"0.5"`, `"berth.dev/gpu-models":"Prototype-X| Tesla-T4"`} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%s is not in %s", want, all)
-		}
-	}
+	assert.Contains(t, all,
+		`"rank":"7"`, `"values":["5"]`, `"value":"12"`, `"value":"20"`, `"apps.kubernetes.io/pod-index":"3"`,
+		`"gpu-fraction":"0.5"`, `"berth.dev/gpu-models":"Prototype-X| Tesla-T4"`)
 }
 
 func usualKeys() *gpuview.Keys {

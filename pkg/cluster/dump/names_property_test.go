@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/test/harness/require"
 )
 
 // secrets are values that tell something of a cluster; each has the word by which it is found.
@@ -88,9 +89,7 @@ func relations(t *rapid.T, nodes []*v1.Node, pods []*v1.Pod) string {
 	for i, pod := range pods {
 		for j, node := range nodes {
 			matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints,
 				pod.Spec.Tolerations, nil, true)
 			say("selects", i, j, matches)
@@ -99,18 +98,12 @@ func relations(t *rapid.T, nodes []*v1.Node, pods []*v1.Pod) string {
 		}
 		term := pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for j, other := range pods {
 			mine, _, err := read.Of(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			theirs, _, err := read.Of(other)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			say("is near", i, j, term.Namespaces[0] == other.Namespace && selector.Matches(labels.Set(other.Labels)))
 			say("is of the gang of", i, j, mine == theirs)
 		}
@@ -142,9 +135,7 @@ func TestHashedNamesRelateAsTheNamesDo(t *testing.T) {
 		}
 		for _, obj := range objects {
 			hashed, err := h.Hash(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if text, err := json.Marshal(hashed); err != nil || strings.Contains(string(text), "acme") {
 				t.Fatalf("a name is left (%v): %s", err, text)
 			}

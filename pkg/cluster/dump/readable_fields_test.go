@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +21,8 @@ import (
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // fill gives each text of an object, and each key of its maps, a word that tells where it is.
@@ -125,27 +126,17 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 		}
 		fill(reflect.ValueOf(obj).Elem(), "", 0)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		listed := &unstructured.Unstructured{Object: content}
 		listed.SetGroupVersionKind(gvk)
 		kept, err := inputs.Keep(listed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		hashed, err := NewNameHasher([]byte("key"), usualKeys()).Hash(kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, err := json.Marshal(hashed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var value any
-		if err := json.Unmarshal(data, &value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(data, &value))
 		for _, path := range readableIn(value) {
 			got = append(got, fmt.Sprintf("%s%s", kind.Kind, path))
 		}
@@ -153,10 +144,7 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 	slices.Sort(got)
 	got = slices.Compact(got)
 	want, err := os.ReadFile("testdata/readable-fields.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Fields(string(want)), got); diff != "" {
-		t.Errorf("fields that are readable although names are hashed: none of them may hold a name (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "fields that are readable although names are hashed: none of them may hold a name",
+		strings.Fields(string(want)), got)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/cluster/inputs"
+	"berth.dev/berth/test/harness/require"
 )
 
 // apiServer answers with what is given for a path, and as one that does not serve it for others.
@@ -44,30 +45,20 @@ func apiServer(t *testing.T, changed map[string]http.HandlerFunc) *inputs.Reader
 	}))
 	t.Cleanup(server.Close)
 	reader, err := inputs.NewReader(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return reader
 }
 
 func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cluster.dump")
-	if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 	taken, err := TakeFile(t.Context(), apiServer(t, nil), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read, err := Read(bytes.NewReader(data), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(read.Objects) != 2 || taken.Objects != 2 || taken.Bytes != int64(len(data)) || read.Kubernetes != "v1.37.1" {
 		t.Errorf("%+v, %d objects, header %+v; want a node and a pod of v1.37.1 in %d bytes", taken, len(read.Objects),
 			read.Header, len(data))
@@ -80,9 +71,7 @@ func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	type content struct {
 		data []byte
 		err  error
@@ -93,9 +82,7 @@ func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
 		read <- content{data, err}
 	}()
 	taken, err := TakeFile(t.Context(), apiServer(t, nil), pipe, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := <-read
 	if got.err != nil {
 		t.Fatal(got.err)
@@ -116,9 +103,7 @@ func TestNamesAreHashedInADumpThatIsAskedForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	read, err := Read(&out, "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !read.NamesHashed {
 		t.Error("the header does not say that names are hashed")
 	}
@@ -155,9 +140,7 @@ func TestADumpThatIsNotCompleteLeavesNothing(t *testing.T) {
 			}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "cluster.dump")
-			if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-asked

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestDevicesThatAreClaimed(t *testing.T) {
@@ -51,9 +51,7 @@ status:
 			}
 		}
 		c := b.Cluster(now)
-		if diff := cmp.Diff(step.want, states(c)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
+		assert.Equal(t, step.what, step.want, states(c))
 		if len(c.Nodes) > 0 && c.Nodes[0].Sharing != Claims {
 			t.Errorf("%s: GPUs are given out by %s", step.what, c.Nodes[0].Sharing)
 		}
@@ -66,12 +64,8 @@ func TestPodsThatClaimAndWaitAreLeftOut(t *testing.T) {
 	b := newBook(node("a", ""), pod("bound", "a", "cpu=1", claiming), pod("waits", "", "cpu=1", claiming),
 		pod("plain", "", "cpu=1"))
 	want := []string{"1 pending pod: devices that are claimed count when they are allocated"}
-	if diff := cmp.Diff(want, b.Cluster(now).LeftOut); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, b.JobList(now).LeftOut); diff != "" {
-		t.Errorf("left out of the list of jobs (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "left out", want, b.Cluster(now).LeftOut)
+	assert.Equal(t, "left out of the list of jobs", want, b.JobList(now).LeftOut)
 }
 
 func TestMoney(t *testing.T) {
@@ -87,13 +81,9 @@ func TestMoney(t *testing.T) {
 	want := Totals{Nodes: 3, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 5, AllocatedMilliGPU: 4000, IdleMilliGPU: 1000,
 		StrandedMilliGPU: 1000, NodesWithoutPrice: 1,
 		MicroDollarsPerHour: 9 * price.Dollar, IdleMicroDollarsPerHour: price.Dollar + 736_000}
-	if diff := cmp.Diff(want, c.Totals); diff != "" {
-		t.Errorf("totals (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "totals", want, c.Totals)
 	const said = `4 of 5 GPUs allocated (80%), 1 idle (1 stranded), 0 unavailable
 3 nodes, 2 with GPUs, 1 in use; $9.00 an hour, $1.74 of it idle (1 node without a price)
 0 pods pending; 0 gangs pending`
-	if diff := cmp.Diff(said, strings.Join(c.Lines(), "\n")); diff != "" {
-		t.Errorf("said (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "said", said, strings.Join(c.Lines(), "\n"))
 }

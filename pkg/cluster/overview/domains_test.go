@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // What a cluster has of levels is what its columns, its map and its workloads name.
@@ -68,10 +69,8 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 			for _, g := range Groups(c.Nodes) {
 				titles = append(titles, g.Title)
 			}
-			if diff := cmp.Diff([]any{tc.heading, tc.cells, tc.titles, tc.where},
-				[]any{list.Columns[at].Name, cells, titles, c.Jobs[0].Where()}); diff != "" {
-				t.Errorf("heading, cells, titles and the place of a job (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "heading, cells, titles and the place of a job", []any{tc.heading, tc.cells, tc.titles, tc.where},
+				[]any{list.Columns[at].Name, cells, titles, c.Jobs[0].Where()})
 		})
 	}
 }
@@ -84,11 +83,7 @@ func TestADomainIsAFieldOfItsOwn(t *testing.T) {
 	} {
 		c := newBook(node("n1", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels[wellknown.RackLabel] = value })).Cluster(now)
 		data, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), want) {
-			t.Errorf("rack %q: there is no %s in %s", value, want, data)
-		}
+		require.NoError(t, err)
+		assert.Contains(t, string(data), want)
 	}
 }

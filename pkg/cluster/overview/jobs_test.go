@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func ownedBy(kind, name string) func(*v1.Pod) {
@@ -29,9 +30,7 @@ func ownedBy(kind, name string) func(*v1.Pod) {
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -148,9 +147,7 @@ func TestJobs(t *testing.T) {
 			for _, j := range newBook(tc.objects...).Cluster(now).Jobs {
 				got = append(got, lineOf(&j))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("workloads (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "workloads", tc.want, got)
 		})
 	}
 }
@@ -165,14 +162,10 @@ func TestQueuesOfKueue(t *testing.T) {
 	b := newBook(local)
 	want := []Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 2, Admitted: 1, UsedGPUs: 5, QuotaGPUs: -1,
 		BorrowedGPUs: -1}}
-	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
-		t.Errorf("queues without a right to ClusterQueues (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "queues without a right to ClusterQueues", want, b.Cluster(now).Queues)
 	set(b, cluster)
 	want[0].QuotaGPUs, want[0].BorrowedGPUs = 8, 1
-	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
-		t.Errorf("queues (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "queues", want, b.Cluster(now).Queues)
 	// What cannot be read is not there.
 	set(b, object(t, `{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: team, name: q, uid: q}, status: {pendingWorkloads: many}}`))
 	if got := b.Cluster(now).Queues; len(got) != 0 {
@@ -182,9 +175,7 @@ func TestQueuesOfKueue(t *testing.T) {
 	set(b, local)
 	b.Delete(cluster)
 	want[0].QuotaGPUs, want[0].BorrowedGPUs = -1, -1
-	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
-		t.Errorf("queues after the ClusterQueue was deleted (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "queues after the ClusterQueue was deleted", want, b.Cluster(now).Queues)
 }
 
 func TestAgesOfJobs(t *testing.T) {
@@ -200,9 +191,7 @@ func TestAgesOfJobs(t *testing.T) {
 	for _, j := range b.Cluster(now).Jobs {
 		got = append(got, j.Name+" "+(time.Duration(j.AgeSeconds)*time.Second).String())
 	}
-	if diff := cmp.Diff([]string{"j 30s", "old 1h0m0s", "young 1m0s", "runs 2h0m0s"}, got); diff != "" {
-		t.Errorf("ages (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "ages", []string{"j 30s", "old 1h0m0s", "young 1m0s", "runs 2h0m0s"}, got)
 }
 
 func TestNamespacesAndUse(t *testing.T) {
@@ -219,19 +208,16 @@ func TestNamespacesAndUse(t *testing.T) {
 		pod("b", "", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("9", "Pending")),
 		pod("small", "n1", "nvidia.com/gpu=1"))
 	c := b.Cluster(now)
-	if diff := cmp.Diff([]Use{{"team/train", 4000}, {"team/small", 1000}}, c.Nodes[0].Use); diff != "" {
-		t.Errorf("use of the node (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "use of the node", []Use{{"team/train", 4000}, {"team/small", 1000}}, c.Nodes[0].Use)
 	whole := c.Namespaces[0].MicroDollarsPerHour + c.Nodes[0].IdleMicroDollarsPerHour
 	if len(c.Namespaces) != 1 || whole < 7_999_990 || whole > 8_000_010 { // each part is rounded
 		t.Errorf("namespaces %+v, and %d of the node are idle, want all of its price together", c.Namespaces,
 			c.Nodes[0].IdleMicroDollarsPerHour)
 	}
 	c.Namespaces[0].MicroDollarsPerHour = 0
-	if diff := cmp.Diff([]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}},
-		c.Namespaces); diff != "" {
-		t.Errorf("namespaces (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "namespaces",
+		[]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}},
+		c.Namespaces)
 }
 
 func TestATreeOfKubernetesOwnGroupsIsOneGang(t *testing.T) {

@@ -22,7 +22,12 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -105,9 +110,7 @@ func shared(n *v1.Node) { n.Labels["berth.dev/gpu-mode"] = "shared" }
 func parse[T any](t *testing.T, text string) *T {
 	t.Helper()
 	out := new(T)
-	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), out))
 	return out
 }
 
@@ -187,12 +190,8 @@ func TestTheStateOfGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newBook(test.objects...).Cluster(now)
-			if diff := cmp.Diff(test.want, states(c)); diff != "" {
-				t.Errorf("GPUs (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.totals, c.Totals); diff != "" {
-				t.Errorf("totals (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "GPUs", test.want, states(c))
+			assert.Equal(t, "totals", test.totals, c.Totals)
 		})
 	}
 }
@@ -230,22 +229,16 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 		{Namespace: "team", Name: "gated", Pods: 1, Pod: "gated", Scheduler: "berth-scheduler", WaitSeconds: 3600,
 			Reason: "held back by scheduling gates: quota"},
 	}
-	if diff := cmp.Diff(want, c.Queue); diff != "" {
-		t.Errorf("queue (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "queue", want, c.Queue)
 	gangs := []Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 2, MilliGPU: 8000, Phase: "PreScheduling",
 		WaitSeconds: 3600, Reason: "needs 3 nodes, [31mfits 2", Reserved: "2 nodes reserved"}}
-	if diff := cmp.Diff(gangs, c.Gangs); diff != "" {
-		t.Errorf("gangs (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "gangs", gangs, c.Gangs)
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
 		b.Set(pod(name, "a", "cpu=1 nvidia.com/gpu=4", inGang("train")))
 	}
 	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].
 		WaitSeconds, gangs[0].Reason, gangs[0].Reserved = 3, 3, 3, 12000, 1, true, 0, "", ""
-	if diff := cmp.Diff(gangs, b.Cluster(now).Gangs); diff != "" {
-		t.Errorf("gangs that have started (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "gangs that have started", gangs, b.Cluster(now).Gangs)
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
 		b.Set(pod(name, "a", "cpu=1", inGang("train"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	}
@@ -350,9 +343,7 @@ func TestThePodsOnANode(t *testing.T) {
 	want := []Row{{Kind: "pod", Namespace: "team", Name: "q", Cells: []any{"team/q", gpus(2000), "", "g", int32(0),
 		seconds(3600)}}, {Kind: "pod", Namespace: "team", Name: "p", Cells: []any{"team/p", gpus(0), "", "", int32(0),
 		seconds(3600)}}}
-	if diff := cmp.Diff(want, b.PodsOn("a", now).Rows); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "pods", want, b.PodsOn("a", now).Rows)
 	if got := b.PodsOn("nowhere", now).Rows; len(got) != 0 {
 		t.Errorf("a node that does not exist has %v", got)
 	}
@@ -362,9 +353,7 @@ func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
 	t.Parallel()
 	names := []string{"b-1", "a-10", "a-9", "a", "a-09"}
 	slices.SortFunc(names, compareNames)
-	if diff := cmp.Diff([]string{"a", "a-9", "a-09", "a-10", "b-1"}, names); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "order", []string{"a", "a-9", "a-09", "a-10", "b-1"}, names)
 }
 
 // onlyOn is the affinity that the DaemonSet controller gives the pod of a node.

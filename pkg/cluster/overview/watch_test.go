@@ -20,6 +20,8 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // filtered is an API that answers some requests in another way.
@@ -57,26 +59,19 @@ func server(t *testing.T) *memapi.Server {
 		switch o := o.(type) {
 		case *v1.Node:
 			o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
-			must(t, api.Create(o))
+			require.NoError(t, api.Create(o))
 		case *v1.Pod:
 			o.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
-			must(t, api.Create(o))
+			require.NoError(t, api.Create(o))
 		}
 	}
 	return api
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func started(t *testing.T, config *rest.Config) (*Watcher, error) {
 	t.Helper()
 	reader, err := inputs.NewReader(config)
-	must(t, err)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	return newBook().Watch(ctx, reader)
@@ -99,7 +94,7 @@ func TestAClusterIsFollowed(t *testing.T) {
 	t.Parallel()
 	api := server(t)
 	w, err := started(t, api.RESTConfig())
-	must(t, err)
+	require.NoError(t, err)
 	c := w.Cluster(now)
 	if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) || len(c.Queue) != 1 ||
 		c.Queue[0].Reason != "no node fits" || len(c.LeftOut) != 0 {
@@ -109,7 +104,7 @@ func TestAClusterIsFollowed(t *testing.T) {
 	until(t, w, "the pod to go", func(c *Cluster) bool { return c.Totals.AllocatedMilliGPU == 0 })
 	more := node("b", "nvidia.com/gpu=4")
 	more.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
-	must(t, api.Create(more))
+	require.NoError(t, api.Create(more))
 	until(t, w, "the node", func(c *Cluster) bool { return c.Totals.GPUs == 6 })
 }
 
@@ -120,7 +115,7 @@ func collected(t *testing.T, reader *inputs.Reader) (objects []runtime.Object, l
 		objects = append(objects, obj)
 		return nil
 	})
-	must(t, err)
+	require.NoError(t, err)
 	return objects, leftOut
 }
 
@@ -136,9 +131,9 @@ func TestWhatIsFollowedIsNotListedAgain(t *testing.T) {
 		return 0
 	}}
 	reader, err := inputs.NewReader(config)
-	must(t, err)
+	require.NoError(t, err)
 	w, err := newBook().Watch(t.Context(), reader)
-	must(t, err)
+	require.NoError(t, err)
 	before := lists.Load()
 	api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "team", Name: "q"})
 	until(t, w, "the pod to go", func(c *Cluster) bool { return len(c.Queue) == 0 })
@@ -147,7 +142,7 @@ func TestWhatIsFollowedIsNotListedAgain(t *testing.T) {
 		t.Errorf("pods were listed %d times more", after-before)
 	}
 	fresh, err := inputs.NewReader(api.RESTConfig())
-	must(t, err)
+	require.NoError(t, err)
 	want, wantLeftOut := collected(t, fresh)
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
 		t.Errorf("%d objects (-listed +followed):\n%s", len(got), diff)
@@ -163,7 +158,7 @@ func TestNamespacesAreReadWithNodesListedOnce(t *testing.T) {
 	for _, namespace := range []string{"other", "third"} {
 		p := pod("of-"+namespace, "a", "cpu=1", func(p *v1.Pod) { p.Namespace = namespace })
 		p.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
-		must(t, api.Create(p))
+		require.NoError(t, api.Create(p))
 	}
 	config := api.RESTConfig()
 	var lists atomic.Int32
@@ -174,9 +169,9 @@ func TestNamespacesAreReadWithNodesListedOnce(t *testing.T) {
 		return 0
 	}}
 	reader, err := inputs.NewReader(config)
-	must(t, err)
+	require.NoError(t, err)
 	b := newBook()
-	must(t, b.Read(t.Context(), reader, "team", "other"))
+	require.NoError(t, b.Read(t.Context(), reader, "team", "other"))
 	var got []string
 	for _, j := range b.JobList(now).Jobs {
 		got = append(got, j.Namespace+"/"+j.Name)
@@ -209,9 +204,7 @@ func TestEventsAreRead(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, warningOf(&test.event)); diff != "" {
-				t.Errorf("warning (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "warning", test.want, warningOf(&test.event))
 		})
 	}
 }
@@ -255,11 +248,9 @@ func TestWhatMayNotBeRead(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			require.NoError(t, err)
 			c := w.Cluster(now)
-			if got := strings.Join(c.LeftOut, "|"); got != test.left {
-				t.Errorf("left out is %q, want %q", got, test.left)
-			}
+			assert.Equal(t, "left out", test.left, strings.Join(c.LeftOut, "|"))
 			if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) {
 				t.Errorf("GPUs are %v", got)
 			}
@@ -270,7 +261,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 func TestOnlyWhatIsShownIsKept(t *testing.T) {
 	t.Parallel()
 	w, err := started(t, server(t).RESTConfig())
-	must(t, err)
+	require.NoError(t, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.pods["p"]; p == nil || len(p.pod.Spec.Containers[0].Env) != 0 {
@@ -283,10 +274,8 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 	b := newBook()
 	b.LeaveOut(unreachable, "does not answer")
 	b.LeaveOut("events", "not for you")
-	if diff := cmp.Diff([]string{"API server: does not answer", "events: not for you"},
-		b.Cluster(now).LeftOut); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "left out", []string{"API server: does not answer", "events: not for you"},
+		b.Cluster(now).LeftOut)
 	b.LeaveOut(unreachable, "")
 	if got := b.Cluster(now).LeftOut; len(got) != 1 {
 		t.Errorf("left out is %v", got)

@@ -5,6 +5,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestTheQueueSaysWhyInBrief(t *testing.T) {
@@ -21,9 +22,7 @@ func TestTheQueueSaysWhyInBrief(t *testing.T) {
 		{"0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.", "",
 			"2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never"},
 	} {
-		if got := (&Waiting{Reason: tt.reason, Nominated: tt.nominated}).Why(); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.reason, got, tt.want)
-		}
+		assert.Equal(t, tt.reason, tt.want, (&Waiting{Reason: tt.reason, Nominated: tt.nominated}).Why())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAManifestBecomesWhatTheServerWouldMakeOfIt(t *testing.T) {
@@ -28,17 +30,13 @@ kind: PodGroup
 metadata: {name: g}
 spec: {minMember: 3}
 `), "f", "ns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}
 	if _, err := m.Onto(nil); err == nil || !strings.Contains(err.Error(), `no PriorityClass "high"`) {
 		t.Errorf("got error %v, want one about the priority class", err)
 	}
 	objects, err := m.Onto([]runtime.Object{high})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(objects) != 6 || len(m.Pods) != 3 {
 		t.Fatalf("got %d objects and %d pods, want 6 and 3", len(objects), len(m.Pods))
 	}

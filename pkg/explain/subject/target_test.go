@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
@@ -41,9 +44,7 @@ func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
 			t.Parallel()
 			got, err := ParseTarget(strings.Fields(tt.args))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("got error %v, want %q in it", err, tt.err)
-				}
+				assert.Contains(t, fmt.Sprint(err), tt.err)
 				return
 			}
 			if err != nil || got != (Target{tt.kind, tt.name}) {
@@ -84,19 +85,13 @@ func TestAPodStandsForItsController(t *testing.T) {
 		{Target{KindPodGroup, "g"}, "m-0", ""},
 	} {
 		pods, err := tt.target.Find(objects, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var names []string
 		for _, p := range pods {
 			names = append(names, p.Name)
 		}
-		if got := strings.Join(names, " "); got != tt.want {
-			t.Errorf("%v: got pods %s, want %s", tt.target, got, tt.want)
-		}
-		if got := tt.target.About(pods, pods[0].Name); got != tt.about {
-			t.Errorf("%v: got %q, want %q", tt.target, got, tt.about)
-		}
+		assert.Equal(t, fmt.Sprintf("pods of %v", tt.target), tt.want, strings.Join(names, " "))
+		assert.Equal(t, fmt.Sprint(tt.target), tt.about, tt.target.About(pods, pods[0].Name))
 	}
 	for target, want := range map[Target]string{
 		{KindJob, "none"}:      "there is no pod of job none in namespace default",
@@ -162,9 +157,7 @@ func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
 		return p
 	}
 	shipped, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pods, others := ServedFirst([]*v1.Pod{foreign, served("a"), served("b")}, shipped)
 	if got, want := AboutFile(len(pods), others,
 		pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang/read"
@@ -17,6 +15,8 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func gpuNodes(n, gpus int) []trace.Node {
@@ -115,9 +115,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 					in.Objects = append(in.Objects, read.NewPodGroup(namespace, "gang", tc.gang))
 				}
 				r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
-				if diff := cmp.Diff(want, figuresOf(r)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", config, diff)
-				}
+				assert.Equal(t, config, want, figuresOf(r))
 				if r.Window != nil || r.MicroDollars != 0 {
 					t.Errorf("%s: a window %v and a bill of %d, want neither", config, r.Window, r.MicroDollars)
 				}
@@ -167,45 +165,9 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 			if r.Window != nil {
 				r.Window.To = float64(int(r.Window.To)) // the cycles take milliseconds
 			}
-			if diff := cmp.Diff(tc.window, r.Window); diff != "" {
-				t.Errorf("window (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "window", tc.window, r.Window)
 			if r.Basis != tc.basis || r.AllocatedPercent < tc.percent-0.1 || r.AllocatedPercent > tc.percent+0.1 {
 				t.Errorf("%s of %v%%, want %s of %v%%", r.Basis, r.AllocatedPercent, tc.basis, tc.percent)
-			}
-		})
-	}
-}
-
-func TestWarmupsThatLeaveNothing(t *testing.T) {
-	t.Parallel()
-	ends := gpuJob("j", 1, 1000)
-	ends.Duration = time.Hour
-	for name, tc := range map[string]struct {
-		jobs    []trace.Job
-		options Options
-		want    string
-	}{
-		"longer than the work": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour},
-			"a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
-		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: time.Hour,
-			Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
-		"in arrival order": {[]trace.Job{ends}, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour},
-			"warmup: 1h0m0s is for mode time: mode order takes no means over time"},
-		"negative": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: -1},
-			"warmup: -1ns is not allowed; want a time after the start, or 0s"},
-		"without jobs": {nil, Options{Mode: replayed.VirtualTime, Warmup: time.Hour},
-			"a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = Run(t.Context(), stock, NewInput("x", gpuNodes(1, 2), tc.jobs), tc.options)
-			if !errors.Is(err, ErrInput) || err.Error() != tc.want {
-				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
 	}
@@ -230,20 +192,14 @@ func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			f := Files{Nodes: filepath.Join(dir, "nodes"), Jobs: filepath.Join(dir, "jobs.csv")}
-			if err := errors.Join(os.WriteFile(f.Nodes, []byte(tc.text), 0o600),
-				os.WriteFile(f.Jobs, []byte("name,cpu_milli,memory_mib,gpus,pods\nj,1000,512,2,3\n"), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.WriteFile(f.Nodes, []byte(tc.text), 0o600),
+				os.WriteFile(f.Jobs, []byte("name,cpu_milli,memory_mib,gpus,pods\nj,1000,512,2,3\n"), 0o600)))
 			in, err := f.Load()
 			if tc.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("error %v, want one that says %q", err, tc.want)
-				}
+				assert.Contains(t, fmt.Sprint(err), tc.want)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime})
 			if r.Nodes != 3 || r.CapacityMilli != 6000 || r.Placed != 3 {
 				t.Errorf("%d nodes with %d milli-GPU, %d pods placed; want 3, 6000, 3", r.Nodes, r.CapacityMilli, r.Placed)

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // pipe makes a named pipe that has this content once.
 func pipe(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	go func() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -53,9 +53,7 @@ func TestInputsMayBePipes(t *testing.T) {
 				Prices: pipe(t, "resource,dollars_per_hour\nTesla-T4,1\n"),
 			}
 			in, err := f.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if nodes := objectsOf(t, in); len(nodes) != count || len(in.Jobs) != 1 {
 				t.Errorf("%d nodes and %d jobs, want %d and 1", len(nodes), len(in.Jobs), count)
 			}

@@ -45,7 +45,7 @@ type nodeState struct {
 	inv                 gpu.Inventory
 	freeCPU, freeMemory int64
 	microDollars        int64
-	priced, spot        bool
+	spot                bool
 	pods                int
 }
 
@@ -79,7 +79,7 @@ func (l *ledger) addNode(node *v1.Node) {
 		name: node.Name, node: node, model: read.Model(),
 		inv:     gpu.Inventory{Mode: gpu.ModeShared, Model: read.Model(), Devices: gpu.NewDevices(read.GPUs(), 0)},
 		freeCPU: info.GetAllocatable().GetMilliCPU(), freeMemory: info.GetAllocatable().GetMemory(),
-		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == priceview.Spot,
+		microDollars: int64(micro), spot: l.rules.TypeOf(node) == priceview.Spot,
 	}
 	if !priced {
 		l.unpriced++

@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func usualKeys() *gpuview.Keys {
@@ -19,13 +20,9 @@ func usualKeys() *gpuview.Keys {
 func objectsOf(t *testing.T, in Input) []runtime.Object {
 	t.Helper()
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	objects, err := in.Cluster(stock, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return objects
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
@@ -17,9 +18,7 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 		"leaderElection: {leaderElect: false}\n"
 	run := func(text string) (*replayed.Result, error) {
 		c, err := schedulerconfig.Parse("f.yaml", []byte(head+text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return Run(context.Background(), c, smallInput(t), Options{Mode: replayed.VirtualTime, Horizon: time.Minute})
 	}
 	_, err := run("extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
@@ -30,9 +29,7 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 - plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}
   pluginConfig: [{name: GPUAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}}}}]
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "GPUAware was run without what Prometheus would tell it") {
 		t.Errorf("with live signals: notes %q, want one that says they are left out", r.Notes)
 	}
@@ -40,9 +37,7 @@ func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
 - plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}
   pluginConfig: [{name: SLAAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}, latencyMsQuery: x}}}]
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "SLAAware was run without what Prometheus would tell it") ||
 		r.Placed != r.Pods {
 		t.Errorf("with figures of objectives: notes %q, %d of %d pods placed; want one note, and all placed", r.Notes,

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/cluster/dump"
@@ -22,6 +20,8 @@ import (
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // shipped is the configuration that this distribution ships.
@@ -30,22 +30,16 @@ const shipped = "../../../manifests/base/scheduler-config.yaml"
 func smallInput(t *testing.T) Input {
 	t.Helper()
 	in, err := Files{Nodes: "testdata/nodes.csv", Jobs: "testdata/jobs.csv"}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return in
 }
 
 func mustRun(t *testing.T, config string, in Input, options Options) *replayed.Result {
 	t.Helper()
 	c, err := schedulerconfig.Load(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := Run(context.Background(), c, in, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -80,9 +74,7 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 					compared = r.Placements
 				}
 				b, err := json.MarshalIndent(compared, "", " ")
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				encoded[i] = string(b)
 			}
 			if diff := cmp.Diff(encoded[0], encoded[1]); diff != "" {
@@ -140,28 +132,6 @@ func TestADumpIsWorkEnough(t *testing.T) {
 	}
 }
 
-func TestPlacementPoliciesOfADumpHold(t *testing.T) {
-	t.Parallel()
-	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
-	for i := range 3 {
-		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 1000, MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs, usualKeys())
-		pod.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
-		in.Objects = append(in.Objects, pod)
-	}
-	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
-		"kind":     "PlacementPolicy",
-		"metadata": map[string]any{"name": "tools"},
-		"spec":     map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}}})
-	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
-	if r.Placed != 2 || r.Pending != 1 {
-		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)
-	}
-	if len(r.PendingByReason) != 1 || !strings.Contains(r.PendingByReason[0].Reason, "license matlab") {
-		t.Errorf("pods are pending because of %v, want what license they lack", r.PendingByReason)
-	}
-}
-
 func TestTheNodesOfADumpTakePrices(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -182,17 +152,11 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 			dir := t.TempDir()
 			file := dumped(t, objectsOf(t, in))
 			dump, prices := filepath.Join(dir, "cluster.dump"), filepath.Join(dir, "prices.csv")
-			if err := errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.WriteFile(dump, file, 0o600), os.WriteFile(prices, []byte(tc.prices), 0o600)))
 			in, err := Files{Dump: dump, Prices: prices}.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			objects, err := in.Cluster(stock, "")
 			if tc.want != "" {
 				if err == nil || err.Error() != filepath.Join(dir, tc.want) {
@@ -200,9 +164,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sum := int64(0)
 			for _, obj := range objects {
 				micro, _, _ := priceview.StatedPrice(obj.(*v1.Node))
@@ -220,35 +182,12 @@ func dumped(t *testing.T, objects []runtime.Object) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := dump.NewWriter(&file, dump.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, obj := range objects {
-		if err := w.Add(obj); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Add(obj))
 	}
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close(nil))
 	return file.Bytes()
-}
-
-func TestPreemptedPodsStartAnew(t *testing.T) {
-	t.Parallel()
-	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384}
-	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 1024}
-	high := low
-	high.Name, high.Arrival, high.Duration, high.Priority = "high", 10*time.Minute, 30*time.Minute, 100
-	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}),
-		Options{Mode: replayed.VirtualTime})
-	if r.Preemptions != 1 || r.JobsCompleted != 2 {
-		t.Fatalf("preemptions %d, completed %d; want 1 and 2", r.Preemptions, r.JobsCompleted)
-	}
-	// Low runs again for its whole hour after the 40th minute.
-	if r.JobCompletion.Max < 6000 || r.JobCompletion.Max > 6012 {
-		t.Errorf("the preempted job was complete after %v s, want 6000 to 6012", r.JobCompletion.Max)
-	}
 }
 
 // Twelve pods are alike as victims, and three pods and a gang of two have to choose among them.
@@ -296,9 +235,7 @@ func TestAGangStartsTogether(t *testing.T) {
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
 	want := []replayed.Reason{{Reason: "gang does not fit: too few nodes that fit", Pods: 9}}
-	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
-		t.Errorf("why pods are pending (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "why pods are pending", want, r.PendingByReason)
 }
 
 func TestPendingPodsAreGroupedByReason(t *testing.T) {
@@ -320,18 +257,17 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 		{Reason: "node(s) with too few GPUs", Pods: 3},
 		{Reason: "Insufficient cpu", Pods: 1},
 	}
-	if diff := cmp.Diff(want, r.PendingByReason); diff != "" {
-		t.Errorf("why pods are pending (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "why pods are pending", want, r.PendingByReason)
 }
 
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := NewInput("x", []trace.Node{{Name: "n", CPUMilli: 1, MemoryMiB: 1}}, nil)
+	hour := gpuJob("j", 1, 1000)
+	hour.Duration = time.Hour
+	ends := NewInput("x", gpuNodes(1, 2), []trace.Job{hour})
 	tests := map[string]struct {
 		in      Input
 		options Options
@@ -346,6 +282,16 @@ func TestBadInput(t *testing.T) {
 			"horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
 		"a start long ago": {in, Options{Mode: replayed.VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)},
 			"start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
+		"a warm-up longer than the work": {ends, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour},
+			"a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
+		"a warm-up longer than the horizon": {ends, Options{Mode: replayed.VirtualTime, Warmup: time.Hour,
+			Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
+		"a warm-up in arrival order": {ends, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour},
+			"warmup: 1h0m0s is for mode time: mode order takes no means over time"},
+		"a negative warm-up": {ends, Options{Mode: replayed.VirtualTime, Warmup: -1},
+			"warmup: -1ns is not allowed; want a time after the start, or 0s"},
+		"a warm-up without jobs": {in, Options{Mode: replayed.VirtualTime, Warmup: time.Hour},
+			"a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
 		"a cycle of no length": {in, Options{Mode: replayed.VirtualTime, CycleTime: 1},
 			"cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
 	}
@@ -363,9 +309,7 @@ func TestBadInput(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Run(ctx, stock, smallInput(t), Options{Mode: replayed.VirtualTime}); !errors.Is(err, context.Canceled) {

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
@@ -37,7 +37,5 @@ func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
 		}
 	}
 	want := replayed.Waits{Count: 2, Mean: 900, P50: 600, P95: 1200, Max: 1200}
-	if diff := cmp.Diff(want, summarize(told.errors)); diff != "" {
-		t.Errorf("told starts (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "told starts", want, summarize(told.errors))
 }

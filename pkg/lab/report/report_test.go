@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // result is a small replay; allocated is in milli-GPU of four GPUs.
@@ -95,9 +96,7 @@ func TestConditionsAboutWhatAModeDoesNotMeasure(t *testing.T) {
 		rows := Compare([]*replayed.Result{results}, []*replayed.Result{results}).Rows
 		for _, metric := range ConditionMetrics() {
 			c, err := ParseCondition(metric + ">1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			measured := slices.ContainsFunc(rows, func(r Row) bool { return r.Key == metric })
 			if err := c.MeasuredIn(mode); (err == nil) != measured {
 				t.Errorf("%s in mode %s: %v; it is among the metrics of a comparison: %v", metric, mode, err, measured)
@@ -118,9 +117,7 @@ func FuzzParseCondition(f *testing.F) {
 func TestThePageStandsAlone(t *testing.T) {
 	t.Parallel()
 	var page bytes.Buffer
-	if err := WriteHTML(&page, comparison()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteHTML(&page, comparison()))
 	text := page.String()
 	if outside := regexp.MustCompile(`(?i)(src|href|url|@import|<script|<link)\s*[=(]`).FindString(text); outside != "" {
 		t.Errorf("the page refers to something else: %s", outside)
@@ -154,15 +151,9 @@ func TestThePageStandsAlone(t *testing.T) {
 func TestTheTableSaysWhatChanges(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := WriteTable(&out, comparison()); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds",
-		"note: B: Some<plugin> was silenced"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
+	require.NoError(t, WriteTable(&out, comparison()))
+	assert.Contains(t, out.String(), "GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds",
+		"note: B: Some<plugin> was silenced")
 }
 
 func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
@@ -175,9 +166,7 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		}
 		r.PodWait = replayed.Waits{Count: 1, P50: 7200, P95: 7200}
 		var out bytes.Buffer
-		if err := WriteResult(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteResult(&out, r))
 		return out.String()
 	}
 	for _, tc := range []struct {
@@ -222,16 +211,12 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 				}
 			}
 			var page bytes.Buffer
-			if err := WriteHTML(&page, c); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, WriteHTML(&page, c))
 			text := page.String()
 			if got := strings.Count(text, `role="img"`); got != tc.plots {
 				t.Errorf("%d plots, want %d", got, tc.plots)
 			}
-			if got := strings.Contains(text, "Cost of nodes in use over time"); got != tc.plotOfCosts {
-				t.Errorf("a plot of costs: %v, want %v", got, tc.plotOfCosts)
-			}
+			assert.Equal(t, "a plot of costs", tc.plotOfCosts, strings.Contains(text, "Cost of nodes in use over time"))
 			if got := strings.Contains(text, "no node has a price"); got == tc.plotOfCosts {
 				t.Errorf("the page says that no node has a price: %v", got)
 			}
@@ -251,9 +236,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			"a replay":     func(w io.Writer) error { return WriteResult(w, c.B.Results[0]) },
 		} {
 			var out bytes.Buffer
-			if err := write(tables.Output{Writer: &out, Screen: tables.Screen{Width: width, Color: true}}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, write(tables.Output{Writer: &out, Screen: tables.Screen{Width: width, Color: true}}))
 			if widest := text.LongestLineLen(out.String()); widest > width {
 				t.Errorf("%s is %d columns wide on a terminal of %d:\n%s", name, widest, width, out.String())
 			}
@@ -270,9 +253,7 @@ func TestDurationsOfAComparisonHaveUnits(t *testing.T) {
 	row := Row{Label: "Pod wait, median", Unit: "s", A: Stat{Mean: 6000, Min: 6000, Max: 6000},
 		Difference: Stat{Mean: 90, Min: -1.5, Max: 183600}}
 	got := []string{labelled(row), spread(row.A, row.Unit, 2), signed(row.Difference, row.Unit, 2)}
-	if diff := cmp.Diff([]string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", []string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got)
 }
 
 func TestNounsAgreeWithTheirNumbers(t *testing.T) {
@@ -281,14 +262,8 @@ func TestNounsAgreeWithTheirNumbers(t *testing.T) {
 	r.Nodes, r.NodesInUse, r.Gangs, r.GangsStarted, r.Preemptions, r.Jobs = 4, 1, 2, 1, 2, 0
 	r.Pods, r.Placed, r.Pending = 7, 5, 2
 	var out bytes.Buffer
-	if err := WriteResult(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteResult(&out, r))
 	words := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ",
-		"Pods 7; 5 placed, 2 pending "} {
-		if !strings.Contains(words, want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
+	assert.Contains(t, words, "Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ",
+		"Pods 7; 5 placed, 2 pending ")
 }

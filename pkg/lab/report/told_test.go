@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestWhatTheSidesDoOtherwiseIsOnThePage(t *testing.T) {
@@ -29,12 +30,8 @@ func TestWhatTheSidesDoOtherwiseIsOnThePage(t *testing.T) {
 		t.Errorf("undone %q, want %q", c.Verdict.Undone, want)
 	}
 	var table, page bytes.Buffer
-	if err := WriteTable(&table, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteHTML(&page, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteTable(&table, c))
+	require.NoError(t, WriteHTML(&page, c))
 	for name, text := range map[string]string{"table": table.String(), "page": page.String()} {
 		for _, want := range []string{"hours", "spot is avoided", "1.5", "Pods of incomplete gangs"} {
 			if !strings.Contains(strings.ToLower(text), strings.ToLower(want)) {

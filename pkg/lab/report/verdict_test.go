@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/lab/replay/replayed"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // compared compares sides whose results differ by what change does to those of B.
@@ -64,9 +64,7 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := compared(tc.seeds, tc.change).Verdict.lines(tc.seeds)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "", tc.want, got)
 		})
 	}
 }
@@ -115,12 +113,8 @@ func TestWhatIsNothingIsNotShown(t *testing.T) {
 	}
 	c := Compare(empty(), empty())
 	var out, page bytes.Buffer
-	if err := WriteTable(&out, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteHTML(&page, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteTable(&out, c))
+	require.NoError(t, WriteHTML(&page, c))
 	for _, text := range []string{out.String(), page.String()} {
 		if !strings.Contains(text, "Zero on both sides: GPUs allocated;") || strings.Contains(text, "▁") ||
 			strings.Contains(text, "<figure") || strings.Contains(text, ">Plots<") {
@@ -146,9 +140,7 @@ func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 		"A places the pods of a gang one by one (1 gang), and incomplete gangs hold 2 GPUs without working; B starts them " +
 			"together. On both sides an incomplete gang counts as not allocated",
 	}
-	if diff := cmp.Diff(want, c.Sides()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, c.Sides())
 }
 
 func TestBasisWords(t *testing.T) {

@@ -103,7 +103,7 @@ func readJob(r *row) Job {
 	if !slices.Contains(spotValues, j.Spot) {
 		r.fail("spot", j.Spot, "tolerate, require or avoid")
 	}
-	checkShare(r, "gpu_milli", &j)
+	checkShare(r, &j)
 	return j
 }
 
@@ -117,7 +117,7 @@ func readOpenbPod(r *row) Job {
 		GPUMilli:  int(r.required("gpu_milli", 0, 1000)),
 		Models:    r.models("gpu_spec"),
 	}
-	checkShare(r, "gpu_milli", &j)
+	checkShare(r, &j)
 	created := r.duration("creation_time", 0)
 	j.Arrival = created
 	if deleted := r.text("deletion_time"); deleted != "" {
@@ -132,13 +132,13 @@ func readOpenbPod(r *row) Job {
 	return j
 }
 
-func checkShare(r *row, column string, j *Job) {
+func checkShare(r *row, j *Job) {
 	if j.GPUs == 0 {
 		j.GPUMilli, j.Models = 0, nil
 		return
 	}
 	if j.GPUMilli == 0 || j.GPUs > 1 && j.GPUMilli != 1000 {
-		r.fail(column, r.text(column), "1000 for a pod of several GPUs, 1 to 1000 for one of one")
+		r.fail("gpu_milli", r.text("gpu_milli"), "1000 for a pod of several GPUs, 1 to 1000 for one of one")
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadJobs(t *testing.T) {
@@ -62,12 +63,8 @@ func TestReadJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ReadJobs(strings.NewReader(tt.text), "jobs.csv")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("jobs (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "jobs", tt.want, got)
 		})
 	}
 }
@@ -107,9 +104,7 @@ func TestReadJobsRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "error", tt.want, err.Error())
 		})
 	}
 }

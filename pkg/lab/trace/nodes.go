@@ -76,7 +76,7 @@ func readNode(r *row, add func(Node)) {
 		MemoryMiB:           r.required("memory_mib", 1, maxMemoryMiB),
 		GPUs:                int(r.integer("gpus", 0, maxGPUs, 0)),
 		Model:               r.label("model"),
-		MicroDollarsPerHour: int64(r.microDollars("dollars_per_hour")),
+		MicroDollarsPerHour: int64(r.dollarsPerHour()),
 		Spot:                r.boolean("spot"),
 		Rack:                r.label("rack"),
 		Zone:                r.label("zone"),

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestReadNodes(t *testing.T) {
@@ -38,12 +38,8 @@ func TestReadNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ReadNodes(strings.NewReader(tt.text), "nodes.csv")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, "nodes", tt.want, got)
 		})
 	}
 }
@@ -66,9 +62,7 @@ func TestReadNodesRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "error", tt.want, err.Error())
 		})
 	}
 }
@@ -77,9 +71,7 @@ func TestPrices(t *testing.T) {
 	t.Parallel()
 	prices, err := ReadPrices(strings.NewReader("resource,dollars_per_hour\nT4,0.35\ncpu-core,0.03\nmemory-gib,0.004\n"),
 		"prices.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := prices.Price("n", "T4", price.Capacity{MilliCPU: 64000, MemoryMiB: 262144, MilliGPU: 2000})
 	if want := price.MicroDollars(2*350_000 + 64*30_000 + 256*4_000); err != nil || got != want {
 		t.Errorf("a node costs %d, %v, want %d", got, err, want)

@@ -21,7 +21,7 @@ func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 	rates := &price.ModelRates{GPU: map[string]price.MicroDollars{}}
 	seen := map[string]bool{}
 	return rates, t.each(func(row *row) {
-		resource, rate := row.label("resource"), row.microDollars("dollars_per_hour")
+		resource, rate := row.label("resource"), row.dollarsPerHour()
 		switch {
 		case resource == "":
 			row.fail("resource", "", "a GPU model, cpu-core or memory-gib")

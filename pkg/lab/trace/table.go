@@ -285,7 +285,8 @@ func (r *row) boolean(column string) bool {
 }
 
 // microDollars reads decimal dollars.
-func (r *row) microDollars(column string) price.MicroDollars {
+func (r *row) dollarsPerHour() price.MicroDollars {
+	const column = "dollars_per_hour"
 	value := r.text(column)
 	if value == "" {
 		return 0

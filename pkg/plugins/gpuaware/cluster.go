@@ -54,17 +54,14 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		bad, err := informers.NewBadNodeValues(handle, "gpu "+names)
-		if err != nil {
-			return nil, err
-		}
 		claims, err := claimview.GPUsOf(factory, handle.SharedDRAManager(), keys.Drivers)
 		if err != nil {
 			return nil, err
 		}
 		c := &cluster{
 			ledger: l, locks: locks,
-			views:  &views{ByNode: nodes, keys: keys, bad: bad, ledger: l, claims: claims, totals: newTotals()},
+			views: &views{ByNode: nodes, keys: keys, bad: informers.NewBadNodeValues(handle), ledger: l, claims: claims,
+				totals: newTotals()},
 			claims: claims, recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{

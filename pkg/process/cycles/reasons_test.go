@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/test/harness/assert"
 )
 
 // full is a reason of a test.
@@ -43,12 +44,8 @@ func TestReasons(t *testing.T) {
 			for r := range Reasons(tc.status) {
 				words, kinds = append(words, r.String()), append(kinds, r.Kind())
 			}
-			if diff := cmp.Diff(tc.words, words); diff != "" {
-				t.Errorf("words (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.kinds, kinds); diff != "" {
-				t.Errorf("kinds (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "words", tc.words, words)
+			assert.Equal(t, "kinds", tc.kinds, kinds)
 			if want := strings.Join(tc.words, ", "); tc.status.Message() != want {
 				t.Errorf("the framework tells users %q, want %q", tc.status.Message(), want)
 			}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +20,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // fixed is a framework whose plugins give every node the same in every cycle.
 type fixed struct {
@@ -113,9 +117,7 @@ func decide(p framework.Framework, pod *v1.Pod, nodes []fwk.NodeInfo, scored boo
 func wrapped(t testing.TB, inner framework.Framework, most int) (framework.Framework, *History) {
 	t.Helper()
 	h, err := New(most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	profiles := map[string]framework.Framework{"p": inner}
 	Wrap(profiles, h)
 	return profiles["p"], h
@@ -136,17 +138,13 @@ func TestADecisionIsRememberedWithWhatCameNext(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d", n.Name, n.Total))
 	}
 	// The chosen node first, and of the others one that lost before the one that is as good.
-	if diff := cmp.Diff([]string{"node-1 87", "node-2 67"}, got); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "nodes", []string{"node-1 87", "node-2 67"}, got)
 	want := []Score{
 		{Plugin: "Cost", Raw: -4, Weight: 20, Weighted: 80, Unit: "dollars an hour",
 			Terms: []Term{{Name: "share", Amount: 1, For: "its share"}}},
 		{Plugin: "Other", Raw: 70, Weight: 1, Weighted: 7},
 	}
-	if diff := cmp.Diff(want, d.Nodes[0].Scores); diff != "" {
-		t.Errorf("scores of the chosen node (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "scores of the chosen node", want, d.Nodes[0].Scores)
 	if d.Compared != 5 || d.Node != "node-1" || d.Profile != "berth-scheduler" {
 		t.Errorf("got %+v, want 5 nodes compared, node-1 and berth-scheduler", d)
 	}
@@ -200,9 +198,7 @@ func TestOldDecisionsAreForgotten(t *testing.T) {
 	for _, d := range h.List().Items {
 		got = append(got, d.Pod.Name)
 	}
-	if diff := cmp.Diff([]string{"p6", "p5", "p4"}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "kept", []string{"p6", "p5", "p4"}, got)
 	if len(h.decisions) != 3 {
 		t.Errorf("%d are held, want 3", len(h.decisions))
 	}
@@ -221,9 +217,7 @@ func TestANumberOfDecisionsIsInBounds(t *testing.T) {
 func TestTheHistoryIsServedAsItIsWhenAskedFor(t *testing.T) {
 	inner, nodes := cluster(3)
 	p, h := wrapped(t, inner, 3)
-	if err := h.Serve(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Serve())
 	defer configz.Delete(Name)
 	mux := http.NewServeMux()
 	configz.InstallHandler(mux)
@@ -231,16 +225,13 @@ func TestTheHistoryIsServedAsItIsWhenAskedFor(t *testing.T) {
 		response := httptest.NewRecorder()
 		mux.ServeHTTP(response, httptest.NewRequest(http.MethodGet, Path, nil))
 		list, err := Read(response.Body.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(list.Items) != want || list.Kept != 3 || list.Kind != "DecisionList" {
 			t.Errorf("got %+v, want a DecisionList of %d, 3 of which are kept", list, want)
 		}
 		if want > 0 {
-			if diff := cmp.Diff(must(json.Marshal(h.List().Items)), must(json.Marshal(list.Items))); diff != "" {
-				t.Errorf("decisions after a round trip (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "decisions after a round trip",
+				must(json.Marshal(h.List().Items)), must(json.Marshal(list.Items)))
 		}
 		decide(p, podOf(fmt.Sprint("p", want)), nodes, true, "node-0")
 	}

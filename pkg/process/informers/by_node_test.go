@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // nodeStore is ByNode on a store without an informer, which tells it of what went.
@@ -24,17 +26,13 @@ func newNodeStore() nodeStore {
 func (s nodeStore) add(t *testing.T, name string) *v1.Node {
 	t.Helper()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := s.store.Update(node); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.store.Update(node))
 	return node
 }
 
 func (s nodeStore) remove(t *testing.T, node *v1.Node) {
 	t.Helper()
-	if err := s.store.Delete(node); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.store.Delete(node))
 	s.forget(node.Name)
 }
 

@@ -15,6 +15,8 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // decoded is an object as it comes from the API server, with memory of its own for all that it has.
@@ -25,12 +27,8 @@ func decoded[T interface {
 }](t *testing.T, into, object T) T {
 	t.Helper()
 	data, err := object.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := into.Unmarshal(data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, into.Unmarshal(data))
 	return into
 }
 
@@ -100,9 +98,7 @@ func TestPodsOfOneJobShareWhatIsEqual(t *testing.T) {
 		want := pod.DeepCopy()
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 		got, err := compact(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("the pod has changed (-want +got):\n%s", diff)
 		}
@@ -143,9 +139,7 @@ func TestNodesOfOneKindShareWhatIsEqual(t *testing.T) {
 		want := node.DeepCopy()
 		node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 		got, err := compact(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("the node has changed (-want +got):\n%s", diff)
 		}
@@ -201,9 +195,7 @@ func TestFactoriesAreCompacted(t *testing.T) {
 	node := gpuNode("a")
 	node.ManagedFields = pod.ManagedFields
 	factory := kubeinformers.NewSharedInformerFactory(fake.NewClientset(pod, node), 0)
-	if err := Compact(factory); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Compact(factory))
 	if err := Compact(factory); err != nil {
 		t.Fatalf("the second call: %v", err)
 	}

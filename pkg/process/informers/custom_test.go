@@ -23,6 +23,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // longestBackoff is more than the longest pause of a reflector after errors: 30 s, and as much again by chance.
@@ -96,9 +98,7 @@ func (s *server) create(t *testing.T, name string) {
 	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
 		"kind":     "PodGroup",
 		"metadata": map[string]any{"namespace": "default", "name": name}, "spec": map[string]any{"minMember": int64(2)}}}
-	if err := s.Create(group); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Create(group))
 }
 
 func (s *server) remove(name string) {
@@ -130,14 +130,10 @@ func names(informer cache.SharedIndexInformer) []string {
 func inform(t *testing.T, s *server) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer, _, err := Custom(factory, s.config(), podGroups)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	return informer
@@ -186,9 +182,7 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 				}
 				s.create(t, "b")
 				pass(time.Second)
-				if diff := cmp.Diff([]string{"a", "b"}, names(informer)); diff != "" {
-					t.Errorf("objects after a creation (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects after a creation", []string{"a", "b"}, names(informer))
 			})
 		})
 	}
@@ -217,16 +211,12 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 				s.answer(test.fail)
 				s.endWatches()
 				pass(5 * time.Minute)
-				if diff := cmp.Diff(test.want, names(informer)); diff != "" {
-					t.Errorf("objects while they cannot be read (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects while they cannot be read", test.want, names(informer))
 				s.create(t, "b")
 				s.remove("a")
 				s.answer(nil)
 				pass(customRetry + longestBackoff)
-				if diff := cmp.Diff([]string{"b"}, names(informer)); diff != "" {
-					t.Errorf("objects afterwards (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, "objects afterwards", []string{"b"}, names(informer))
 			})
 		})
 	}

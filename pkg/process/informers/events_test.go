@@ -3,12 +3,12 @@ package informers_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestEventsAreToldOfOneType(t *testing.T) {
@@ -32,8 +32,6 @@ func TestEventsAreToldOfOneType(t *testing.T) {
 	events.OnDelete(cache.DeletedFinalStateUnknown{Obj: pod("c")})
 	events.OnDelete(cache.DeletedFinalStateUnknown{Obj: &v1.Node{}})
 	want := []string{"nothing becomes a", "a becomes b", "b is gone", "c is gone"}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, told)
 	informers.Events[*v1.Pod](nil, nil).OnAdd(pod("a"), false) // nothing listens
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAFactoryIsInSyncOnceHandlersWereToldOfEverything(t *testing.T) {
@@ -94,9 +96,7 @@ func TestAHandlerHearsThatAnObjectHasTakenTheNameOfAnother(t *testing.T) {
 				UpdateFunc: func(before, after any) { heard = append(heard, "update"+uid(before)+uid(after)) },
 				DeleteFunc: func(obj any) { heard = append(heard, "delete"+uid(obj)) },
 			}}.OnUpdate(tc.before, tc.after)
-			if diff := cmp.Diff(tc.want, heard); diff != "" {
-				t.Errorf("what the handler hears (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "what the handler hears", tc.want, heard)
 		})
 	}
 }
@@ -157,9 +157,7 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 		Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}))
 	want := []string{"first add", "second add", "first update", "second update", "first delete", "second delete"}
 	var got []string
 	for range want {
@@ -170,9 +168,7 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 			t.Fatalf("only %q were told", got)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "told", want, got)
 	cancel()
 	factory.Shutdown()
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // counted is a state with one number.
@@ -24,9 +26,7 @@ func TestMetricsAreThoseOfTheSchedulerThatRuns(t *testing.T) {
 	p := NewPublished(free)
 	values := func() []float64 {
 		families, err := legacyregistry.DefaultGatherer.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var values []float64
 		for _, f := range families {
 			if f.GetName() == "berth_test_published_free" {

@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -45,9 +46,7 @@ func newLedger(factory informers.SharedInformerFactory) (*ledger, error) {
 func get[T any](t *testing.T) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return value
 	}
 }

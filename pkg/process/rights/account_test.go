@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestAccounts(t *testing.T) {
@@ -37,9 +37,7 @@ func TestAccounts(t *testing.T) {
 			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Fatalf("error %v, want %q", err, test.fails)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "", test.want, got)
 		})
 	}
 }

@@ -3,19 +3,25 @@ package rights
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	componentconfig "k8s.io/component-base/config"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // profileWith is a configuration of one profile with the plugins.
 func profileWith(plugins ...string) *schedulerconfig.KubeSchedulerConfiguration {
@@ -108,18 +114,14 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 	})
 	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)),
 		ServiceAccount("ns", "sa"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []Missing{{
 		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Vital,
 		For: []string{spread, ipReservation, coscheduling},
 		Lost: noSpread + "; " + noScheduling + "; gangs made of a StatefulSet " +
 			"(berth.dev/gang, gangOwners) do not start",
 	}}
-	if diff := cmp.Diff(want, missing); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "missing", want, missing)
 }
 
 func TestASubresourceIsAskedForAsOne(t *testing.T) {
@@ -128,9 +130,7 @@ func TestASubresourceIsAskedForAsOne(t *testing.T) {
 		return a.Resource == "pods" && a.Subresource == "binding"
 	})
 	missing, err := Check(context.Background(), client, For(profileWith()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(missing) != 1 || missing[0].Right() != "create pods/binding" || missing[0].Weight != Vital {
 		t.Errorf("missing %v, want create pods/binding", missing)
 	}
@@ -182,11 +182,7 @@ func TestEachVitalRightThatIsMissingIsNamedWithWhatNeedsIt(t *testing.T) {
 				if err == nil {
 					t.Fatal("the right is missing, and nothing is said")
 				}
-				for _, want := range append(need.For, want, noScheduling) {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("the error does not say %q: %v", want, err)
-					}
-				}
+				assert.Contains(t, err.Error(), append(need.For, want, noScheduling)...)
 			})
 		}
 	}
@@ -201,12 +197,8 @@ func TestAllMissingRightsAreOneError(t *testing.T) {
 		return a.Resource == "nodes" && a.Verb != "patch" || a.Resource == "podgroups" && a.Verb == "watch"
 	})
 	err := Demand(t.Context(), client, For(profileWith(coscheduling)))
-	for _, want := range []string{"get,list,watch nodes (kube-scheduler): nothing is scheduled",
-		"watch podgroups.scheduling.x-k8s.io (Coscheduling)"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
-		}
-	}
+	assert.Contains(t, fmt.Sprint(err), "get,list,watch nodes (kube-scheduler): nothing is scheduled",
+		"watch podgroups.scheduling.x-k8s.io (Coscheduling)")
 }
 
 func TestASchedulerRunsWithoutARightThatIsNotVital(t *testing.T) {

@@ -84,9 +84,9 @@ func (c *Configuration) thatScoresCost(profile string) string {
 	return scoring[0]
 }
 
-// NetworkLevels are those of NetworkTopology's args for a profile, or the default ones if no profile has any.
-func (c *Configuration) NetworkLevels(profile string) podview.NetworkLevels {
-	args, of := argsOf[*config.NetworkTopologyArgs](c, profile)
+// NetworkLevels are those of NetworkTopology's args for the preferred profile, or the default ones if none has any.
+func (c *Configuration) NetworkLevels() podview.NetworkLevels {
+	args, of := argsOf[*config.NetworkTopologyArgs](c, "")
 	if of == "" {
 		args = &config.NetworkTopologyArgs{Levels: config.DefaultNetworkLevels()}
 	}

@@ -7,15 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/cost/price"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheLevelsOfTheNetworkAreThoseOfTheProfileOrTheDefaultOnes(t *testing.T) {
 	t.Parallel()
 	load := func(c *Configuration, err error) *Configuration {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return c
 	}
 	profile := func(name, level string) string {
@@ -46,7 +45,7 @@ func TestTheLevelsOfTheNetworkAreThoseOfTheProfileOrTheDefaultOnes(t *testing.T)
 		{"none of them", given, map[string]string{"site/rail": "2", "topology.kubernetes.io/rack": "r"}, ""},
 	} {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}}
-		if got := tc.configuration.NetworkLevels("").Narrowest(node).String(); got != tc.want {
+		if got := tc.configuration.NetworkLevels().Narrowest(node).String(); got != tc.want {
 			t.Errorf("%s: the narrowest domain is %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -62,15 +61,11 @@ func TestPricesAreThoseOfAProfileThatScoresByThem(t *testing.T) {
 	c, err := Parse("f", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 		"profiles:\n"+profile("filters", "1", scores+", score: {disabled: [{name: CostOptimized}]}")+
 		profile("first", "2", scores)+profile("second", "3", scores)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kind": "x"}}}
 	for name, want := range map[string]price.MicroDollars{"filters": 2e6, "first": 2e6, "second": 3e6} {
 		priceOf, _, err := c.Prices(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, known := priceOf(node); !known || got != want {
 			t.Errorf("profile %s: the node costs %d, known %t, want %d", name, got, known, want)
 		}

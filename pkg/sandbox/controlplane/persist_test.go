@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
@@ -50,9 +52,7 @@ func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
 			config := &rest.Config{Host: server.URL}
 			config.Wrap(persist)
 			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			pods := client.CoreV1().Pods("default")
 			if test.write {
 				err = pods.Delete(t.Context(), "p", metav1.DeleteOptions{})
@@ -76,9 +76,7 @@ func TestARequestThatWasGivenUpIsNotUnavailable(t *testing.T) {
 	config := &rest.Config{Host: server.URL}
 	config.Wrap(persist)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := client.CoreV1().Pods("default").Delete(ctx, "p", metav1.DeleteOptions{}); err == nil ||
 		apierrors.IsServiceUnavailable(err) {
 		t.Errorf("error %v", err)

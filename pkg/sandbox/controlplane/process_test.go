@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
@@ -16,9 +17,7 @@ func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	before := filepath.Join(dir, "before")
 	// The second start logs and runs on.
 	cp := &controlPlane{layout: sandbox.Layout(dir), state: sandbox.State{PIDs: map[string]int{}}}
-	if err := os.MkdirAll(cp.layout.Logs(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(cp.layout.Logs(), 0o700))
 	p := &process{name: "c", path: "/bin/sh", of: cp, args: []string{"-c",
 		"if [ -e " + before + " ]; then echo starting again; exec sleep 600; fi; touch " + before +
 			"; echo the reason; exit 3"}}

@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // The library keeps the types of its expressions in a map of the process, without a lock.
 func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 	const delay = "pod-complete.stage.kwok.x-k8s.io/delay"
 	all, err := allStages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	started := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	now := started.Add(10 * time.Second)
 	job := []metav1.OwnerReference{{Kind: "Job"}}
@@ -74,9 +74,7 @@ func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			// It is of one test alone: it makes its selectors ready when it is first used.
 			ofPods, err := lifecycle.NewLifecycle(all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: "p", Finalizers: test.finalizers, Annotations: test.annotations,
 					OwnerReferences: test.owners},
@@ -90,9 +88,7 @@ func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 			}
 			event := &lifecycle.Event{Annotations: pod.Annotations, Data: pod}
 			stage, err := ofPods.Match(t.Context(), event)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := ""
 			var in time.Duration
 			if stage != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Jobs run until they are deleted, and a cluster that stays up takes the examples once more.
@@ -17,9 +18,7 @@ func TestWorkloadsAreAsKubectlAppliesThem(t *testing.T) {
 	t.Parallel()
 	for _, w := range workloads {
 		objects, err := w.objects()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, object := range objects {
 			delay, _, err := unstructured.NestedString(object.Object, "spec", "template", "metadata", "annotations", delayKey)
 			if err != nil || (delay != "") != (object.GetKind() == "Job") {

@@ -106,7 +106,7 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, levels := configuration.GPUKeys(""), configuration.NetworkLevels("")
+	keys, levels := configuration.GPUKeys(""), configuration.NetworkLevels()
 	book := overview.NewBook(keys, overview.Pricing{Of: prices, Rates: rates}, levels)
 	reader, err := inputs.NewReader(c.config)
 	if err != nil {

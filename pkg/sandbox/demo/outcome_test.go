@@ -2,13 +2,14 @@ package demo
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheOutcomeFitsTheTerminal(t *testing.T) {
@@ -24,16 +25,10 @@ func TestTheOutcomeFitsTheTerminal(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out bytes.Buffer
-		if err := o.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.WriteTable(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}))
 		if widest := text.LongestLineLen(out.String()); widest > width {
 			t.Errorf("%d columns wide on a terminal of %d:\n%s", widest, width, out.String())
 		}
-		for _, want := range []string{"allocated", "4 nodes", "ok    one gang"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%q is missing on a terminal of %d:\n%s", want, width, out.String())
-			}
-		}
+		assert.Contains(t, out.String(), "allocated", "4 nodes", "ok    one gang")
 	}
 }

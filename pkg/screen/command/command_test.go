@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/test/harness/leak"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // tree is a command with one of each kind of subcommand.
 func tree(work func(context.Context) error) *cobra.Command {

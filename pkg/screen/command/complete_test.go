@@ -2,10 +2,14 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestValuesOfFlagsAreCompleted(t *testing.T) {
@@ -25,9 +29,7 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 		cobra.FixedCompletions([]string{"red"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(work)
 	profiles := cobra.FixedCompletions([]string{"a", "b"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := Complete(root, map[string]cobra.CompletionFunc{"profile": profiles}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Complete(root, map[string]cobra.CompletionFunc{"profile": profiles}))
 	for _, test := range []struct{ line, want string }{
 		{"work --count ", ":4"},
 		{"work --profile ", "a b :4"},
@@ -40,11 +42,7 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 		root.SetOut(&out)
 		root.SetErr(&bytes.Buffer{})
 		root.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(test.line, " ")...))
-		if err := root.Execute(); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(out.String()), " "); got != test.want {
-			t.Errorf("after %q: %q, want %q", test.line, got, test.want)
-		}
+		require.NoError(t, root.Execute())
+		assert.Equal(t, fmt.Sprintf("after %q", test.line), test.want, strings.Join(strings.Fields(out.String()), " "))
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
@@ -34,14 +37,8 @@ func TestACommandSpeaksOfItselfByTheNameThatItWasCalledBy(t *testing.T) {
 			root.SetOut(&out)
 			root.SetErr(&bytes.Buffer{})
 			AsKubectlPlugin(root, test.executable, test.args)
-			if err := root.Execute(); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("%q is not in:\n%s", want, out.String())
-				}
-			}
+			require.NoError(t, root.Execute())
+			assert.Contains(t, out.String(), test.want...)
 			if strings.Contains(out.String(), test.never) {
 				t.Errorf("%q is in:\n%s", test.never, out.String())
 			}

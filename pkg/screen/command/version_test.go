@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/version"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestVersion(t *testing.T) {
@@ -35,12 +37,8 @@ func TestVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if err := NewVersion(test.info, "1.37").WriteTable(&out); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, out.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.NoError(t, NewVersion(test.info, "1.37").WriteTable(&out))
+			assert.Equal(t, "", test.want, out.String())
 		})
 	}
 }

@@ -18,7 +18,9 @@ import (
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -76,9 +78,7 @@ func started(t *testing.T, change ...func(*overview.Source)) (*Server, string) {
 		c(&source)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := New(source)
 	told, ended := make(chan string, 1), make(chan error, 1)
@@ -96,21 +96,15 @@ func started(t *testing.T, change ...func(*overview.Source)) (*Server, string) {
 func get(t *testing.T, address string, change ...func(*http.Request)) (int, string, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range change {
 		c(request)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(body), response.Header
 }
 
@@ -118,9 +112,7 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	parsed, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	root := "http://" + parsed.Host
 	token := strings.Trim(parsed.Path, "/")
 	named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
@@ -155,9 +147,7 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, _, header := get(t, test.address, test.change...)
-			if code != test.want {
-				t.Errorf("status %d, want %d", code, test.want)
-			}
+			assert.Equal(t, "status", test.want, code)
 			if code == http.StatusOK && (!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") ||
 				header.Get("Referrer-Policy") != "no-referrer") {
 				t.Errorf("headers are %v", header)
@@ -183,9 +173,7 @@ func TestNothingThatUsersWriteIsTakenForThePage(t *testing.T) {
 		if strings.Contains(body, "<script>") {
 			t.Errorf("%q has a script of a user:\n%s", path, body)
 		}
-		if !strings.Contains(body, want) {
-			t.Errorf("%q has no %q", path, want)
-		}
+		assert.Contains(t, body, want)
 	}
 }
 
@@ -193,14 +181,10 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	_, body, _ := get(t, address)
-	for _, want := range []string{"38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price",
-		"0 gated, 1 gang", "rack=r1  A100: 1.5 of 4 GPUs in 1 node", "<span>r1  A100</span>",
-		"GPUs by rack and model",
-		`aria-label="a-1, Ready: 1.5 of 4 GPUs allocated, 1 stranded"`, `href="explain?kind=pod&amp;name=q%26a&amp;namespace=team"`, `href="node?name=a-1"`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	assert.Contains(t, body, "38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price",
+		"0 gated, 1 gang", "rack=r1  A100: 1.5 of 4 GPUs in 1 node", "<span>r1  A100</span>", "GPUs by rack and model",
+		`aria-label="a-1, Ready: 1.5 of 4 GPUs allocated, 1 stranded"`,
+		`href="explain?kind=pod&amp;name=q%26a&amp;namespace=team"`, `href="node?name=a-1"`)
 	_, body, _ = get(t, address+"?filter=T4")
 	if strings.Contains(body, "node?name=a-1") || !strings.Contains(body, "node?name=t-1") {
 		t.Errorf("filtered, the page is\n%s", body)
@@ -211,26 +195,18 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 func follow(ctx context.Context, t *testing.T, address string) (next func() map[string]string, code int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	lines := bufio.NewReader(response.Body)
 	return func() map[string]string {
 		for {
 			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if data, ok := strings.CutPrefix(line, "data: "); ok {
 				parts := map[string]string{}
-				if err := json.Unmarshal([]byte(data), &parts); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, json.Unmarshal([]byte(data), &parts))
 				return parts
 			}
 		}
@@ -262,9 +238,7 @@ func TestAPageFollowsTheCluster(t *testing.T) {
 	server.mu.Unlock()
 	for changes := next(); ; changes = next() {
 		if queue, changed := changes["queue"]; changed {
-			if !strings.Contains(queue, "Nothing waits") {
-				t.Errorf("the queue is %s", queue)
-			}
+			assert.Contains(t, queue, "Nothing waits")
 			if _, changed := changes["gangs"]; changed {
 				t.Error("gangs, which are as before, are sent again")
 			}
@@ -318,9 +292,7 @@ func TestTheLastAnswerIsAwaited(t *testing.T) {
 		return "", ctx.Err()
 	}}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var others sync.WaitGroup

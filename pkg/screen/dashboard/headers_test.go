@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // The server closes the connection, which on a busy machine the client may notice before it has read the answer.
@@ -14,9 +16,7 @@ func TestVeryLargeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request.Header.Set("X-Large", strings.Repeat("x", 64<<10))
 	response, err := http.DefaultClient.Do(request)
 	switch {

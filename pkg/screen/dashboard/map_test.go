@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func TestWorkloadsKeepTheirColors(t *testing.T) {
@@ -32,15 +33,11 @@ func TestWorkloadsKeepTheirColors(t *testing.T) {
 	}
 	parts := colors.parts(&node)
 	want := [][]part{{{colors["team/w0"], 1000}}, {{colors["team/w1"], 500}}, nil}
-	if diff := cmp.Diff(want, parts, cmp.AllowUnexported(part{})); diff != "" {
-		t.Errorf("parts of the GPUs (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "parts of the GPUs", want, parts, cmp.AllowUnexported(part{}))
 	// What no workload is known to have is shown all the same.
 	node.Use = nil
-	if diff := cmp.Diff([][]part{{{noColor, 1000}}, {{noColor, 500}}, nil}, colors.parts(&node),
-		cmp.AllowUnexported(part{})); diff != "" {
-		t.Errorf("parts of unknown users (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "parts of unknown users", [][]part{{{noColor, 1000}}, {{noColor, 500}}, nil}, colors.parts(&node),
+		cmp.AllowUnexported(part{}))
 }
 
 func TestALargeClusterIsDrawnByNodes(t *testing.T) {

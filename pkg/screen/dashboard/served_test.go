@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	if err := New(overview.Source{}).Serve(t.Context(), listener, func(string) { t.Error("it serves") }); err == nil ||
 		!strings.Contains(err.Error(), "loopback") {

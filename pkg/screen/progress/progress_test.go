@@ -6,7 +6,11 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"berth.dev/berth/test/harness/leak"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestTheBarFitsItsLine(t *testing.T) {
 	t.Parallel()

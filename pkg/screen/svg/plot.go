@@ -3,6 +3,7 @@
 package svg
 
 import (
+	_ "embed" // for the style sheet
 	"fmt"
 	"html"
 	"math"
@@ -12,10 +13,10 @@ import (
 // The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible
 // at the width of a phone.
 const (
-	Width, plotHeight       = 400.0, 260.0
+	plotWidth, plotHeight   = 400.0, 260.0
 	marginLeft, marginRight = 46.0, 10.0
 	marginTop, marginBottom = 12.0, 40.0
-	innerWidth, innerHeight = Width - marginLeft - marginRight, plotHeight - marginTop - marginBottom
+	innerWidth, innerHeight = plotWidth - marginLeft - marginRight, plotHeight - marginTop - marginBottom
 )
 
 // Series is one line of a plot, with a range of values as a band around it.
@@ -56,21 +57,21 @@ func (p *Plot) SVG() string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
 		`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		Width, plotHeight, p.ID, p.ID, p.ID, html.EscapeString(p.Title), p.ID, html.EscapeString(p.Description))
+		plotWidth, plotHeight, p.ID, p.ID, p.ID, html.EscapeString(p.Title), p.ID, html.EscapeString(p.Description))
 	p.draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
 }
 
 func (p *Plot) draw(b *strings.Builder) {
-	gridY(b, &p.Y)
+	p.gridY(b)
 	for _, v := range ticks(p.X.Min, p.X.Max, 6) {
 		x := p.px(v)
 		fmt.Fprintf(b,
 			`<line class="tickmark" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`,
 			x, marginTop+innerHeight, x, marginTop+innerHeight+4, x, marginTop+innerHeight+16, html.EscapeString(p.X.Format(v)))
 	}
-	axisX(b, p.X.Label)
+	p.axisX(b)
 	if p.Diagonal {
 		to := math.Min(p.X.Max, p.Y.Max)
 		fmt.Fprintf(b, `<line class="ideal" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, p.px(0), p.py(0), p.px(to), p.py(to))
@@ -86,21 +87,21 @@ func (p *Plot) draw(b *strings.Builder) {
 }
 
 // gridY draws the lines across a plot and what they stand for.
-func gridY(b *strings.Builder, a *Axis) {
-	for _, v := range ticks(a.Min, a.Max, 5) {
-		y := marginTop + innerHeight*(1-a.part(v))
+func (p *Plot) gridY(b *strings.Builder) {
+	for _, v := range ticks(p.Y.Min, p.Y.Max, 5) {
+		y := p.py(v)
 		fmt.Fprintf(b,
 			`<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text class="tick" x="%g" y="%.1f" text-anchor="end">%s</text>`,
-			marginLeft, y, Width-marginRight, y, marginLeft-5, y+4, html.EscapeString(a.Format(v)))
+			marginLeft, y, plotWidth-marginRight, y, marginLeft-5, y+4, html.EscapeString(p.Y.Format(v)))
 	}
 }
 
 // axisX draws the line at the bottom of a plot and what lies along it.
-func axisX(b *strings.Builder, label string) {
+func (p *Plot) axisX(b *strings.Builder) {
 	fmt.Fprintf(b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%g"/>`, marginLeft, marginTop+innerHeight,
-		Width-marginRight, marginTop+innerHeight)
+		plotWidth-marginRight, marginTop+innerHeight)
 	fmt.Fprintf(b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`, marginLeft+innerWidth/2,
-		plotHeight-6, html.EscapeString(label))
+		plotHeight-6, html.EscapeString(p.X.Label))
 }
 
 func (p *Plot) path(x, y []float64) string {
@@ -155,3 +156,9 @@ func Above(v float64) float64 {
 	}
 	return math.Ceil(v/step-1e-9) * step
 }
+
+// PageStyle is the style of pages that hold plots: colors for light, dark and paper, text, tables, and the parts of
+// plots.
+//
+//go:embed page.css
+var PageStyle string

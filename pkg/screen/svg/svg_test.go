@@ -9,39 +9,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func plain(v float64) string { return fmt.Sprint(v) }
 
 func TestAxes(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		axis Axis
-		at   []float64
-		want []float64
-	}{
-		{"a linear axis spaces values by their differences", Axis{Min: 10, Max: 30}, []float64{10, 15, 30},
-			[]float64{0, 0.25, 1}},
-	} {
-		var got []float64
-		for _, v := range tc.at {
-			got = append(got, tc.axis.part(v))
-		}
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+	if got := (&Axis{Min: 10, Max: 30}).part(15); math.Abs(got-0.25) > 1e-9 {
+		t.Errorf("15 lies at %v between 10 and 30, want a quarter", got)
 	}
 	for v, want := range map[float64]float64{0: 1, 43: 50, 7.9: 8, 100: 100, math.Inf(1): 1} {
 		if got := Above(v); math.Abs(got-want) > 1e-9 {
 			t.Errorf("the axis of values up to %v ends at %v, want %v", v, got, want)
 		}
 	}
-	if diff := cmp.Diff([]float64{0, 10, 20, 30, 40}, ticks(0, 43, 5)); diff != "" {
-		t.Errorf("ticks up to 43 (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "ticks up to 43", []float64{0, 10, 20, 30, 40}, ticks(0, 43, 5))
 	for _, lo := range []float64{0, -0.4, -40, 1e-12} {
 		for _, v := range ticks(lo, 43, 5) {
 			if math.Signbit(v) && v == 0 {
@@ -96,31 +79,14 @@ func somePlot(title string, values int) Plot {
 	}
 }
 
-func TestDrawings(t *testing.T) {
+func TestAPlotOnAPageHasALineAndABand(t *testing.T) {
 	t.Parallel()
 	page := somePlot("One", 3)
-	for _, tc := range []struct {
-		name     string
-		svg      string
-		elements map[string]int
-		text     []string
-	}{
-		{"a plot on a page has a line and a band", page.SVG(), map[string]int{"svg": 1, "path": 2, "circle": 0, "desc": 1},
-			[]string{"One", "What <it> shows", "nodes", "10000"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			got := read(t, tc.svg)
-			for element, n := range tc.elements {
-				if got.elements[element] != n {
-					t.Errorf("%d elements %s, want %d:\n%s", got.elements[element], element, n, tc.svg)
-				}
-			}
-			for _, want := range tc.text {
-				if !strings.Contains(got.text, want+"\n") {
-					t.Errorf("no text %q in:\n%s", want, got.text)
-				}
-			}
-		})
+	got := read(t, page.SVG())
+	for element, n := range map[string]int{"svg": 1, "path": 2, "circle": 0, "desc": 1} {
+		if got.elements[element] != n {
+			t.Errorf("%d elements %s, want %d:\n%s", got.elements[element], element, n, page.SVG())
+		}
 	}
+	assert.Contains(t, got.text, "One\n", "What <it> shows\n", "nodes\n", "10000\n")
 }

@@ -18,7 +18,9 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/tables"
+	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -83,10 +85,8 @@ func rack(value string) podview.Domain { return podview.Domain{Level: "a/rack", 
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues,
-		LeftOut: cluster().LeftOut}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues,
+		LeftOut: cluster().LeftOut}))
 	const want = `left out: events: forbidden
  Name   Kind        State    Pods  GPUs  Where             Age  Queue          Reason
  train  Job         Pending   0/3    12  -                  2h  q, position 1  needs 3 nodes, fits 2
@@ -96,9 +96,7 @@ Queues of Kueue
  Queue   Cluster queue  Pending  Admitted  GPUs used  Quota  Borrowed  Waiting
  team/q  c                    1         0          2      8         0  train
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, out.String())
 	out.Reset()
 	if err := Jobs(&out, &overview.JobList{}); err != nil || out.String() != "no workloads\n" {
 		t.Errorf("without workloads: %q, %v", out.String(), err)
@@ -109,9 +107,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := cluster()
-	if err := Status(&out, c, c.Status(overview.Health{Message: "healthy: s-1 leads"})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Status(&out, c, c.Status(overview.Health{Message: "healthy: s-1 leads"})))
 	const want = `scheduler  healthy: s-1 leads
 GPUs       4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 nodes      4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
@@ -123,18 +119,14 @@ left out   events: forbidden
  Name        Kind  State    Pods  GPUs  Where  Age  Queue          Reason
  team/train  Job   Pending   0/3    12  -       2h  q, position 1  needs 3 nodes, fits 2
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "", want, out.String())
 }
 
 func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	status := &overview.Status{Waiting: make([]overview.Job, mostWaiting+2)}
-	if err := Status(&out, &overview.Cluster{}, status); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Status(&out, &overview.Cluster{}, status))
 	if want := "\nand 2 more (berth jobs -A)\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed %q, which does not end with %q", out.String(), want)
 	}
@@ -143,9 +135,7 @@ func TestTheRestOfAStatusIsWhatJobsLists(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, cluster(), 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Once(&out, cluster(), 1))
 	const want = `4.4 of 10 GPUs allocated (44%), 4.6 idle (2 stranded), 1 unavailable
 4 nodes, 3 with GPUs, 2 in use; $9.00 an hour, $4.00 of it idle
 4 pods pending; 1 gang pending
@@ -171,18 +161,14 @@ Warnings
  Last seen  Times  Object            Reason            Message
         1m      4  team/Pod/train-0  FailedScheduling  needs 3 nodes
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("printed (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "printed", want, out.String())
 }
 
 func TestOnceFitsTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 60, 80, 120, 200} {
 		var out bytes.Buffer
-		if err := Once(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, cluster(), 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Once(tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, cluster(), 0))
 		for _, line := range strings.Split(out.String(), "\n") {
 			if got := text.StringWidth(line); got > width {
 				t.Errorf("with %d columns a line has %d: %q", width, got, line)
@@ -194,9 +180,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 func TestAnEmptyClusterIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0))
 	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("printed %q", out.String())
 	}
@@ -315,9 +299,7 @@ func TestTheQueueIsSortedByNumbers(t *testing.T) {
 	for _, e := range m.lines {
 		got = append(got, e.cells[0])
 	}
-	if diff := cmp.Diff([]string{"10", "2", "1", "-"}, got); diff != "" {
-		t.Errorf("positions, the largest first (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "positions, the largest first", []string{"10", "2", "1", "-"}, got)
 }
 
 func TestEnterExplains(t *testing.T) {
@@ -351,9 +333,7 @@ func TestEnterExplains(t *testing.T) {
 					m.Update(cmd())
 				}
 			}
-			if diff := cmp.Diff(test.want, spaced.ReplaceAllString(chosen(m), "  ")); diff != "" {
-				t.Errorf("chosen (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "chosen", test.want, spaced.ReplaceAllString(chosen(m), "  "))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheViewRunsUntilItIsLeft(t *testing.T) {
@@ -20,9 +21,7 @@ func TestTheViewRunsUntilItIsLeft(t *testing.T) {
 	if _, err := keys.Write([]byte("3q")); err != nil {
 		t.Fatal(err)
 	}
-	if err := await.Next(t, ended, "the end"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, await.Next(t, ended, "the end"))
 	if begun, ended := strings.Contains(out.String(), "\x1b[?1049h"), strings.Contains(out.String(),
 		"\x1b[?1049l"); !begun || !ended {
 		t.Errorf("the terminal was taken: %v, and given back: %v", begun, ended)

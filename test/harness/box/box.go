@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 // startWithin bounds the start, which takes five seconds on a free machine.
@@ -44,16 +45,12 @@ func Start(t *testing.T, nodes string, opts sandbox.Options) *Box {
 	opts.Dir, opts.StopWithParent = filepath.Join(dir, "sandbox"), true
 	if nodes != "" {
 		opts.NodesFile = filepath.Join(dir, "nodes.yaml")
-		if err := os.WriteFile(opts.NodesFile, []byte(nodes), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(opts.NodesFile, []byte(nodes), 0o600))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
 	defer cancel()
 	started, err := sandbox.Start(ctx, opts, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if pid, err := started.PID("control-plane"); err != nil || syscall.Kill(pid, 0) != nil {
 			log := filepath.Join(started.LogDir(), "control-plane.log")

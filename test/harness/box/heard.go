@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // heardMetric is the newest version that each informer of the scheduler has stored.
@@ -21,9 +23,7 @@ func (b *Box) AwaitHeard(t *testing.T, resource, version string) {
 		return
 	}
 	want, err := strconv.ParseFloat(version, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.Await(t, "the scheduler to hear of "+resource, func(ctx context.Context) (bool, error) {
 		page, err := b.SchedulerPage(ctx, "/metrics", nil)
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // The API server admits and authorizes by what its informers have seen, so that what was created a moment ago does not
@@ -48,9 +50,7 @@ func (b *Box) AwaitClusterRole(t *testing.T, user, role string) {
 	config := rest.CopyConfig(b.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.Await(t, fmt.Sprintf("%s to have the rights of %s", user, role), func(ctx context.Context) (bool, error) {
 		want, err := b.Client.RbacV1().ClusterRoles().Get(ctx, role, metav1.GetOptions{})
 		if err != nil {

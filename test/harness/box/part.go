@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 // partKey is the label and the taint of the nodes of a part, with its name as the value.
@@ -21,9 +22,7 @@ const partKey = "berth.test/part"
 func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 	t.Helper()
 	list, err := sandbox.ParseNodes("the nodes of "+name, []byte(nodes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	part := *b
 	part.part = name
 	own := metav1.ListOptions{LabelSelector: partKey + "=" + name}
@@ -38,9 +37,7 @@ func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 		node.Labels[partKey] = name
 		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: partKey, Value: name, Effect: v1.TaintEffectNoSchedule})
 		made, err := b.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		newest = made.ResourceVersion
 	}
 	if newest != "" {

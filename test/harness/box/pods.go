@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Create creates a pod in the namespace, for the nodes of the part if the box is one. The API server admits none before
@@ -36,9 +38,7 @@ func (b *Box) Create(t *testing.T, pod *v1.Pod) *v1.Pod {
 func (b *Box) Pod(t *testing.T, name string) *v1.Pod {
 	t.Helper()
 	pod, err := b.Client.CoreV1().Pods(b.Namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pod
 }
 
@@ -84,9 +84,7 @@ func (b *Box) Pending(t *testing.T, name, reason string) {
 func (b *Box) Remove(t *testing.T, name string) {
 	t.Helper()
 	at := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	if err := b.Client.CoreV1().Pods(b.Namespace).Delete(t.Context(), name, at); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Client.CoreV1().Pods(b.Namespace).Delete(t.Context(), name, at))
 }
 
 // Patch merges what it is given into a pod.
@@ -94,9 +92,7 @@ func (b *Box) Patch(t *testing.T, name, content string) {
 	t.Helper()
 	_, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), name, types.MergePatchType, []byte(content),
 		metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // Told waits for an event about a pod of the namespace, or about an object of the cluster, that contains the text in

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Process is a command of Berth that a test has started. It ends with the test, which shows its log if it has failed.
@@ -36,9 +38,7 @@ func Command(t *testing.T, name string, args ...string) *Process {
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = time.Minute
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.cmd.Start())
 	go func() {
 		defer close(p.ended)
 		p.err = p.cmd.Wait()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Steady keeps tests beside this one from killing the scheduler until the function that it returns is called. What the
@@ -28,12 +29,8 @@ func (b *Box) KillScheduler(t *testing.T) {
 	b.steady.Lock()
 	defer b.steady.Unlock()
 	before, err := b.PID("scheduler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	b.Await(t, "another scheduler", func(context.Context) (bool, error) {
 		now, err := b.PID("scheduler")
 		return err == nil && now != before, nil
@@ -45,14 +42,10 @@ func (b *Box) KillScheduler(t *testing.T) {
 func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 	t.Helper()
 	berth, err := sandbox.FindBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	port := Port(t)
 	log, err := os.Create(filepath.Join(b.LogDir(), name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keys := sandbox.Layout(b.Dir()).Keys()
 	binary := (&sandbox.Options{Binary: berth}).SchedulerBinary()
 	scheduler := exec.CommandContext(context.WithoutCancel(t.Context()), binary,
@@ -60,9 +53,7 @@ func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 		"--tls-cert-file="+keys.Cert(sandbox.KeyServer), "--tls-private-key-file="+keys.Key(sandbox.KeyServer),
 		"--authorization-always-allow-paths=/readyz", "--feature-gates=NominatedNodeNameForExpectation=false")
 	scheduler.Stdout, scheduler.Stderr = log, log
-	if err := scheduler.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, scheduler.Start())
 	t.Cleanup(func() {
 		_ = scheduler.Process.Kill()
 		_ = scheduler.Wait()
@@ -71,9 +62,7 @@ func (b *Box) StartScheduler(t *testing.T, name, config string) *exec.Cmd {
 	endpoint := rest.CopyConfig(b.Config)
 	endpoint.Host = "https://" + port.Address()
 	client, err := kubernetes.NewForConfig(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.Await(t, "scheduler "+name, func(ctx context.Context) (bool, error) {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
 	})

@@ -5,15 +5,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Root is the folder of the repository, which the test runs in or below.
 func Root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "Dockerfile")); err == nil {
 			return dir

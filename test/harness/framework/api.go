@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/require"
 )
 
 // API is one in memory that has these custom resources, cluster-wide, by their kinds.
@@ -31,15 +32,11 @@ func Create(tb testing.TB, api *memapi.Server, objects ...runtime.Object) {
 		o = o.DeepCopyObject()
 		if o.GetObjectKind().GroupVersionKind().Empty() {
 			kinds, _, err := scheme.Scheme.ObjectKinds(o)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			require.NoError(tb, err)
 			// Clients that speak JSON need the kind, which an object made by code does not have.
 			o.GetObjectKind().SetGroupVersionKind(kinds[0])
 		}
-		if err := api.Create(o); err != nil {
-			tb.Fatal(err)
-		}
+		require.NoError(tb, api.Create(o))
 	}
 }
 
@@ -59,9 +56,7 @@ func (s *Scheduler) Apply(tb testing.TB, resource schema.GroupVersionResource, o
 		return
 	}
 	client, err := dynamic.NewForConfig(s.API.RESTConfig())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	edited := known.DeepCopy()
 	edited.Object["spec"] = object.Object["spec"]
 	edited.SetGeneration(known.GetGeneration() + 1)

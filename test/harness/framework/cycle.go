@@ -7,6 +7,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Outcome is what a cycle up to Score says of a pod.
@@ -54,13 +56,9 @@ func (o *Outcome) Best() string {
 // Infos are the nodes as the scheduler knows them now.
 func (s *Scheduler) Infos(tb testing.TB) []fwk.NodeInfo {
 	tb.Helper()
-	if err := s.Cache.UpdateSnapshot(klog.Logger{}, s.Snapshot); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, s.Cache.UpdateSnapshot(klog.Logger{}, s.Snapshot))
 	infos, err := s.Snapshot.NodeInfos().List()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return infos
 }
 
@@ -69,9 +67,7 @@ func (s *Scheduler) Info(tb testing.TB, node string) fwk.NodeInfo {
 	tb.Helper()
 	s.Infos(tb)
 	info, err := s.Snapshot.NodeInfos().Get(node)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return info
 }
 

@@ -36,6 +36,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	ourinformers "berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Setup says which plugins run, and on what.
@@ -168,9 +169,7 @@ func (s *Scheduler) startDRA(tb testing.TB) (classes toolscache.ResourceEventHan
 	claims := assumecache.NewAssumeCache(klog.Logger{}, resources.ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	slices, err := tracker.StartTracker(s.ctx, tracker.Options{SliceInformer: resources.ResourceSlices(),
 		KubeClient: s.Client})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	manager := dynamicresources.NewDRAManager(s.ctx, claims, slices, s.Factory)
 	s.DRA = manager
 	if handler, ok := manager.DeviceClassResolver().(toolscache.ResourceEventHandler); ok {
@@ -195,9 +194,7 @@ func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedu
 		frameworkruntime.WithSharedDRAManager(s.DRA), frameworkruntime.WithSnapshotSharedLister(s.Snapshot),
 		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(&s.queue),
 	)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return f
 }
 
@@ -205,13 +202,9 @@ func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedu
 func (s *Scheduler) fillCache(tb testing.TB) {
 	tb.Helper()
 	nodes, err := s.Client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(s.ctx, metav1.ListOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	for i := range nodes.Items {
 		s.Cache.AddNode(klog.Logger{}, &nodes.Items[i])
 	}
@@ -219,9 +212,7 @@ func (s *Scheduler) fillCache(tb testing.TB) {
 		if pods.Items[i].Spec.NodeName == "" {
 			continue
 		}
-		if err := s.Cache.AddPod(klog.Logger{}, &pods.Items[i]); err != nil {
-			tb.Fatal(err)
-		}
+		require.NoError(tb, s.Cache.AddPod(klog.Logger{}, &pods.Items[i]))
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Rule is an alert.
@@ -26,13 +28,9 @@ type Rule struct {
 func Alerts(t *testing.T, root string) []Rule {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "manifests", "monitoring", "rules.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct{ Groups []struct{ Rules []Rule } }
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
 	var all []Rule
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
@@ -50,9 +48,7 @@ func Expressions(t *testing.T, root string) map[string]string {
 	all := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var dashboard struct {
 			UID    string
 			Panels []struct {
@@ -120,9 +116,7 @@ func Used(t *testing.T, root string) map[string]map[string]bool {
 func Reference(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "internals", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
 		all[row[1]] = []string{}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Pairs makes a map of keys that are followed by their values.
@@ -47,9 +49,7 @@ func Namespace(name string, labels ...string) *v1.Namespace {
 func Custom(tb testing.TB, kind, name, spec string) *unstructured.Unstructured {
 	tb.Helper()
 	var fields map[string]any
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, yaml.Unmarshal([]byte(spec), &fields))
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind,
 		"spec": fields}}
 	o.SetName(name)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/harness/rules"
 )
 
@@ -24,20 +25,14 @@ var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Versio
 func newServer(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	t.Helper()
 	r, err := rules.New("../../../manifests/crd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	api := memapi.New()
 	api.Register(podGroups, "PodGroup", true)
 	api.Rules = r
 	client, err := kubernetes.NewForConfig(api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	custom, err := dynamic.NewForConfig(api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client, custom
 }
 
@@ -61,9 +56,7 @@ func TestAPodIsCompletedAndCheckedAsByKubeAPIServer(t *testing.T) {
 		p.Spec.PriorityClassName = "high"
 		p.Status.Phase = v1.PodRunning // a status is not created
 	}), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if made.Status.Phase != v1.PodPending || made.Spec.RestartPolicy != v1.RestartPolicyAlways ||
 		ptr.Deref(made.Spec.Priority, 0) != 7 {
 		t.Errorf("the pod is %s, restarts %s, has priority %d", made.Status.Phase, made.Spec.RestartPolicy,
@@ -102,12 +95,8 @@ func TestDeletionsTakeTheirTime(t *testing.T) {
 		{"a pod with a finalizer waits for it", func(p *v1.Pod) { p.Finalizers = []string{"example.dev/wait"} }, true},
 	} {
 		made, err := pods.Create(t.Context(), pod(tc.change), metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, pods.Delete(t.Context(), "p", metav1.DeleteOptions{}))
 		now, err := pods.Get(t.Context(), "p", metav1.GetOptions{})
 		if stays := err == nil; stays != tc.stays || stays && now.DeletionTimestamp == nil {
 			t.Errorf("%s: it stays: %t, marked: %t", tc.name, stays, stays && now.DeletionTimestamp != nil)
@@ -138,9 +127,7 @@ func TestAStatusIsWrittenApart(t *testing.T) {
 		Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever,
 			Containers: []v1.Container{{Name: "c", Image: "i"}}}}}}
 	made, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	made.Status.Active, made.Spec.Parallelism = 1, ptr.To[int32](5)
 	if made, err = jobs.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -155,16 +142,12 @@ func TestAStatusIsWrittenApart(t *testing.T) {
 		"metadata": map[string]any{"name": "g"}, "spec": map[string]any{"minMember": int64(2), "unknown": "x"},
 		"status": map[string]any{"phase": "Running"}}}
 	kept, err := groups.Create(t.Context(), group, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, has, _ := unstructured.NestedString(kept.Object, "spec", "unknown"); has || kept.Object["status"] != nil {
 		t.Errorf("kept %v, want no unknown field and no status", kept.Object)
 	}
 	group.SetName("h")
-	if err := unstructured.SetNestedField(group.Object, int64(-1), "spec", "minMember"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unstructured.SetNestedField(group.Object, int64(-1), "spec", "minMember"))
 	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err == nil {
 		t.Error("a PodGroup with a negative minimum was taken")
 	}

@@ -20,15 +20,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Run runs the scripts of a folder, with these commands besides those of this package.
 func Run(t *testing.T, folder string, more map[string]func(*testscript.TestScript, bool, []string)) {
 	t.Helper()
 	binary, err := sandbox.FindBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bin := filepath.Dir(binary)
 	commands := map[string]func(*testscript.TestScript, bool, []string){"status": status, "interrupt": interrupt,
 		"gone": gone, "takenport": takenPort}

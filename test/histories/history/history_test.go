@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/invariants"
 )
 
@@ -17,13 +18,9 @@ func TestAHistoryComesAgainFromItsSeedAndItsFile(t *testing.T) {
 		t.Errorf("the same seed gives another history: %s", diff)
 	}
 	file := filepath.Join(t.TempDir(), "history.yaml")
-	if err := Write(h, &invariants.Fault{Kind: "kind", Detail: "a line\nand another"}, file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(h, &invariants.Fault{Kind: "kind", Detail: "a line\nand another"}, file))
 	read, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(h, read); diff != "" {
 		t.Errorf("the file gives another history: %s", diff)
 	}

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 const agentAccount = "berth-node-agent"
@@ -44,22 +45,16 @@ func agentKubeconfig(t *testing.T, cluster *box.Box, node string) string {
 			{Name: "node-agent", Image: agentAccount},
 		}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return who.kubeconfig(t, pod)
 }
 
 func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client
 }
 
@@ -90,9 +85,7 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 			Name: name, Labels: map[string]string{"zone": "a"},
 			Annotations: map[string]string{"berth.dev/price-per-hour": "3.06"},
 		}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	installAgent(t, shared)
 	own, unbound := clientOf(t, agentKubeconfig(t, shared, "own")), clientOf(t, agentKubeconfig(t, shared, ""))

@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // customScheduler is a configuration of two profiles with one plugin each, as tutorials on custom schedulers have it.
@@ -59,9 +60,7 @@ func stockRolesAreEnough(t *testing.T, shared *box.Box) {
 	var report struct {
 		Rights rights.Report `json:"rights"`
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	missing, want := map[string]rights.Weight{}, 0
 	for _, m := range report.Rights.Missing {
 		missing[m.Right()] = m.Weight

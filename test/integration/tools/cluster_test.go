@@ -18,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 const threeNodes = `shapes: [{name: node, count: 3, labels: {nvidia.com/gpu.product: NVIDIA-L4}, allocatable: {cpu: "8", memory: 32Gi, nvidia.com/gpu: "4"}}]`
@@ -55,23 +56,6 @@ func runPod(t *testing.T, shared *box.Box, name, profile string) {
 	})
 }
 
-// Without a cluster, commands say how to get one.
-func TestWithoutACluster(t *testing.T) {
-	t.Parallel()
-	unreachable := write(t, "kubeconfig",
-		"apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
-			"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
-	for _, kubeconfig := range []string{write(t, "empty", ""), unreachable} {
-		for _, args := range [][]string{{"explain", "pod", "p"}, {"top", "--once"}, {"dump", "--file=-"}, {"advise"},
-			{"validate", "--cluster"}} {
-			status, _, said := berth(t, append(args, "--kubeconfig="+kubeconfig)...)
-			if status == 0 || strings.Count(said, "`berth up`") != 1 || strings.Contains(said, "warning") {
-				t.Errorf("%q: status %d and %q, want one sentence that names `berth up`", args, status, said)
-			}
-		}
-	}
-}
-
 func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 	for i := range 3 {
 		if _, err := shared.Client.CoreV1().Nodes().Get(t.Context(), fmt.Sprint("node-", i),
@@ -93,13 +77,9 @@ func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 	})
 	t.Run("the scheduler has its own rights and no others", func(t *testing.T) {
 		config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(shared.Dir(), "scheduler.kubeconfig"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		scheduler, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, ask := range []struct {
 			verb, resource, subresource string
 			want                        bool
@@ -110,9 +90,7 @@ func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 			}}
 			got, err := scheduler.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review,
 				metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got.Status.Allowed != ask.want {
 				t.Errorf("%s %s/%s: allowed is %v, want %v", ask.verb, ask.resource, ask.subresource, got.Status.Allowed, ask.want)
 			}
@@ -123,9 +101,7 @@ func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short-lived"}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := shared.Client.CoreV1().Namespaces().Delete(t.Context(), "short-lived", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, shared.Client.CoreV1().Namespaces().Delete(t.Context(), "short-lived", metav1.DeleteOptions{}))
 		shared.Await(t, "the namespace to go", func(ctx context.Context) (bool, error) {
 			_, err := shared.Client.CoreV1().Namespaces().Get(ctx, "short-lived", metav1.GetOptions{})
 			return apierrors.IsNotFound(err), nil

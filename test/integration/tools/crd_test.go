@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/process/crd"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
@@ -32,15 +33,11 @@ func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 	anybody := rest.CopyConfig(box.Config)
 	anybody.Impersonate.UserName = "somebody-without-any-right"
 	asked, err := kubernetes.NewForConfig(anybody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := asked.Discovery().RESTClient()
 	missing := func(ctx context.Context) []string {
 		pruned, err := crd.Check(ctx, client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var fields []string
 		for _, p := range pruned {
 			fields = append(fields, p.Resource+" "+p.Field)

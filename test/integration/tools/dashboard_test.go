@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/screen/dashboard"
+	"berth.dev/berth/test/harness/require"
 )
 
 // liveFrame shows the page at the width of a phone and, once it has plots and has followed a change of the cluster,
@@ -96,9 +97,7 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 		PodsOn: func(string) overview.List { return overview.List{} },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	address, served := make(chan string, 1), make(chan error, 1)
 	go func() { served <- server.Serve(ctx, listener, func(opened string) { address <- opened }) }()
@@ -109,9 +108,7 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 		}
 	}()
 	page, err := url.Parse(<-address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	mux, looked, look := http.NewServeMux(), make(chan struct{}), sync.Once{}
 	mux.HandleFunc("GET /looked", func(http.ResponseWriter, *http.Request) { look.Do(func() { close(looked) }) })

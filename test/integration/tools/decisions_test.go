@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // unequalPrices are two nodes of different prices.
@@ -54,9 +55,7 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 			} `json:"scores"`
 		} `json:"nodes"`
 	}
-	if err := json.Unmarshal([]byte(atDecision("pod/p", "-o", "json")), &then); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(atDecision("pod/p", "-o", "json")), &then))
 	if then.Winner != "cheap-0" || len(then.Nodes) != 2 ||
 		!strings.HasPrefix(then.Verdict, "cheap-0 wins: it costs $2.50 per hour") {
 		t.Errorf("got %+v, want that cheap-0 won of two nodes for $2.50 per hour", then)
@@ -70,21 +69,13 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	}
 
 	config, err := cluster.SchedulerConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	anyone, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/configz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := anyone.Do(get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
 	}

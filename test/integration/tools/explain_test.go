@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // unequalSizes are nodes of different sizes and prices.
@@ -50,15 +51,11 @@ func bindsWhereItWasExplained(t *testing.T, cluster *box.Box) {
 			}},
 		}
 		manifest, err := yaml.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var e explained
 		out := mustBerth(t, "explain", "pod", "--filename="+write(t, "pod.yaml", string(manifest)), "--output=json",
 			"--kubeconfig="+cluster.Kubeconfig())
-		if err := json.Unmarshal([]byte(out), &e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(out), &e))
 		cluster.Create(t, pod)
 		got := decided(t, cluster, pod.Name)
 		// Between equals the scheduler takes any.

@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // The nodes of each pool are for one of the scenarios of extenders.
@@ -135,14 +136,10 @@ func (e *extender) awaitReady(t *testing.T, want string) {
 func (e *extender) filter(t *testing.T, request string) string {
 	t.Helper()
 	response, err := http.Post("http://"+e.address+"/filter", "application/json", strings.NewReader(request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	said, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(said)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
@@ -56,9 +57,7 @@ func manifests(t *testing.T) string {
 func readManifest(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(manifests(t), path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 
@@ -66,8 +65,6 @@ func readManifest(t *testing.T, path string) string {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

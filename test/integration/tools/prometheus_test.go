@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // prometheusServer is a real Prometheus on loopback, with configuration and storage of its own.
@@ -124,9 +125,7 @@ func newFactory() kubeinformers.SharedInformerFactory {
 func measured(t *testing.T, name, server, signal string) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() != name {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
@@ -40,21 +41,15 @@ func begin(t *testing.T, cluster *box.Box, nodes string) {
 	ctx := t.Context()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	for _, namespace := range []string{metav1.NamespaceDefault, replayed} {
-		if err := cluster.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cluster.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}))
 		if err := cluster.Dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, now,
 			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := cluster.Client.CoreV1().Nodes().DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Client.CoreV1().Nodes().DeleteCollection(ctx, now, metav1.ListOptions{}))
 	made, err := sandbox.ParseNodes("nodes.yaml", []byte(nodes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, node := range made {
 		if _, err := cluster.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview/express"
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // replayed is the namespace of the pods of a trace.
@@ -58,17 +59,13 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 	}
 	out := mustBerth(t, "replay", "--nodes="+write(t, "nodes.yaml", replayedNodes), "--jobs="+
 		write(t, "jobs.csv", replayedJobs), "--profile="+profile, "--output=json")
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &result))
 	if result.PodsPlaced != 14 || result.PodsPending != 1 {
 		t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", result.PodsPlaced,
 			result.PodsPending)
 	}
 	jobs, err := trace.ReadJobs(strings.NewReader(replayedJobs), "jobs.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: replayed}}
 	if _, err := cluster.Client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil &&
 		!apierrors.IsAlreadyExists(err) {

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/require"
 )
 
 // frame shows the page at the width of a phone and, when it is laid out, writes down what sticks out of it. A browser's
@@ -41,23 +44,15 @@ func TestTheReportFitsAPhone(t *testing.T) {
 	config := filepath.Join(dir, strings.Repeat("scheduler-config-", 6)+".yaml")
 	trace := filepath.Join(dir, strings.Repeat("a-very-long-name-of-a-trace.", 5)+"csv")
 	for path, content := range map[string]string{config: readManifest(t, "base/scheduler-config.yaml"), trace: jobs} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	report := filepath.Join(dir, "report.html")
 	mustBerth(t, "compare", "--a=stock", "--b="+config, "--nodes="+write(t, "nodes.csv", nodes), "--jobs="+trace,
 		"--html="+report, "--seeds=1")
 	page, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, long := range []string{filepath.Base(config), strings.TrimSuffix(filepath.Base(trace), ".csv"),
-		"gang does not fit"} {
-		if !strings.Contains(string(page), long) {
-			t.Errorf("the page does not have %s", long)
-		}
-	}
+	require.NoError(t, err)
+	assert.Contains(t, string(page), filepath.Base(config), strings.TrimSuffix(filepath.Base(trace), ".csv"),
+		"gang does not fit")
 	framed := write(t, "frame.html", fmt.Sprintf(frame, html.EscapeString(string(page))))
 	title := titleOf(t, "file://"+framed, "--virtual-time-budget=5000")
 	if want := "wider by 0, out=, unseen=0"; title != want {

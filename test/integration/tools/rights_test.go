@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/process/rights"
 	configurations "berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // startShipped starts a scheduler with the shipped configuration and the kubeconfig of an account.
@@ -58,9 +59,7 @@ func (s site) shipped(t *testing.T) *schedulerconfig.KubeSchedulerConfiguration 
 	t.Helper()
 	parsed, err := configurations.Parse("the shipped configuration",
 		[]byte(s.config(t, readManifest(t, "base/scheduler-config.yaml"), s.Kubeconfig())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return parsed.Component
 }
 
@@ -91,9 +90,7 @@ func (s site) runsWithout(t *testing.T, right string, rules []rbacv1.PolicyRule,
 func volumeRules(t *testing.T, shared *box.Box) []rbacv1.PolicyRule {
 	t.Helper()
 	role, err := shared.Client.RbacV1().ClusterRoles().Get(t.Context(), "system:volume-scheduler", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return role.Rules
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // rollout is a site whose scheduler is replaced by one with another configuration, as a Deployment does it: the new one
@@ -122,14 +123,10 @@ func rolloutsLoseNoPod(t *testing.T, shared *box.Box) {
 func (r rollout) countBindings(t *testing.T) (result func(stop func()) map[string]int, stop func()) {
 	t.Helper()
 	pods, err := r.Client.CoreV1().Pods(r.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w, err := r.Client.CoreV1().Pods(r.Namespace).Watch(t.Context(),
 		metav1.ListOptions{ResourceVersion: pods.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan map[string]int, 1)
 	go func() {
 		nodes, counts := map[string]string{}, map[string]int{}
@@ -148,9 +145,7 @@ func (r rollout) countBindings(t *testing.T) (result func(stop func()) map[strin
 func leaderElectionHasItsMetric(t *testing.T, shared *box.Box) {
 	r := newRollout(t, shared, "election")
 	tls, err := rest.TLSConfigFor(rest.AnonymousClientConfig(r.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true},
 		Timeout: 5 * time.Second}
 	port := box.Port(t).Number

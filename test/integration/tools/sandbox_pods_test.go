@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // podsEnd lets pods end, one of them by hand while its end is due.
@@ -68,9 +69,7 @@ func deletedPodEnds(t *testing.T, shared *box.Box) {
 	})
 	shared.AwaitPod(t, "kept", "to run",
 		func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
-	if err := api.Delete(t.Context(), "kept", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, api.Delete(t.Context(), "kept", metav1.DeleteOptions{}))
 	shared.AwaitPod(t, "kept", "to end", func(pod *corev1.Pod) (bool, error) {
 		return pod.Status.Phase == corev1.PodFailed,
 			nil

@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // nothingIsOpen fails for a file of a sandbox that others than its owner may read, and for a process that could make
@@ -50,17 +51,13 @@ func nothingIsOpen(t *testing.T, sb *sandbox.Sandbox) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if files < 20 {
 		t.Errorf("the sandbox has %d files and folders, want keys, logs, data and more", files)
 	}
 	for _, component := range []string{"control-plane", "scheduler"} {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid(t, sb, component)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.Contains(string(status), "\nUmask:\t0077\n") {
 			t.Errorf("%s makes files that others may read", component)
 		}
@@ -79,18 +76,14 @@ func nothingIsTold(t *testing.T, shared *box.Box) {
 	}
 	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{},
 		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	runMarked(t, shared, marker)
 	// What a client presents is in no log either, whether it is let in or not.
 	for _, credentials := range []string{token.Status.Token, marker} {
 		present(t, sb, credentials)
 	}
 	key, err := os.ReadFile(filepath.Join(sb.Dir(), "pki", "admin.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keyLine := strings.Split(string(key), "\n")[1]
 	secrets := []string{marker, base64.StdEncoding.EncodeToString([]byte(marker)), token.Status.Token, keyLine,
 		base64.StdEncoding.EncodeToString(key)[:60]}
@@ -150,26 +143,16 @@ func present(t *testing.T, sb *sandbox.Sandbox, token string) {
 	t.Helper()
 	for _, of := range []func() (*rest.Config, error){sb.RESTConfig, sb.SchedulerConfig} {
 		config, err := of()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		config = rest.AnonymousClientConfig(config)
 		config.BearerToken = token
 		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/configz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
 		if response.StatusCode == http.StatusOK {
 			t.Errorf("%s lets anybody in", config.Host)
 		}
@@ -182,17 +165,11 @@ func dumpOf(t *testing.T, sb *sandbox.Sandbox) []byte {
 	file := filepath.Join(t.TempDir(), "cluster.dump.gz")
 	output := mustBerth(t, "dump", "--kubeconfig", sb.Kubeconfig(), "--file", file)
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(unzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(text, output...)
 }

@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // startTimeout is for a machine that builds and tests other things meanwhile.
@@ -36,9 +37,7 @@ func start(t *testing.T, opts sandbox.Options, told ...string) *sandbox.Sandbox 
 	opts.StopWithParent = true
 	var steps []string
 	sb, err := sandbox.Start(ctx, opts, func(step string) { steps = append(steps, step) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, step := range told {
 		if !slices.Contains(steps, step) {
 			t.Errorf("the steps are %q, want %q among them", steps, step)
@@ -55,22 +54,16 @@ func start(t *testing.T, opts sandbox.Options, told ...string) *sandbox.Sandbox 
 func client(t *testing.T, sb *sandbox.Sandbox) kubernetes.Interface {
 	t.Helper()
 	config, err := sb.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
 func pid(t *testing.T, sb *sandbox.Sandbox, component string) int {
 	t.Helper()
 	p, err := sb.PID(component)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -78,17 +71,11 @@ func pid(t *testing.T, sb *sandbox.Sandbox, component string) int {
 func apiPort(t *testing.T, sb *sandbox.Sandbox) int {
 	t.Helper()
 	config, err := sb.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	number, err := strconv.Atoi(server.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return number
 }
 
@@ -117,9 +104,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range pids[2:] {
-		if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(p, syscall.SIGKILL))
 	}
 	box.Await(t, "another API server, whose port is not given to others meanwhile", func(context.Context) (bool, error) {
 		if stolen, err := sandbox.ReservePort(served); err == nil {
@@ -133,9 +118,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	})
 	pids = append(pids, pid(t, sb, "etcd"), pid(t, sb, "kube-apiserver"))
 
-	if err := sb.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sb.Stop())
 	for _, p := range pids {
 		box.Await(t, "process "+strconv.Itoa(p)+" to end", func(context.Context) (bool, error) { return !alive(p), nil })
 	}
@@ -154,9 +137,7 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	sb := start(t, sandbox.Options{Dir: dir, SchedulerConfig: file, NoKubelet: true})
 	scheduler := pid(t, sb, "scheduler")
 	controlPlane := pid(t, sb, "control-plane")
-	if err := syscall.Kill(controlPlane, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(controlPlane, syscall.SIGKILL))
 	// Until then the lock of the folder is held.
 	box.Await(t, "the control plane to die", func(context.Context) (bool, error) { return !alive(controlPlane), nil })
 	box.Await(t, "the scheduler to die with its control plane",

@@ -19,11 +19,9 @@ func TestBesideOtherSchedulers(t *testing.T) {
 		"a replica with a wrong configuration leaves the leader":          wrongConfigurationsLeaveTheLeader,
 		"a rollout loses no pod and binds none twice":                     rolloutsLoseNoPod,
 		"the leader election has its metric":                              leaderElectionHasItsMetric,
-		"our scheduler asks a scorer of the user's own":                   asksAScorer,
 		"a stock scheduler places pods as the extender says":              placesAsTheExtenderSays,
 		"an extender that lacks a right to read is not ready":             extendersWithoutARight,
 		"an agent has the rights of the manifests and no others":          agentsHaveTheirRights,
-		"a secret is not readable in a dump unless the header says so":    secretsAreNotInADump,
 	} {
 		parts[name] = func(t *testing.T) { run(t, shared) }
 	}

@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/test/harness/assert"
 )
 
 // startFigures reads the figures of nodes. Its first round begins when begin is called, as with a scheduler that hears
@@ -65,9 +66,7 @@ func TestFiguresAreReadFromARealPrometheusAndOutliveItForAWhile(t *testing.T) {
 			"a": {LatencyMs: 120, Throughput: 700}, "b.example.com": {LatencyMs: 500},
 			"idle": {}, "silent": {}, "negative": {}, "huge": {}, "unmeasured": {}, "gone": {}, "": {},
 		} {
-			if got := r.Snapshot().Of(node, now); got != want {
-				t.Errorf("%s, node %q: %v, want %v", when, node, got, want)
-			}
+			assert.Equal(t, fmt.Sprintf("%s, node %q", when, node), want, r.Snapshot().Of(node, now))
 		}
 		if !r.Snapshot().Any(now) {
 			t.Errorf("%s nothing is known", when)

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/test/harness/assert"
 )
 
 func gpuArgs(url string) *config.GPUSignals {
@@ -103,9 +103,7 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 			t.Errorf("sample of node %s taken at %s, want between %s, less the %s of a round, and now", node, at, scraped, took)
 		}
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(time.Time{})); diff != "" {
-		t.Errorf("use (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "use", want, got, cmpopts.IgnoreTypes(time.Time{}))
 	if faults := snapshot.Faults("a", now); faults != nil {
 		t.Errorf("faults of a healthy node: %v", faults)
 	}

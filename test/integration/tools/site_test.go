@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // site is a test's part of a control plane that several share, with names of profiles for a scheduler of its own.
@@ -131,9 +132,7 @@ func (a account) kubeconfig(t *testing.T, pod *v1.Pod) string {
 	}
 	token, err := a.box.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), a.name, request,
 		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: "it",
 		Clusters: []clientcmdapi.NamedCluster{{Name: "it", Cluster: clientcmdapi.Cluster{
@@ -142,9 +141,7 @@ func (a account) kubeconfig(t *testing.T, pod *v1.Pod) string {
 		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "it", AuthInfo: clientcmdapi.AuthInfo{Token: token.Status.Token}}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: "it", Context: clientcmdapi.Context{Cluster: "it", AuthInfo: "it"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return write(t, "kubeconfig", string(data))
 }
 
@@ -154,9 +151,7 @@ func rulesOf(t *testing.T, file string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for document := range strings.SplitSeq(readManifest(t, file), "\n---\n") {
 		var role rbacv1.ClusterRole // which has all that a Role has
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &role))
 		if role.Kind == "ClusterRole" || role.Kind == "Role" {
 			rules = append(rules, role.Rules...)
 		}

@@ -28,10 +28,10 @@ func errConflict(gvr schema.GroupVersionResource, name, why string) error {
 	return apierrors.NewConflict(gvr.GroupResource(), name, errors.New(why))
 }
 
-func errInvalid(k kind, name, why string) error {
+func errInvalid(k kind, why string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: k.gvk.Kind + " " + name + ": " + why,
+		Message: k.gvk.Kind + ": " + why,
 	}}
 }
 

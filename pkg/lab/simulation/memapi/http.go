@@ -106,7 +106,7 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 		// A list that streams is refused, as by a server that has the feature off: the client would hold what it received
 		// in a map and hand it on in random order.
 		if query.Get("sendInitialEvents") == "true" {
-			return failure(req, errInvalid(tab.kind, "", "sendInitialEvents is not supported"))
+			return failure(req, errInvalid(tab.kind, "sendInitialEvents is not supported"))
 		}
 		return s.watch(req, t, tab, match, info)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // FuzzRequests asks the server for whatever path, with whatever parameters and body: it answers all.
@@ -27,15 +29,11 @@ func FuzzRequests(f *testing.F) {
 			t.Skip()
 		}
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://memapi.invalid", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.URL = &url.URL{Scheme: "http", Host: "memapi.invalid", Path: path, RawQuery: query}
 		req.Header.Set("Content-Type", "application/strategic-merge-patch+json")
 		answer, err := New().RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		if answer.StatusCode < 200 || answer.StatusCode > 599 {
 			t.Fatalf("%s %s is answered with %d", method, path, answer.StatusCode)

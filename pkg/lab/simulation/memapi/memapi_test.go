@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/test/harness/assert"
+	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var pods = v1.SchemeGroupVersion.WithResource("pods")
 
@@ -27,9 +32,7 @@ func clients(t *testing.T, s *Server) map[string]kubernetes.Interface {
 		config := s.RESTConfig()
 		config.ContentType, config.AcceptContentTypes = mediaType, mediaType
 		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list[mediaType] = client
 	}
 	return list
@@ -47,9 +50,7 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 			ctx := context.Background()
 			api := client.CoreV1().Pods("default")
 			w, err := api.Watch(ctx, metav1.ListOptions{LabelSelector: "app=p"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer w.Stop()
 			if _, err := api.Create(ctx, pod("p"), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -62,9 +63,7 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 			}
 			binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
 				Target: v1.ObjectReference{Name: "n"}}
-			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, api.Bind(ctx, binding, metav1.CreateOptions{}))
 			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 				t.Errorf("binding it twice: %v", err)
 			}
@@ -78,9 +77,7 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range []string{"p", "other"} {
-				if err := api.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, api.Delete(ctx, name, metav1.DeleteOptions{}))
 			}
 			if _, err := api.Get(ctx, "p", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("getting it after its deletion: %v", err)
@@ -95,9 +92,7 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 				got = append(got, string(e.Type)+" "+p.Name+" "+p.Spec.NodeName+" "+p.Annotations["k"])
 			}
 			want := []string{"ADDED p  ", "MODIFIED p n ", "MODIFIED p n v", "DELETED p n v"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
+			assert.Equal(t, "events", want, got)
 		})
 	}
 }
@@ -108,22 +103,16 @@ func TestObjectsLeaveASelectionByAChange(t *testing.T) {
 	client := clients(t, s)[runtime.ContentTypeProtobuf]
 	ctx := context.Background()
 	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Stop()
-	if err := s.Create(pod("p")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Create(pod("p")))
 	patch := []byte(`{"status":{"phase":"Succeeded"}}`)
 	if _, err := client.CoreV1().Pods("default").Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{},
 		"status"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ADDED", "DELETED"} {
-		if got := string((<-w.ResultChan()).Type); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		assert.Equal(t, "", want, string((<-w.ResultChan()).Type))
 	}
 }
 
@@ -135,17 +124,11 @@ func TestAWatchAfterAListMissesNothing(t *testing.T) {
 			s := New()
 			api := clients(t, s)[runtime.ContentTypeProtobuf].CoreV1().Pods("default")
 			for _, name := range before {
-				if err := s.Create(pod(name)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, s.Create(pod(name)))
 			}
 			list, err := api.List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Create(pod("between")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, s.Create(pod("between")))
 			_, err = api.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 			if !apierrors.IsResourceExpired(err) {
 				t.Errorf("watching from version %q: error %v, want one that says to list again", list.ResourceVersion, err)
@@ -190,9 +173,7 @@ func TestDeferredWritesAreAppliedInTheOrderOfTheirContent(t *testing.T) {
 	for _, obj := range s.List(pods) {
 		got = append(got, obj.(*v1.Pod).Name)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
-		t.Errorf("order of creation (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, "order of creation", []string{"a", "b", "c"}, got)
 }
 
 func waiting(s *Server) int {
@@ -207,9 +188,7 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "widgets"}
 	s.Register(gvr, "Widget", true)
 	client, err := dynamic.NewForConfig(s.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"},
 		"spec": map[string]any{"n": int64(1)},
@@ -219,16 +198,12 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(list.Items) != 1 || list.Items[0].GetName() != "w" {
 		t.Errorf("listed %v", list.Items)
 	}
 	resources, err := clients(t, s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("example.dev/v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(resources.APIResources) != 1 || resources.APIResources[0].Kind != "Widget" {
 		t.Errorf("discovered %v", resources.APIResources)
 	}
@@ -266,11 +241,9 @@ func TestAPodMayTakeItsTimeToEnd(t *testing.T) {
 			t.Parallel()
 			s := New()
 			s.Graceful = test.graceful
-			if err := s.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
+			require.NoError(t, s.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
 				Spec:   v1.PodSpec{NodeName: test.node, TerminationGracePeriodSeconds: test.ends},
-				Status: v1.PodStatus{Phase: test.phase}}); err != nil {
-				t.Fatal(err)
-			}
+				Status: v1.PodStatus{Phase: test.phase}}))
 			options := metav1.DeleteOptions{GracePeriodSeconds: test.asked}
 			if test.uid != "" {
 				options.Preconditions = &metav1.Preconditions{UID: &test.uid}
@@ -321,20 +294,14 @@ func TestADeletionHasPreconditions(t *testing.T) {
 			node := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "x",
 				UID: "u"}}
 			for _, obj := range []runtime.Object{widget, node} {
-				if err := s.Create(obj); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, s.Create(obj))
 			}
 			client, err := dynamic.NewForConfig(s.RESTConfig())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, resource := range []schema.GroupVersionResource{widgets, nodes} {
 				api := client.Resource(resource)
 				known, err := api.Get(t.Context(), "x", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				conditions := &metav1.Preconditions{}
 				if test.uid != "" {
 					conditions.UID = ptr.To(types.UID(test.uid))

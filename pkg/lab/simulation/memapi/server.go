@@ -233,7 +233,7 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	}
 	key := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	if key.Name == "" {
-		return nil, errInvalid(t.kind, "", "name is required")
+		return nil, errInvalid(t.kind, "name is required")
 	}
 	if _, exists := t.objects[key]; exists {
 		return nil, errExists(gvr, key.Name)

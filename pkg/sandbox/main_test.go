@@ -1,9 +1,0 @@
-package sandbox
-
-import (
-	"testing"
-
-	"berth.dev/berth/test/harness/leak"
-)
-
-func TestMain(m *testing.M) { leak.Main(m) }
