@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-
 )
 
 // parts are what a test compares of GPUs that are cut: GPUs in sum, those that are cut into hardware slices, time
