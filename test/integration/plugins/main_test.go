@@ -31,7 +31,6 @@ func TestShipped(t *testing.T) {
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
 	box.SideBySide(t, map[string]func(*testing.T){
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
-		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
