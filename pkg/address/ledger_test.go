@@ -310,56 +310,6 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 	})
 }
 
-// A pod that is deleted while it is bound may still be given its address: the next pod of its name gets no other one
-// meanwhile.
-func TestAPodWaitsForThePromiseToItsPredecessor(t *testing.T) {
-	t.Parallel()
-	const waits = "address 10.0.0.1 is promised to an earlier pod, whose binding has not ended"
-	l := ledgerOf(pool(t, "any", in("", "10.0.0.1-10.0.0.9")))
-	before, next := ask("db-0", "any"), ask("db-0", "any")
-	next.UID = "next"
-	refused := func(when string) {
-		t.Helper()
-		if _, reason := l.Plan(next); reason != waits {
-			t.Errorf("%s: the plan says %q, want %q", when, reason, waits)
-		}
-		if p, reason := l.Reserve(next, nil); reason != waits {
-			t.Errorf("%s: promised %s (%q), want %q", when, p.Address, reason, waits)
-		}
-	}
-	l.Reserve(before, nil)
-	refused("before the address is reserved")
-	if p, reason := l.Reserve(before, nil); p.Address.String() != "10.0.0.1" {
-		t.Errorf("the earlier pod is tried again and is promised %s (%s)", p.Address, reason)
-	}
-	l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "u", Pod: before.Pod})
-	refused("while the address is reserved")
-	l.Drop(before.UID)
-	if p, reason := l.Reserve(next, nil); p.Address.String() != "10.0.0.1" {
-		t.Errorf("after the promise: promised %s (%s), want the address of the earlier pod", p.Address, reason)
-	}
-}
-
-func TestAnAddressThatComesFreeIsGivenAgain(t *testing.T) {
-	t.Parallel()
-	l := ledgerOf(pool(t, "small", in("", "10.0.0.1-10.0.0.3")))
-	reserve := func(pod, want string) {
-		t.Helper()
-		if p, reason := l.Reserve(ask(pod, "small"), nil); p.Address.String() != want {
-			t.Errorf("pod %s: promised %s (%s), want %s", pod, p.Address, reason, want)
-		}
-	}
-	reserved := Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "u", Pod: named("old")}
-	l.Observe(reserved)
-	reserve("a", "10.0.0.1")
-	reserve("b", "10.0.0.3")
-	reserve("c", "invalid IP") // the pool is exhausted
-	l.Drop("a")
-	reserve("c", "10.0.0.1")
-	l.Forget(reserved.Address, reserved.Object)
-	reserve("d", "10.0.0.2")
-}
-
 func TestAHugePoolIsNotEnumerated(t *testing.T) {
 	t.Parallel()
 	l := ledgerOf(pool(t, "six", in("", "2001:db8::/32")))

@@ -87,18 +87,3 @@ func TestTheEndOfAnEarlierReservation(t *testing.T) {
 		t.Error("the end of the old reservation ends the new one")
 	}
 }
-
-// A pod that has reservations for two places goes to either, with the address that is routable there.
-func TestAPodWithSeveralReservations(t *testing.T) {
-	t.Parallel()
-	l := NewLedger()
-	for i, rack := range []string{"b", "a", "b"} {
-		l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: fmt.Sprint(i), Pod: named("p"),
-			Domain: Domain{"rack", rack}})
-	}
-	for want, labels := range map[string]map[string]string{"10.0.0.1": rackB, "10.0.0.2": rackA} {
-		if p, reason := l.Reserve(ask("p", ""), labels); p.Address.String() != want {
-			t.Errorf("on %v the pod is promised %s (%s), want %s", labels, p.Address, reason, want)
-		}
-	}
-}

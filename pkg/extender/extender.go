@@ -1,17 +1,3 @@
-// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose
-// scheduler cannot be replaced: filter and prioritize, by the names of nodes.
-//
-// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced
-// to the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
-// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind
-// them, such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What
-// is left for this package is the protocol.
-//
-// The scheduler that calls knows of pods that it has assumed but not bound yet; the extender learns of a pod when it is
-// bound. In between the extender may find a node better than it is. The count of GPUs on a node is safe all the same,
-// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so nodes that share theirs are
-// refused for every pod with GPUs. The extender writes nothing but events, and keeps nothing between requests: any
-// replica answers.
 package extender
 
 import (

@@ -25,14 +25,7 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 	} {
 		f.Add(seed.verb, []byte(seed.body))
 	}
-	nodes, pods := world()
-	h := newHarness(f, shared("shared", 2), newPod("new", "", 1, nil))
-	for _, node := range nodes {
-		h.add(f, node)
-	}
-	for _, pod := range pods {
-		h.add(f, pod)
-	}
+	h, _ := newWorld(f, shared("shared", 2), newPod("new", "", 1, nil))
 	handler := h.handler(time.Minute)
 	f.Fuzz(func(t *testing.T, verb int, body []byte) {
 		name := verbs[uint(verb)%uint(len(verbs))]

@@ -3,20 +3,16 @@ package extender
 import (
 	"context"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/objects"
 )
 
 // plain is a profile with both plugins and nothing said.
@@ -35,27 +31,17 @@ type harness struct {
 	api *memapi.Server
 }
 
-func load(t testing.TB, config string) *schedulerconfig.Configuration {
+// newHarness starts an extender, which has seen these objects when it returns.
+func newHarness(t testing.TB, all ...runtime.Object) *harness {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+	h := &harness{api: memapi.New()}
+	for _, o := range all {
+		h.add(t, o)
 	}
-	configuration, err := schedulerconfig.Load(file)
+	configuration, err := schedulerconfig.Parse("plain", []byte(plain))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return configuration
-}
-
-// newHarness starts an extender, which has seen these objects when it returns.
-func newHarness(t testing.TB, objects ...runtime.Object) *harness {
-	t.Helper()
-	h := &harness{api: memapi.New()}
-	for _, o := range objects {
-		h.add(t, o)
-	}
-	configuration := load(t, plain)
 	profile, err := configuration.Profile("")
 	if err != nil {
 		t.Fatal(err)
@@ -74,18 +60,6 @@ func newHarness(t testing.TB, objects ...runtime.Object) *harness {
 		t.Fatal(err)
 	}
 	return h
-}
-
-// objects are nodes and pods as newHarness takes them.
-func objects(nodes []*v1.Node, pods []*v1.Pod) []runtime.Object {
-	list := make([]runtime.Object, 0, len(nodes)+len(pods))
-	for _, node := range nodes {
-		list = append(list, node)
-	}
-	for _, pod := range pods {
-		list = append(list, pod)
-	}
-	return list
 }
 
 func (h *harness) add(t testing.TB, object runtime.Object) {
@@ -125,40 +99,23 @@ func run(t *testing.T, server *Server) {
 }
 
 // gpuNode makes a node of n GPUs with these further labels.
-func gpuNode(name string, n int, labels map[string]string) *v1.Node {
-	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
-			"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.count": strconv.Itoa(n),
-			"nvidia.com/gpu.memory": "81920",
-		}},
-		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("512Gi"),
-			v1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(int64(n), resource.DecimalSI),
-		}},
-	}
-	for key, value := range labels {
-		node.Labels[key] = value
-	}
-	return node
+func gpuNode(name string, n int, labels ...string) *v1.Node {
+	node := objects.Node(name, "cpu", "64", "memory", "512Gi", "nvidia.com/gpu", strconv.Itoa(n)).
+		Label("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB").Label("nvidia.com/gpu.count", strconv.Itoa(n)).
+		Label("nvidia.com/gpu.memory", "81920")
+	return objects.Labelled(node, labels...)
 }
 
 // shared makes a node that shares its GPUs.
-func shared(name string, n int) *v1.Node {
-	return gpuNode(name, n, map[string]string{"berth.dev/gpu-mode": "shared"})
-}
+func shared(name string, n int) *v1.Node { return gpuNode(name, n, "berth.dev/gpu-mode", "shared") }
 
 // newPod makes a pod that asks for GPUs, on a node unless that is empty.
-func newPod(name, node string, gpus int64, annotations map[string]string) *v1.Pod {
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+func newPod(name, node string, gpus int, annotations map[string]string) *v1.Pod {
+	asks := []string{"cpu", "1"}
 	if gpus > 0 {
-		requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
+		asks = append(asks, "nvidia.com/gpu", strconv.Itoa(gpus))
 	}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Annotations: annotations},
-		Spec: v1.PodSpec{NodeName: node, SchedulerName: "default-scheduler", Containers: []v1.Container{
-			{Name: "c", Image: "work:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: v1.ResourceList{}}},
-		}},
-	}
+	return objects.Pod(name, asks...).Node(node).SchedulerName("default-scheduler").Annotations(annotations).Obj()
 }
 
 // share is a pod that asks for a part of one GPU.

@@ -21,13 +21,13 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 			t.Errorf("there is no pod %s", name)
 		}
 	}
-	full := []runtime.Object{gpuNode("n", 4, nil), newPod("old", "n", 4, nil)}
+	full := []runtime.Object{gpuNode("n", 4), newPod("old", "n", 4, nil)}
 	for name, tc := range map[string]struct {
 		before []runtime.Object
 		change func(*testing.T, *harness)
 	}{
 		"a pod that has ended": {full, func(t *testing.T, h *harness) { deletes(t, h, "old") }},
-		"a node that has come": {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4, nil)) }},
+		"a node that has come": {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 // What the scheduler does not count, or has refused for its own reasons, is no sign of a lag.
 func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 	t.Parallel()
-	node := gpuNode("n", 4, nil)
+	node := gpuNode("n", 4)
 	h := newHarness(t, node, shared("s", 1), newPod("old", "n", 2, nil))
 	memory := newPod("memory", "", 1, map[string]string{"berth.dev/gpu-memory-min": "90Gi"})
 	otherModel := newPod("model", "", 3, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})

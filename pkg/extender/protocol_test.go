@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -62,18 +63,16 @@ func namesOf(list []fwk.NodeInfo) []string {
 	return names
 }
 
-// world has nodes that differ in what they have left, and one with another model.
-func world() (nodes []*v1.Node, pods []*v1.Pod) {
-	empty, half, full := gpuNode("empty", 8, nil), gpuNode("half", 8, nil), gpuNode("full", 8, nil)
-	t4 := gpuNode("t4", 8, map[string]string{"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.memory": "15360"})
-	return []*v1.Node{empty, half, full, t4}, []*v1.Pod{newPod("a", "half", 4, nil), newPod("b", "full", 8, nil)}
-}
-
-func newWorld(t *testing.T) (*harness, []*v1.Node) {
+// newWorld has nodes that differ in what they have left, and one with another model.
+func newWorld(t testing.TB, more ...runtime.Object) (*harness, []*v1.Node) {
 	t.Helper()
-	nodes, pods := world()
-	h := newHarness(t, objects(nodes, pods)...)
-	return h, nodes
+	nodes := []*v1.Node{gpuNode("empty", 8), gpuNode("half", 8), gpuNode("full", 8),
+		gpuNode("t4", 8, "nvidia.com/gpu.product", "Tesla-T4", "nvidia.com/gpu.memory", "15360")}
+	more = append(more, newPod("a", "half", 4, nil), newPod("b", "full", 8, nil))
+	for _, node := range nodes {
+		more = append(more, node)
+	}
+	return newHarness(t, more...), nodes
 }
 
 func TestTheSchedulersClientIsAnswered(t *testing.T) {
@@ -81,7 +80,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 	h, nodes := newWorld(t)
 	client := caller(t, h.serve(t, Serving{}), nil)
 	pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
-	asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8, nil))...)
+	asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8))...)
 	passed, failed, unresolvable, err := client.Filter(pod, asked)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +94,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 	if len(unresolvable) != 1 || !strings.Contains(unresolvable["t4"], "model") {
 		t.Errorf("nodes on which evictions do not help: %v", unresolvable)
 	}
-	list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8, nil)))
+	list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +111,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 // The devices of a pod on such a node would have to be chosen when it is bound.
 func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, shared("shared", 2), gpuNode("whole", 2, nil))
+	h := newHarness(t, shared("shared", 2), gpuNode("whole", 2))
 	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
 		statuses, err := h.filter(t.Context(), pod, []string{"shared"})
 		if err != nil {

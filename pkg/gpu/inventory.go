@@ -1,8 +1,3 @@
-// Package gpu is the domain of GPU placement: what a node has, what a pod asks, whether one fits the other, which
-// devices it would take and how much GPU the placement is expected to waste. What makers and providers document is in
-// catalog. It knows nothing of Kubernetes.
-//
-// GPU compute is counted in milli-GPU (1000 = one physical GPU), GPU memory in MiB, CPU in milli-cores.
 package gpu
 
 import (

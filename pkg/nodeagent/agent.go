@@ -1,6 +1,3 @@
-// Package nodeagent tells the scheduler how the GPUs of its node are connected, which only the node's driver knows. It
-// asks nvidia-smi and writes one annotation of its own Node object when the answer has changed. Where nothing can be
-// read, and when the agent stops, the annotation stays: links change with the hardware.
 package nodeagent
 
 import (

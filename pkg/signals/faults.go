@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// lastFatal returns the last fatal code that a GPU came to have in its history, and when. The exporter repeats a code
+// lastFatal returns the last fatal code that a GPU came to have in its history, and when; ok says whether it has it. The exporter repeats a code
 // until the driver is reloaded, so what counts is the change: a code that stands from the first observation on is old,
 // or of unknown age after a gap in which it did not change, and no reason to keep work away. A harmless code after a
 // fatal one does not heal the GPU; a return to 0 does, because it takes a reset.
@@ -27,10 +27,7 @@ func lastFatal(history []model.SamplePair, fatal []int32) (code int, at model.Ti
 		}
 		previous, known = current, true
 	}
-	if !ok {
-		return 0, 0, false
-	}
-	return code, at, true
+	return code, at, ok
 }
 
 // endOf returns the last point in time that the history looked at: the end of the one series without labels.

@@ -17,6 +17,9 @@ type sizes struct {
 	seen map[visit]bool
 }
 
+// module is what the paths of our own packages begin with.
+const module = "berth.dev/berth/"
+
 type visit struct {
 	at unsafe.Pointer
 	of reflect.Type

@@ -75,6 +75,8 @@ var (
 		Controllers: controllers}}
 	// starting soon keeps nodes no more for a gang that does not start.
 	starting = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/starts.yaml"}}
+	// limited keeps few of all nodes for a namespace, and not for long.
+	limited = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/limited.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
 	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
 	// hourly has price windows.
@@ -203,6 +205,8 @@ func scripts() ([]script, error) {
 			s.in, s.disturbing = reserving, true
 		case "starts":
 			s.in, s.disturbing = starting, true
+		case "limited":
+			s.in, s.disturbing = limited, true
 		case "shipped", "gpu", "cost", "policy", "address", "network":
 			s.in, s.disturbing = shipped, true
 		case "names":

@@ -1,8 +1,3 @@
-// Package price knows money: what an hour of a node costs, how that price divides over the node's resources, and what
-// it costs to put a pod on a node.
-//
-// Amounts are whole micro-dollars an hour, so that sums are exact and a tenth of a cent a day is still seen. Arithmetic
-// saturates instead of wrapping round: a cost that is too large to write down is still the largest.
 package price
 
 import (

@@ -3,7 +3,6 @@ package priceview
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,25 +72,5 @@ func TestPricesCountEachGPUOnce(t *testing.T) {
 				t.Errorf("milli-GPU of the node, free, asked for, free with the pod (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestThePlatformsTellHowTheirNodesWereBought(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("..", "..", "gpu", "gpuview", "testdata", "nodes", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
-	spot := map[string]bool{"gke-time-shared-t4": true, "eks-karpenter": true, "eks-managed": true, "aks-a100": true,
-		"openshift-machine-set": true}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		want := OnDemand
-		if spot[name] {
-			want = Spot
-		}
-		if capacity := DefaultCapacityRules().TypeOf(platformOf(t, name)); capacity != want {
-			t.Errorf("the capacity of %s is %s, want %s", name, capacity, want)
-		}
 	}
 }

@@ -1,5 +1,3 @@
-// Package catalog is what makers and providers document: of GPUs the memory, generation and form factor, of instance
-// types their GPUs, and the names by which labels call both. What reads nodes asks it where their labels do not say.
 package catalog
 
 import "strings"

@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/objects"
 )
 
 const gpuDriver, nicDriver = "gpu.nvidia.com", "nic.example.com"
@@ -35,9 +36,9 @@ type world struct {
 }
 
 // newWorld waits until all objects are known.
-func newWorld(t *testing.T, objects ...runtime.Object) *world {
+func newWorld(t *testing.T, all ...runtime.Object) *world {
 	t.Helper()
-	w := &world{client: fake.NewClientset(objects...)}
+	w := &world{client: fake.NewClientset(all...)}
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	cached := assumecache.NewAssumeCache(klog.Logger{}, factory.Resource().V1().ResourceClaims().Informer(),
 		"ResourceClaim", "", nil)
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Cleanup(factory.Shutdown) // the context has ended by then
 	factory.WaitForCacheSync(t.Context().Done())
 	await.Until(t, "all objects are known", func() bool {
-		for _, o := range objects {
+		for _, o := range all {
 			switch o := o.(type) {
 			case *resourcev1.ResourceClaim:
 				if _, err := w.dra.ResourceClaims().Get(o.Namespace, o.Name); err != nil {
@@ -90,16 +91,10 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 // demand is what a pod with the claim "c" asks of GPUs.
 func (w *world) demand(t *testing.T) (gpu.Request, bool) {
 	t.Helper()
-	if c := w.claims.Pod(t.Context(), podWith("c")); c != nil {
+	if c := w.claims.Pod(t.Context(), objects.UseClaim(objects.Pod("p").Container("c").Obj(), "c")); c != nil {
 		return c.Request()
 	}
 	return gpu.Request{}, false
-}
-
-func podWith(claim string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{
-		ResourceClaims: []v1.PodResourceClaim{{Name: "devices", ResourceClaimName: &claim}},
-	}}
 }
 
 func nodeNamed(name string) *v1.Node {
@@ -112,51 +107,22 @@ func infoOf(node *v1.Node) fwk.NodeInfo {
 	return info
 }
 
-// classOf selects the devices of a driver.
-func classOf(name, driver string) *resourcev1.DeviceClass {
-	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceClassSpec{
-		Selectors: []resourcev1.DeviceSelector{
-			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}},
-	}}
-}
-
-// claimNamed is a claim for a number of devices of each class.
-func claimNamed(name string, count int64, classes ...string) *resourcev1.ResourceClaim {
-	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
-	for _, class := range classes {
-		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests,
-			resourcev1.DeviceRequest{Name: class, Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
-			}})
-	}
-	return c
-}
-
 // sliceOf is a pool of devices on a node, each behind a PCIe root of its own.
 func sliceOf(driver, node string, n int, memory string) *resourcev1.ResourceSlice {
-	s := &resourcev1.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: node + "-" + driver, UID: types.UID(node + driver)},
-		Spec: resourcev1.ResourceSliceSpec{
-			Driver: driver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
-				ResourceSliceCount: 1},
-		},
+	devices := objects.GPUs(n, map[string]string{"productName": "Tesla T4"})
+	for i := range devices {
+		devices[i].Attributes["resource.kubernetes.io/pcieRoot"] = resourcev1.DeviceAttribute{
+			StringValue: ptr.To(fmt.Sprint("root-", i))}
+		devices[i].Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse(memory)}
 	}
-	for i := range n {
-		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{
-			Name: fmt.Sprint("d", i),
-			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"resource.kubernetes.io/pcieRoot": {StringValue: ptr.To(fmt.Sprint("root-", i))},
-				"productName":                     {StringValue: ptr.To("Tesla T4")},
-			},
-			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse(memory)}},
-		})
-	}
-	return s
+	slice := objects.Slice(driver, node, devices...)
+	slice.Name, slice.UID = node+"-"+driver, types.UID(node+driver)
+	return slice
 }
 
 // closeTogether asks for a GPU and a network device behind one PCIe root.
 func closeTogether() *resourcev1.ResourceClaim {
-	c := claimNamed("c", 1, "gpu", "nic")
+	c := objects.ClaimOf("c", objects.Request("gpu", "gpu", 1), objects.Request("nic", "nic", 1))
 	c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{
 		Requests:       []string{"gpu", "nic"},
 		MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("resource.kubernetes.io/pcieRoot")),
@@ -166,10 +132,8 @@ func closeTogether() *resourcev1.ResourceClaim {
 
 func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 	t.Parallel()
-	large := claimNamed("c", 1, "gpu")
-	large.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-		Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("29Gi")) >= 0`,
-	}}}
+	large := objects.ClaimOf("c", objects.Request("gpu", "gpu", 1,
+		objects.Matching(`device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("29Gi")) >= 0`)))
 	var many []runtime.Object
 	for i := range 20 {
 		name := fmt.Sprint("n", i)
@@ -187,11 +151,11 @@ func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects := []runtime.Object{classOf("gpu", gpuDriver), classOf("nic", nicDriver), tc.claim}
+			all := []runtime.Object{objects.DeviceClass("gpu", gpuDriver), objects.DeviceClass("nic", nicDriver), tc.claim}
 			for _, o := range tc.objects {
-				objects = append(objects, o.DeepCopyObject())
+				all = append(all, o.DeepCopyObject())
 			}
-			w := newWorld(t, objects...)
+			w := newWorld(t, all...)
 			if r, ok := w.demand(t); !ok || r.Count != 1 {
 				t.Errorf("demand %+v, known %t, want one GPU", r, ok)
 			}
@@ -201,12 +165,10 @@ func TestDemandIsFoundAmongAllKindsOfDevices(t *testing.T) {
 
 func TestDemandIsKnownWhenANodeCanServeIt(t *testing.T) {
 	t.Parallel()
-	claim := claimNamed("c", 1, "gpu")
-	claim.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-		Expression: `"rack" in device.attributes["gpu.nvidia.com"]`,
-	}}}
+	claim := objects.ClaimOf("c", objects.Request("gpu", "gpu", 1,
+		objects.Matching(`"rack" in device.attributes["gpu.nvidia.com"]`)))
 	slice := sliceOf(gpuDriver, "n", 1, "16Gi")
-	w := newWorld(t, nodeNamed("n"), classOf("gpu", gpuDriver), claim, slice)
+	w := newWorld(t, nodeNamed("n"), objects.DeviceClass("gpu", gpuDriver), claim, slice)
 	if r, ok := w.demand(t); ok {
 		t.Fatalf("demand %+v of what no node serves", r)
 	}

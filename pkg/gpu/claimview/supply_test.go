@@ -27,7 +27,7 @@ func TestWhatTheAllocatorGivesIsForeseen(t *testing.T) {
 		"whole": objects.GPUs(8, nil), "small": objects.GPUs(4, map[string]string{"productName": "Tesla T4"}),
 		"parts": parts, "shared": objects.GPUs(4, nil, objects.ByMemory),
 	}
-	made := []runtime.Object{classOf("gpu", gpuDriver)}
+	made := []runtime.Object{objects.DeviceClass("gpu", gpuDriver)}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		slice := sliceOf(gpuDriver, name, 0, "1Gi")
 		slice.Spec.Devices = pools[name]
@@ -65,7 +65,7 @@ func TestWhatTheAllocatorGivesIsForeseen(t *testing.T) {
 		for range 40 {
 			allocated := allocation(nil, nil)
 			for i := range 12 {
-				claim := claimNamed(fmt.Sprint("c", i), 0)
+				claim := objects.ClaimOf(fmt.Sprint("c", i))
 				for n := range 1 + random.IntN(2) {
 					r := requests[random.IntN(len(requests))]
 					r.Name = fmt.Sprint("r", n)

@@ -1,7 +1,6 @@
 package gpuview
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -120,8 +119,9 @@ func TestWhatHAMisOwnSchedulerGaveCounts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
+			// The type is refused to pods that are yet to be placed.
 			pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, strs{hamiAllocatedKey: tc.lists,
-				HAMiNodeKey: "n"})
+				HAMiNodeKey: "n", hamiUseTypeKey: "T4"})
 			for range tc.init {
 				pod.Spec.InitContainers = append(pod.Spec.InitContainers, container("i", nil))
 			}
@@ -155,7 +155,7 @@ func TestAListOfHAMisTakesNoMoreThanTheRequest(t *testing.T) {
 			[]int{1000, 750, 750}},
 		{"no request at all", nil, "GPU-a,NVIDIA,16384,0:GPU-b,NVIDIA,16384,0:;", []int{1000, 1000, 1000}},
 	} {
-		pod := gpuPod(tc.requests, strs{hamiAllocatedKey: tc.lists, HAMiNodeKey: "n"})
+		pod := gpuPod(tc.requests, strs{hamiAllocatedKey: tc.lists, HAMiNodeKey: "n", hamiUseTypeKey: "T4"})
 		if got, _ := freeBeside(hamiNode(), nil, pod); !cmp.Equal(got, tc.want) {
 			t.Errorf("%s: free milli-GPU %v, want %v", tc.name, got, tc.want)
 		}
@@ -241,38 +241,6 @@ func TestEnforcementIsSaid(t *testing.T) {
 		if got := keys.Enforcement(tc.pod, tc.node); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
-	}
-}
-
-// TestASharedNodeIsNotHAMis tells a pod its GPUs on a shared node without HAMi: nothing there would read or remove what
-// is written for HAMi's device plugin.
-func TestASharedNodeIsNotHAMis(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	pod := gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
-	request, err := keys.PodGPURequest(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, bad := keys.ReadGPUNode(sharedGPUs())
-	if len(bad) > 0 {
-		t.Fatal(bad)
-	}
-	a := node.Assign([]int{1}, gpu.Share{Milli: gpu.WholeMilli})
-	if request.ServedByHAMi(a) {
-		t.Error("HAMi's device plugin is said to serve the pod")
-	}
-	got, _, err := Answers(pod, &request, a, time.Unix(1, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, value := range got {
-		if strings.HasPrefix(key, "hami.io/") && value != nil {
-			t.Errorf("%s = %v", key, value)
-		}
-	}
-	if got[openbIndexKey] != "1" {
-		t.Errorf("annotations %v, want index 1", got)
 	}
 }
 

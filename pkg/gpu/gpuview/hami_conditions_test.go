@@ -41,17 +41,3 @@ func TestConditionsOfHAMisSchedulerAreNeverIgnored(t *testing.T) {
 		})
 	}
 }
-
-// TestARunningPodOfHAMisSchedulerHoldsItsShare has one whose conditions are refused to pods that are yet to be placed.
-func TestARunningPodOfHAMisSchedulerHoldsItsShare(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"},
-		strs{hamiUseTypeKey: "T4", hamiAllocatedKey: "GPU-b,NVIDIA,4096,0:;", HAMiNodeKey: "n"})
-	for name, k := range map[string]Keys{"where annotations count for nothing": keys,
-		"where they are trusted": *keys.Claimed()} {
-		if free, _ := freeBy(k, hamiNode(), nil, pod.DeepCopy()); free[1] != 750 {
-			t.Errorf("%s: free milli-GPU %v, want 750 of the second", name, free)
-		}
-	}
-}

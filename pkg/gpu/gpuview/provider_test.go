@@ -3,12 +3,10 @@ package gpuview
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gpu"
@@ -146,43 +144,4 @@ func TestModelsInTheWordsOfAProvider(t *testing.T) {
 	if diff := cmp.Diff([]string{"NVIDIA-A100-SXM4-80GB", "Tesla-T4"}, r.Models); diff != "" || err != nil {
 		t.Errorf("models of GKE, error %v (-want +got):\n%s", err, diff)
 	}
-}
-
-func FuzzProviderLabels(f *testing.F) {
-	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing",
-		"p4d.24xlarge", "16160MiB", "99999999999999999999"} {
-		f.Add(seed, seed, seed, seed, int64(8))
-	}
-	keys := DefaultKeys()
-	f.Fuzz(func(t *testing.T, a, b, c, d string, units int64) {
-		for _, labels := range []strs{
-			{gkeAcceleratorLabel: a, gkeCountLabel: b, gkeClientsLabel: c, gkePartitionLabel: d},
-			{gpuLabellers[1].name: a, gpuLabellers[1].memory: b, gpuLabellers[1].count: c, v1.LabelInstanceTypeStable: d},
-			{gpuLabellers[3].name: a, gpuLabellers[3].count: b, openShiftAcceleratorLabel: c, v1.LabelInstanceType: d},
-			{"nvidia.com/gpu.product": a + "-MIG-" + b, "nvidia.com/gpu.count": c, "nvidia.com/gpu.replicas": d},
-			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
-		} {
-			node := gpuNode(nil, labels, nil)
-			for _, name := range slices.Concat(keys.Resources, keys.SharedResources,
-				[]string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
-				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
-				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
-				q.Set(units)
-				node.Status.Allocatable[v1.ResourceName(name)] = q
-			}
-			g, _ := keys.ReadGPUNode(node)
-			for _, pool := range g.Pools() {
-				inv := pool.Empty()
-				if len(inv.Devices) > MaxGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxSliced || inv.MemMiB < 0 ||
-					inv.Replicas < 1 {
-					t.Fatalf("inventory out of range: %+v", inv)
-				}
-				for _, s := range inv.Slices {
-					if s.Count < 0 || s.Milli < 0 || s.TakenMilli(1) > gpu.WholeMilli {
-						t.Fatalf("slices out of range: %+v", s)
-					}
-				}
-			}
-		}
-	})
 }

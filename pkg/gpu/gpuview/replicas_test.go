@@ -5,9 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"berth.dev/berth/pkg/gpu"
 )
 
 // parts are what a test compares of GPUs that are cut: GPUs in sum, those that are cut into hardware slices, time
@@ -111,27 +108,6 @@ func TestReplicasDivideWhatTheDevicePluginOffers(t *testing.T) {
 				t.Errorf("bad values %v, want %q", bad, tc.bad)
 			}
 		})
-	}
-}
-
-func TestEachOfManyReplicasIsGivenOutOnce(t *testing.T) {
-	t.Parallel()
-	keys := DefaultKeys()
-	node := gpuNode(strs{"nvidia.com/gpu": "20000"}, strs{"nvidia.com/gpu.replicas": "20000"}, nil)
-	read, _ := keys.ReadGPUNode(node)
-	info := framework.NewNodeInfo(gpuPod(strs{"nvidia.com/gpu": "16384"}, nil),
-		gpuPod(strs{"nvidia.com/gpu": "3615"}, nil))
-	info.SetNode(node)
-	one, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if reason := gpu.Fit(keys.Inventory(read, info, nil, ""), &one.Request); reason.Cause != gpu.Fits {
-		t.Errorf("the last replica: %q", reason)
-	}
-	info.AddPod(gpuPod(strs{"nvidia.com/gpu": "1"}, nil))
-	if reason := gpu.Fit(keys.Inventory(read, info, nil, ""), &one.Request); reason.Cause != gpu.GPUsTaken {
-		t.Errorf("one more: %q", reason)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // assignmentPatch is the strategic merge patch of a pod's status by which the pod, the agents of its node, and the next
@@ -69,11 +70,7 @@ func (m boundMark) Clone() fwk.StateData { return m }
 
 // foundBound is the pod of the cycle if PreBind has found it bound, nil if not.
 func foundBound(cycle fwk.CycleState) *v1.Pod {
-	data, err := cycle.Read(boundKey)
-	if err != nil {
-		return nil
-	}
-	mark, _ := data.(boundMark)
+	mark, _ := cycles.Read[boundMark](cycle, boundKey)
 	return mark.pod
 }
 

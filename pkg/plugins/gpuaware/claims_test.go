@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,37 +23,24 @@ func gpuClass() *resourcev1.DeviceClass {
 		ObjectMeta: metav1.ObjectMeta{Name: gpuDriver},
 		Spec: resourcev1.DeviceClassSpec{
 			ExtendedResourceName: ptr.To("nvidia.com/gpu"),
-			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-				Expression: `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`,
-			}}},
+			Selectors: objects.Selectors(`device.driver == "gpu.nvidia.com" && ` +
+				`device.attributes["gpu.nvidia.com"].type == "gpu"`),
 		},
 	}
 }
 
 // gpuSlice offers n GPUs and one MIG slice, which the class does not select, on a node.
 func gpuSlice(node string, n int, product string, memory string) *resourcev1.ResourceSlice {
-	s := &resourcev1.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus", UID: types.UID(node + "-gpus"), ResourceVersion: "1"},
-		Spec: resourcev1.ResourceSliceSpec{
-			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
-				ResourceSliceCount: 1},
-		},
-	}
-	device := func(name, kind string) resourcev1.Device {
-		return resourcev1.Device{
-			Name: name,
-			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"type": {StringValue: ptr.To(kind)}, "productName": {StringValue: ptr.To(product)},
-				"architecture": {StringValue: ptr.To("Ampere")}, "cudaComputeCapability": {VersionValue: ptr.To("8.0.0")},
-			},
-			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse(memory)}},
-		}
-	}
-	for i := range n {
-		s.Spec.Devices = append(s.Spec.Devices, device(fmt.Sprintf("gpu-%d", i), "gpu"))
-	}
-	s.Spec.Devices = append(s.Spec.Devices, device("mig-0", "mig"))
-	return s
+	attributes := map[string]string{"productName": product, "architecture": "Ampere"}
+	devices := objects.GPUs(n+1, attributes, func(d *resourcev1.Device) {
+		d.Attributes["cudaComputeCapability"] = resourcev1.DeviceAttribute{VersionValue: ptr.To("8.0.0")}
+		d.Capacity["memory"] = resourcev1.DeviceCapacity{Value: resource.MustParse(memory)}
+	})
+	devices[n].Name = "mig-0"
+	devices[n].Attributes["type"] = resourcev1.DeviceAttribute{StringValue: ptr.To("mig")}
+	slice := objects.Slice(gpuDriver, node, devices...)
+	slice.Name, slice.UID, slice.ResourceVersion = node+"-gpus", types.UID(node+"-gpus"), "1"
+	return slice
 }
 
 // claimOf is a claim to which devices of a node's pool are allocated.

@@ -137,14 +137,11 @@ func rejection(err error) *fwk.Status {
 // state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first
 // node.
 func (p *Plugin) state(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
-	if data, err := cycle.Read(stateKey); err == nil {
-		if s, ok := data.(*podState); ok {
-			return s, nil
-		}
-		return nil, fmt.Errorf("reading cycle state: unexpected type %T", data)
+	s, err := cycles.Read[*podState](cycle, stateKey)
+	if !errors.Is(err, fwk.ErrNotFound) {
+		return s, err
 	}
-	s, err := p.read(ctx, pod)
-	if err != nil {
+	if s, err = p.read(ctx, pod); err != nil {
 		return nil, err
 	}
 	cycle.Write(stateKey, s)

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/gpu/hamilock"
+	"berth.dev/berth/pkg/process/cycles"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -129,15 +130,13 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	p.cluster.ledger.release(pod.UID)
 	p.cluster.claims.Stale()
 	p.cluster.keepBound(pod, foundBound(cycle))
-	data, err := cycle.Read(lockedKey)
+	value, err := cycles.Read[lockMark](cycle, lockedKey)
 	if err != nil {
 		return // PreBind took none
 	}
-	if value, ok := data.(lockMark); ok {
-		if err := p.cluster.locks.GiveBack(ctx, pod, nodeName, string(value)); err != nil {
-			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
-				"pod", klog.KObj(pod), "node", nodeName, "after", hamilock.Lasts)
-		}
+	if err := p.cluster.locks.GiveBack(ctx, pod, nodeName, string(value)); err != nil {
+		klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
+			"pod", klog.KObj(pod), "node", nodeName, "after", hamilock.Lasts)
 	}
 }
 

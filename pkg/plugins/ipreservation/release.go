@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 )
 
 // release deletes reservations as their release policies say, and reports whether all is done.
@@ -75,7 +75,7 @@ func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation
 	case err != nil:
 		return false, fmt.Errorf("reading pod %s/%s: %w", who.Namespace, who.Name, err)
 	}
-	return pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed, nil
+	return !podview.Finished(pod), nil
 }
 
 // waitsForSet reports whether the address is kept for as long as there is a StatefulSet.

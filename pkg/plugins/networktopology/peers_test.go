@@ -1,7 +1,6 @@
 package networktopology
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,111 +92,6 @@ func (w *world) talks(t rapid.TB, pod *v1.Pod) map[string]int64 {
 	return w.counted(t, w.relate(pod, said), "a", "b", "c")
 }
 
-func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
-	t.Parallel()
-	gone := talker("x", "a", gangLabel, "g")
-	gone.Status.Phase = v1.PodSucceeded
-	leaving := talker("y", "a", gangLabel, "g")
-	leaving.DeletionTimestamp = &metav1.Time{}
-	elsewhere := talker("z", "a", gangLabel, "g")
-	elsewhere.Namespace = "other"
-	nominated := talker("n", "", gangLabel, "g")
-	nominated.Status.NominatedNodeName = "b"
-	self := talker("p", "", gangLabel, "g")
-	self.Status.NominatedNodeName = "c"
-	for _, test := range []struct {
-		name string
-		pods []*v1.Pod
-		pod  *v1.Pod
-		want map[string]int64
-	}{
-		{name: "a pod that keeps to itself", pods: []*v1.Pod{talker("q", "a")}, pod: talker("p", "")},
-		{name: "the first of a gang", pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
-		{name: "a gang shares its traffic evenly", pods: []*v1.Pod{talker("q", "a", gangLabel, "g"),
-			talker("r", "a", gangLabel, "g"), talker("s", "b", gangLabel, "g"), talker("t", "", gangLabel, "g")},
-			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"a": 4000, "b": 2000}},
-		{name: "pods that have ended, or are about to, do not count", pods: []*v1.Pod{gone, leaving},
-			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
-		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g"),
-			want: map[string]int64{}},
-		{name: "a nominated node counts", pods: []*v1.Pod{nominated}, pod: talker("p", "", gangLabel, "g"),
-			want: map[string]int64{"b": 6000}},
-		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", gangLabel, "g")}, pod: self,
-			want: map[string]int64{"a": 6000}},
-		{name: "an app", pods: []*v1.Pod{talker("q", "a", appLabel, "shop"), talker("r", "b", appLabel, "blog")},
-			pod: talker("p", "", appLabel, "shop"), want: map[string]int64{"a": 600}},
-		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"),
-			talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
-	} {
-		for _, first := range []bool{true, false} {
-			p := newWorld(appLabel)
-			if first {
-				p.see(test.pod)
-			}
-			for _, pod := range test.pods {
-				p.see(pod)
-			}
-			if diff := cmp.Diff(test.want, p.talks(t, test.pod)); diff != "" {
-				t.Errorf("%s, the pod known before: %t (-want +got):\n%s", test.name, first, diff)
-			}
-		}
-	}
-}
-
-func TestPodsCountFromReserveOn(t *testing.T) {
-	t.Parallel()
-	p := newWorld("")
-	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
-	expect := func(when string, want map[string]int64) {
-		t.Helper()
-		if diff := cmp.Diff(want, p.talks(t, asker)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
-	}
-	p.see(sibling)
-	p.assume(sibling, "a")
-	expect("assumed", map[string]int64{"a": 6000})
-	changed := sibling.DeepCopy()
-	changed.Labels["more"] = "yes"
-	p.see(changed)
-	expect("changed while it is assumed", map[string]int64{"a": 6000})
-	p.release(sibling.UID)
-	expect("not bound after all", map[string]int64{})
-	p.assume(sibling, "b")
-	bound := sibling.DeepCopy()
-	bound.Spec.NodeName = "b"
-	p.see(bound)
-	p.release(sibling.UID)
-	expect("bound", map[string]int64{"b": 6000})
-	p.lose(bound)
-	p.lose(bound)
-	expect("deleted twice", map[string]int64{})
-	if len(p.assumed) > 0 {
-		t.Errorf("left of a pod that is gone: %v", p.assumed)
-	}
-}
-
-func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
-	t.Parallel()
-	p := newWorld(appLabel)
-	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
-	expect := func(when string, ofShop, ofBlog map[string]int64) {
-		t.Helper()
-		if diff := cmp.Diff([]map[string]int64{ofShop, ofBlog},
-			[]map[string]int64{p.talks(t, shop), p.talks(t, blog)}); diff != "" {
-			t.Errorf("%s: traffic of pods of both apps (-want +got):\n%s", when, diff)
-		}
-	}
-	first, second := talker("first", "a", appLabel, "shop"), talker("second", "b", appLabel, "shop")
-	p.see(first)
-	p.see(second)
-	expect("two pods of one app", map[string]int64{"a": 300, "b": 300}, map[string]int64{})
-	p.lose(first)
-	expect("one is gone", map[string]int64{"b": 600}, map[string]int64{})
-	p.see(talker("second", "b", appLabel, "blog"))
-	expect("the other has changed its app", map[string]int64{}, map[string]int64{"b": 600})
-}
-
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
 	p := newWorld("")
@@ -226,45 +120,56 @@ func TestMovesOfACycleStayInIt(t *testing.T) {
 }
 
 // TestCountsAreThoseOfAScan lets pods come, change, move and go in any order, and compares what is counted with a scan
-// of all pods.
+// of all pods: of a gang or an app whose pods have ended, are about to go, are only nominated or are on a node that is
+// gone.
 func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := newWorld(appLabel)
-		alive := map[types.UID]*v1.Pod{}
-		at := map[types.UID]string{}
+		alive, assumed := map[types.UID]*v1.Pod{}, map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
-		for range rapid.IntRange(1, 40).Draw(t, "events") {
-			name := fmt.Sprint(rapid.IntRange(0, 7).Draw(t, "pod"))
+		for range rapid.IntRange(1, 80).Draw(t, "events") {
+			name := pick("pod", "0", "1", "2", "3", "6", "7")
 			old := alive[types.UID(name)]
-			switch event := pick("event", "see", "see", "see", "reserve", "release", "delete"); {
+			switch event := pick("event", "see", "see", "see", "reserve", "reserve", "release", "delete"); {
 			case event == "see":
-				pod := talker(name, "", gangLabel, pick("gang", "", "g"), appLabel, pick("part", "", "s"))
+				pod := talker(name, "", gangLabel, pick("gang", "g", ""), appLabel, pick("part", "s", ""))
+				if name > "5" {
+					pod.Namespace = "other"
+				}
 				if old != nil && old.Spec.NodeName != "" {
 					pod.Spec.NodeName = old.Spec.NodeName // a bound pod stays
 				} else {
-					pod.Spec.NodeName = pick("node", "", "a", "b", "c")
+					pod.Spec.NodeName = pick("node", "", "", "", "a", "b", "gone")
+					pod.Status.NominatedNodeName = pick("nominated", "", "", "a")
+				}
+				switch pick("end", "", "", "", "about to go", "ended") {
+				case "about to go":
+					pod.DeletionTimestamp = &metav1.Time{}
+				case "ended":
+					pod.Status.Phase = v1.PodSucceeded
+					delete(assumed, pod.UID)
 				}
 				if p.see(pod); pod.Spec.NodeName != "" {
-					at[pod.UID] = pod.Spec.NodeName
+					delete(assumed, pod.UID)
 				}
 				alive[pod.UID] = pod
 			case old == nil:
 			case event == "delete":
 				p.lose(old)
 				delete(alive, old.UID)
-				delete(at, old.UID)
-			case old.Spec.NodeName != "":
+				delete(assumed, old.UID)
+			case old.Spec.NodeName != "" || old.Status.Phase != "":
 			case event == "reserve":
-				at[old.UID] = pick("node", "a", "b", "c")
-				p.assume(old, at[old.UID])
+				assumed[old.UID] = pick("node", "a", "b", "c")
+				p.assume(old, assumed[old.UID])
 			default:
 				p.release(old.UID)
-				delete(at, old.UID)
+				delete(assumed, old.UID)
 			}
 		}
 		for _, pod := range alive {
-			if diff := cmp.Diff(scan(pod, alive, at), p.talks(t, pod)); diff != "" {
+			if diff := cmp.Diff(scan(pod, alive, assumed), p.talks(t, pod)); diff != "" {
 				t.Fatalf("pod %s (-scan +counted):\n%s", pod.Name, diff)
 			}
 		}
@@ -278,29 +183,39 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 }
 
 // scan is what a pod exchanges by node, by what is written in docs and a look at each pod.
-func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map[string]int64 {
+func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, assumed map[types.UID]string) map[string]int64 {
+	where := func(other *v1.Pod) string {
+		switch node, is := assumed[other.UID]; {
+		case is:
+			return node
+		case other.DeletionTimestamp != nil || other.Status.Phase != "":
+			return ""
+		case other.Spec.NodeName != "":
+			return other.Spec.NodeName
+		}
+		return other.Status.NominatedNodeName
+	}
 	out := map[string]int64{}
 	related := false
-	even := func(amount int64, is func(*v1.Pod) bool) {
-		related = true
-		found := map[string]int64{}
-		var total int64
-		for _, other := range alive {
-			if node := at[other.UID]; other.UID != pod.UID && node != "" && is(other) {
-				found[node]++
-				total++
-			}
-		}
-		for node, n := range found {
-			out[node] += n * amount / total
-		}
-	}
 	for _, l := range []struct {
 		key    string
 		amount int64
 	}{{gangLabel, said[ofGang]}, {appLabel, said[ofApp]}} {
-		if value := pod.Labels[l.key]; value != "" {
-			even(l.amount, func(other *v1.Pod) bool { return other.Labels[l.key] == value })
+		if pod.Labels[l.key] == "" {
+			continue
+		}
+		related = true
+		found, total := map[string]int64{}, int64(0)
+		for _, other := range alive {
+			if node := where(other); other.UID != pod.UID && node != "" && other.Namespace == pod.Namespace &&
+				other.Labels[l.key] == pod.Labels[l.key] {
+				found[node]++
+				total++
+			}
+		}
+		delete(found, "gone")
+		for node, n := range found {
+			out[node] += n * l.amount / total
 		}
 	}
 	if !related {

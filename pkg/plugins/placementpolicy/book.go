@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/lru"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
@@ -206,7 +207,7 @@ func (b *book) bind(v *view, pod *v1.Pod, d *policy.Demand) {
 
 // holds reports whether the pod keeps its licenses: from when it has a node until it ends.
 func holds(pod *v1.Pod) bool {
-	return pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
+	return pod.Spec.NodeName != "" && !podview.Finished(pod)
 }
 
 // demand returns what the pod has to do with the rules.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,8 +27,9 @@ import (
 type addresses struct{ *box.Box }
 
 func (a *addresses) resource(kind string) dynamic.ResourceInterface {
-	return a.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1",
-		Resource: strings.ToLower(kind) + "s"})
+	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: "berth.dev", Version: "v1alpha1",
+		Kind: kind})
+	return a.Dynamic.Resource(resource)
 }
 
 // apply creates an object and returns its version.
@@ -76,8 +78,12 @@ func (a *addresses) released(t *testing.T, name string) {
 	a.AwaitGone(t, a.resource("IPReservation"), name)
 }
 
-// testAddresses is about what the API in memory does not have: the rules of the CRDs and what kubectl prints of them,
-// two schedulers at a time, and CRDs that go and come back.
+// customResources are the definitions of custom resources.
+var customResources = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
+
+// testAddresses is about what the API in memory does not have: the rules of the CRDs, those of policies too, and what
+// kubectl prints of them, two schedulers at a time, and CRDs that go and come back.
 func testAddresses(t *testing.T, b *box.Box) {
 	a := &addresses{b.Part(t, "addresses", "shapes: [{name: n, count: 2, allocatable: {cpu: \"16\", memory: 64Gi}}]")}
 	t.Run("the API server refuses what makes no sense", a.refuses)
@@ -96,6 +102,16 @@ func (a *addresses) refuses(t *testing.T) {
 		{"IPPool", "p", `{subnets: []}`, "at least 1"},
 		{"IPPool", "p", `{subnets: [{ranges: [10.0.0.0/33]}]}`, "a range is"},
 		{"IPPool", "p", `{subnets: [{ranges: [10.0.0.1-x]}]}`, "a range is"},
+		{"PlacementPolicy", "p", `{}`, "licenses, datasets or compliance"},
+		{"PlacementPolicy", "p", `{licenses: [{name: m, count: 1, perPod: 2}]}`, "perPod needs pods"},
+		{"PlacementPolicy", "p", `{datasets: [{name: d, mode: Required, weight: 2, nodes: {expression: "true"}}]}`,
+			"weight needs mode Preferred"},
+		{"PlacementPolicy", "p", `{datasets: [{name: d, nodes: {}}]}`, "needs selector or expression"},
+		{"PlacementPolicy", "p", `{licenses: [{name: m, count: 1, pods: {}}]}`, "needs namespaceSelector"},
+		{"PlacementPolicy", "p", `{compliance: {pods: {expression: "true"}}}`, "needs rules or defaultAction"},
+		{"PlacementPolicy", "p", `{licenses: [{name: m, count: -1}]}`, "greater than or equal to 0"},
+		{"PlacementPolicy", "p", `{licenses: [{name: m, count: 1}, {name: m, count: 2}]}`, "Duplicate value"},
+		{"PlacementPolicy", "p", `{compliance: {defaultAction: Maybe}}`, "Unsupported value"},
 	} {
 		if _, err := a.apply(t, test.kind, test.name, test.spec); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s %s: error %v, want one that says %q", test.kind, test.spec, err, test.says)

@@ -2,7 +2,6 @@ package plugins_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -75,23 +74,9 @@ func ignoreForbidden(err error) error {
 	return err
 }
 
-// annotate has the tenant change annotations of a pod.
-func (a *attack) annotate(t *testing.T, name string, annotations map[string]any) {
+// granted waits until the pod runs with its device.
+func (a *attack) granted(t *testing.T, name string) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// granted waits until the pod runs with its devices, and returns the index of its only one.
-func (a *attack) granted(t *testing.T, name string) int {
-	t.Helper()
-	device := -1
 	a.AwaitPod(t, name, "to run with its device", func(pod *v1.Pod) (bool, error) {
 		if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodRunning {
 			return false, nil
@@ -100,10 +85,8 @@ func (a *attack) granted(t *testing.T, name string) int {
 		if !ok || len(held.Devices) != 1 {
 			return false, fmt.Errorf("it runs with the conditions %+v, want one with its device", pod.Status.Conditions)
 		}
-		device = held.Devices[0]
 		return true, nil
 	})
-	return device
 }
 
 // stale are answers in all dialects, and a grant, that say the fourth GPU.
@@ -121,68 +104,13 @@ func with(annotations strs, more ...string) strs {
 	return all
 }
 
-// testTenants plays a tenant who may create and edit pods against the built scheduler, which has the shipped role, over
-// kills of it.
+// testTenants plays a tenant who may create and edit pods against the built scheduler, which has the shipped role. That
+// annotations give and free nothing, over kills of the scheduler too, is in the scenario gpu-shares-are-promised-once.
 func testTenants(t *testing.T, b *box.Box) {
 	const node = "attacked-0"
 	a := newAttack(t, b.Part(t, "attacked", attackedNode))
-	holds := map[int]string{}
-	place := func(t *testing.T, name string, annotations strs) {
-		t.Helper()
-		a.create(t, gpuPod(name, nil, annotations))
-		device := a.granted(t, name)
-		if other, taken := holds[device]; taken {
-			t.Errorf("pods %s and %s were both given 0.9 of GPU %d", other, name, device)
-		}
-		holds[device] = name
-	}
-
-	t.Run("pods on the node by spec.nodeName hold nothing by annotations", func(t *testing.T) {
-		defer a.Steady()()
-		for name, annotations := range map[string]strs{
-			"squat-openb": {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "4",
-				"alibabacloud.com/gpu-index": "0-1-2-3"},
-			"squat-kai": {"gpu-fraction": "1", "gpu-fraction-num-devices": "4", "runai-gpu": "0,1,2,3"},
-		} {
-			pod := gpuPod(name, nil, annotations)
-			pod.Spec.NodeName = node
-			made := a.create(t, pod)
-			// Its UID is known by now, and so is all that a grant says.
-			forged := fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[0,1,2,3],"milli":1000}`, made.UID, node)
-			a.annotate(t, name, map[string]any{"berth.dev/gpu-assigned": forged})
-		}
-		a.said(t, "squat-openb", "DevicesNotAssigned")
-		place(t, "first", with(stale, "gpu-fraction", "0.9"))
-	})
-
-	t.Run("stale answers of a pod say nothing after a restart", func(t *testing.T) {
-		pod := a.Pod(t, "first")
-		for key := range stale {
-			if _, ok := pod.Annotations[key]; ok && key != "runai-gpu" && key != "berth.dev/gpu-assigned" {
-				t.Errorf("annotation %s = %q is still there", key, pod.Annotations[key])
-			}
-		}
-		a.KillScheduler(t)
-		place(t, "second", with(stale, "alibabacloud.com/gpu-milli", "900"))
-	})
-
-	t.Run("edits of bound pods change nothing, before and after a restart", func(t *testing.T) {
-		func() {
-			defer a.Steady()()
-			a.annotate(t, "first", map[string]any{"runai-gpu": "3", "alibabacloud.com/gpu-index": "2"})
-			gone := map[string]any{"alibabacloud.com/gpu-milli": nil}
-			for key := range stale {
-				gone[key] = nil
-			}
-			a.annotate(t, "second", gone)
-			a.said(t, "first", "GrantEdited")
-		}()
-		place(t, "third", strs{"gpu-fraction": "0.9"})
-		a.KillScheduler(t)
-		place(t, "fourth", strs{"gpu-fraction": "0.9"})
-		a.create(t, gpuPod("fifth", nil, strs{"gpu-fraction": "0.9"}))
-		a.refused(t, "fifth")
-	})
+	a.create(t, gpuPod("first", nil, strs{"gpu-fraction": "0.9"}))
+	a.granted(t, "first")
 
 	t.Run("the status is not the tenant's to write", func(t *testing.T) {
 		lie := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"False"}]}}`)
@@ -207,6 +135,8 @@ func testTenants(t *testing.T, b *box.Box) {
 	})
 
 	t.Run("an attempt that fails is one line of the log", func(t *testing.T) {
+		a.create(t, gpuPod("large", nil, strs{"alibabacloud.com/gpu-milli": "900", "alibabacloud.com/gpu-count": "4"}))
+		a.refused(t, "large")
 		log, err := os.ReadFile(filepath.Join(a.LogDir(), "scheduler.log"))
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +144,7 @@ func testTenants(t *testing.T, b *box.Box) {
 		failed := 0
 		for _, line := range strings.Split(string(log), "\n") {
 			switch {
-			case !strings.Contains(line, `pod="attacked/fifth"`):
+			case !strings.Contains(line, `pod="attacked/large"`):
 			case strings.Contains(line, `"Unable to schedule pod; no fit; waiting"`):
 				failed++
 			default:

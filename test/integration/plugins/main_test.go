@@ -5,7 +5,6 @@
 package plugins_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +31,6 @@ func TestShipped(t *testing.T) {
 	b := box.Start(t, "", sandbox.Options{NoKubelet: true})
 	box.SideBySide(t, map[string]func(*testing.T){
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
-		"policies":  func(t *testing.T) { testPolicies(t, b) },
 		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})
@@ -47,7 +45,7 @@ func TestHandOvers(t *testing.T) {
 		Controllers: []string{"clusterrole-aggregation-controller"}}))
 }
 
-// gangConfig is the stock scheduler with Coscheduling, whose args are filled in.
+// gangConfig is the stock scheduler with Coscheduling, which keeps no nodes for gangs.
 const gangConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: true, resourceName: berth-scheduler, resourceNamespace: kube-system}
@@ -59,27 +57,16 @@ profiles:
       postFilter: {enabled: [{name: Coscheduling}]}
       multiPoint: {enabled: [{name: Coscheduling}]}
     pluginConfig:
-      - {name: Coscheduling, args: {%s}}
+      - {name: Coscheduling, args: {reservation: {maxNodesPercent: 0}}}
       - {name: PodTopologySpread, args: {defaultingType: List}}
 `
 
-// TestGangs keeps no nodes for gangs.
+// TestGangs has Coscheduling alone.
 //
 //nolint:tparallel // its parts follow each other on one control plane
 func TestGangs(t *testing.T) {
 	t.Parallel()
-	config := write(t, fmt.Sprintf(gangConfig, "reservation: {maxNodesPercent: 0}"))
-	b := box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config})
-	testRefusals(t, b)
-}
-
-// TestLimits keeps nodes for gangs within limits, which are shares of all nodes.
-//
-//nolint:tparallel // its parts follow each other on one control plane
-func TestLimits(t *testing.T) {
-	t.Parallel()
-	config := write(t, fmt.Sprintf(gangConfig, limitedReservation))
-	testReservations(t, box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: config}))
+	testRefusals(t, box.Start(t, "", sandbox.Options{NoKubelet: true, SchedulerConfig: write(t, gangConfig)}))
 }
 
 // write returns a file of the scheduler's configuration.

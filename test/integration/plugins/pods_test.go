@@ -1,7 +1,6 @@
 package plugins_test
 
 import (
-	"fmt"
 	"maps"
 	"testing"
 
@@ -63,15 +62,6 @@ func podGroup(name string, minimum int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
 		"kind":     "PodGroup",
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(minimum)}}}
-}
-
-// numbered are the names of the members of a group: group-0, group-1, …
-func numbered(group string, members int) []string {
-	names := make([]string, members)
-	for i := range names {
-		names[i] = fmt.Sprint(group, "-", i)
-	}
-	return names
 }
 
 // gpus is a test's part of a control plane with the shipped configuration.
