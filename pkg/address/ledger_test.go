@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 var (
@@ -37,9 +39,7 @@ func pool(t testing.TB, name string, subnets ...subnet) *Pool {
 			if err == nil {
 				err = p.Add(i, r)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 	return p

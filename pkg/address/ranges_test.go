@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestRanges(t *testing.T) {
@@ -50,9 +52,7 @@ func TestRanges(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := r.First.String() + "-" + r.Last.String(); got != test.want || r.size() != test.size {
 				t.Errorf("read as %s with %d addresses, want %s with %d", got, r.size(), test.want, test.size)
 			}

@@ -15,6 +15,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/test/harness/require"
 )
 
 // filtering is a profile with some filters; fit compares requests.
@@ -44,9 +45,7 @@ func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...stri
 	args.ScoringStrategy = &config.ScoringStrategy{Type: config.LeastAllocated,
 		Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}
 	fit, err := noderesources.NewFit(t.Context(), args, nil, feature.Features{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := filtering{plugins: []fwk.EnqueueExtensions{fit.(fwk.EnqueueExtensions)}}
 	for _, name := range []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity,
 		names.NodePorts, names.NodeResourcesFit} {

@@ -62,7 +62,8 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 				}
 			}
 			assert.Contains(t, said, tc.said)
-			if text := onPaper(t, e, 5); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
+			text := onPaper(t, e, 5)
+			if !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
 				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}
 			assert.Contains(t, strings.Join(e.Notes, "\n"), "SLAAware was run without what Prometheus would tell it")

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // plain is a profile with both plugins and nothing said.
@@ -39,13 +40,9 @@ func newHarness(t testing.TB, all ...runtime.Object) *harness {
 		h.add(t, o)
 	}
 	configuration, err := schedulerconfig.Parse("plain", []byte(plain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	profile, err := configuration.Profile("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	h.Extender, err = New(ctx, configuration.Component, profile, h.api.RESTConfig())
 	if err != nil {
@@ -56,17 +53,13 @@ func newHarness(t testing.TB, all ...runtime.Object) *harness {
 		cancel()
 		h.Close()
 	})
-	if err := h.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Start(ctx))
 	return h
 }
 
 func (h *harness) add(t testing.TB, object runtime.Object) {
 	t.Helper()
-	if err := h.api.Create(object.DeepCopyObject()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.api.Create(object.DeepCopyObject()))
 }
 
 // serve serves the extender over HTTP until the test ends.
@@ -77,9 +70,7 @@ func (h *harness) serve(t *testing.T, s Serving) string {
 		s.Within = time.Minute
 	}
 	server, err := NewServer(h.Extender, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run(t, server)
 	return server.Addr().(*net.TCPAddr).String()
 }

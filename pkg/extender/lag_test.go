@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // Each question is one that only a scheduler asks which knows of the change already. Here the change comes when the
@@ -93,9 +95,7 @@ func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 		"an unknown node":                {newPod("fits", "", 2, nil), "unknown"},
 	} {
 		_, behind, err := h.judge(t.Context(), ask.pod, []string{ask.node})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got[name] = behind
 	}
 	if diff := cmp.Diff(map[string]bool{

@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 // caller is the scheduler's own client.
@@ -39,9 +40,7 @@ func caller(t *testing.T, address string, tune func(*schedulerconfig.Extender)) 
 		tune(config)
 	}
 	e, err := scheduler.NewHTTPExtender(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -82,9 +81,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 	pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
 	asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8))...)
 	passed, failed, unresolvable, err := client.Filter(pod, asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff([]string{"empty", "half"}, namesOf(passed)); diff != "" {
 		t.Errorf("nodes that pass (-want +got):\n%s", diff)
 	}
@@ -95,9 +92,7 @@ func TestTheSchedulersClientIsAnswered(t *testing.T) {
 		t.Errorf("nodes on which evictions do not help: %v", unresolvable)
 	}
 	list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	score := map[string]int64{}
 	for _, s := range *list {
 		score[s.Host] = s.Score
@@ -114,9 +109,7 @@ func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
 	h := newHarness(t, shared("shared", 2), gpuNode("whole", 2))
 	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
 		statuses, err := h.filter(t.Context(), pod, []string{"shared"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s := statuses[0]; s != unassigned {
 			t.Errorf("pod %s on the node that shares: %v", pod.Name, s)
 		}
@@ -170,18 +163,12 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			request, err := http.NewRequestWithContext(t.Context(), tc.method, address+tc.path, strings.NewReader(tc.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() { _ = response.Body.Close() }()
 			body, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if response.StatusCode != tc.status || !bytes.Contains(body, []byte(tc.want)) {
 				t.Errorf("%d %s\nwant %d and %q", response.StatusCode, body, tc.status, tc.want)
 			}
@@ -205,9 +192,7 @@ func TestAnExtenderThatHasNotSeenTheClusterSaysSo(t *testing.T) {
 		t.Errorf("prioritize: error %v", err)
 	}
 	response, err := http.Get("http://" + address + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("ready: %s", response.Status)
@@ -219,9 +204,7 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
 	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: newPod("new", "", 1, nil), NodeNames: &[]string{"empty"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer := httptest.NewRecorder()
 	h.turn <- struct{}{}
 	h.handler(500*time.Millisecond).
@@ -244,9 +227,7 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 func sendHalf(t *testing.T, address, content string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 65536\r\n\r\n%s",
 		content); err != nil {

@@ -19,6 +19,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 // authority signs certificates for loopback, of servers and clients.
@@ -42,9 +43,7 @@ func (a *authority) file(name string) string { return filepath.Join(a.dir, name)
 func (a *authority) sign(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template.SerialNumber, template.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	parent, signer := a.cert, a.key
@@ -52,27 +51,17 @@ func (a *authority) sign(t *testing.T, name string, template *x509.Certificate) 
 		parent, signer = template, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for file, block := range map[string]*pem.Block{
 		name + ".crt": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: secret},
 	} {
 		// As a volume of a Secret does: the file is replaced, never half written.
-		if err := os.WriteFile(a.file(file+".new"), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(a.file(file+".new"), a.file(file)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(a.file(file+".new"), pem.EncodeToMemory(block), 0o600))
+		require.NoError(t, os.Rename(a.file(file+".new"), a.file(file)))
 	}
 	return cert, key
 }
@@ -144,9 +133,7 @@ func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
 	next := a.leaf(t, "server")
 	await.Until(t, "the new certificate", func() bool {
 		conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(next.SerialNumber) == 0
 	})
@@ -162,18 +149,12 @@ func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
 	after.leaf(t, "scheduler")
 	trusted := filepath.Join(t.TempDir(), "ca.crt")
 	trust := func(content []byte) {
-		if err := os.WriteFile(trusted+".new", content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(trusted+".new", trusted); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(trusted+".new", content, 0o600))
+		require.NoError(t, os.Rename(trusted+".new", trusted))
 	}
 	content := func(a *authority) []byte {
 		b, err := os.ReadFile(a.file("authority.crt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return b
 	}
 	trust(content(before))

@@ -11,7 +11,6 @@ import (
 
 func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 	t.Parallel()
-	const lost = "gang ns/one lost a member before all 3 had reserved their nodes"
 	for _, tc := range []struct {
 		name   string
 		do     func(l *Ledger) Effects

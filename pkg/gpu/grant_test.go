@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestFitGranted(t *testing.T) {
@@ -13,12 +15,8 @@ func TestFitGranted(t *testing.T) {
 	}
 	pair := NewLinks(4)
 	nvlink, err := ParseLink("NV4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pair.Connect(0, 1, nvlink); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, pair.Connect(0, 1, nvlink))
 	inv := &Inventory{Mode: ModeDRA, Replicas: 1, Devices: NewDevices(4, 80<<10), Links: pair.Build()}
 	leaving := inv.Clone()
 	leaving.Leaving = "karpenter.sh/disrupted"

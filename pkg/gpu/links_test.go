@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestParseLink(t *testing.T) {
@@ -25,12 +27,10 @@ func TestParseLink(t *testing.T) {
 }
 
 // pairsOf connects 0-1 and 2-3 by NVLink, the rest through the system.
-func pairsOf(t interface{ Fatal(...any) }, n int) *Links {
+func pairsOf(t require.TB, n int) *Links {
 	b := NewLinks(n)
 	for i := 0; i+1 < n; i += 2 {
-		if err := b.Connect(i, i+1, Link{MaxLinkScore, true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Connect(i, i+1, Link{MaxLinkScore, true}))
 	}
 	return b.Build()
 }
@@ -100,9 +100,7 @@ func TestBestSetIsBest(t *testing.T) {
 		for i := range n {
 			for j := i + 1; j < n; j++ {
 				l := Link{rapid.IntRange(0, 100).Draw(t, "score"), rapid.Bool().Draw(t, "nvlink")}
-				if err := b.Connect(j, i, l); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.Connect(j, i, l))
 				score[[2]int{i, j}] = l
 			}
 		}

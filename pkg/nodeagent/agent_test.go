@@ -17,6 +17,7 @@ import (
 
 	"berth.dev/berth/pkg/nodeagent/nvidiasmitest"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // newAgent makes an agent whose nvidia-smi prints what the file holds, and fails where it holds nothing.
@@ -24,9 +25,7 @@ func newAgent(t *testing.T) (a *Agent, client *fake.Clientset, says func(text st
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "answer")
 	says = func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	client = fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
 		Annotations: map[string]string{"other": "stays"}}})
@@ -60,9 +59,7 @@ func TestTheAnnotationFollowsTheLinks(t *testing.T) {
 			t.Errorf("%s: error %v, want one: %t", step.name, err, step.fails)
 		}
 		node, err := client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := node.Annotations[wellknown.GPULinksKey]; got != step.want || node.Annotations["other"] != "stays" {
 			t.Errorf("%s: annotations %v, want links %q", step.name, node.Annotations, step.want)
 		}

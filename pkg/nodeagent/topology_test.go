@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/harness/require"
 )
 
 // testdata reads an answer of the tool.
@@ -43,9 +44,7 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, pairs, err := parseTopology(testdata(t, "topo-"+name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var links map[string]int
 			byGPUs := map[[2]int]string{}
 			for _, p := range pairs {

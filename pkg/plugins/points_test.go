@@ -6,6 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAPluginThatIsEnabledInPartIsRefused(t *testing.T) {
@@ -40,9 +41,7 @@ profiles:
   - schedulerName: p
     plugins: {`+test.plugins+`}
 `))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w := simulation.NewWorld()
 			defer w.Stop()
 			got := ""

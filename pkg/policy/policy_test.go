@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	"berth.dev/berth/test/harness/require"
 )
 
 type fataler interface {
@@ -26,9 +27,7 @@ func policies(t fataler, specs map[string]string) []*placementv1alpha1.Placement
 	for name, spec := range specs {
 		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
 			Generation: 1}}
-		if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &p.Spec))
 		list = append(list, p)
 	}
 	return list

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/api"
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // cannedAnswer answers every request with the same bytes, without a network.
@@ -41,9 +43,7 @@ func FuzzAnswers(f *testing.F) {
 	asked := time.Unix(5000, 0)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		apiClient, err := api.NewClient(api.Config{Address: "http://prometheus", RoundTripper: cannedAnswer(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c := &client{api: prometheusv1.NewAPI(apiClient), timeout: time.Second, server: "prometheus"}
 		if matrix, err := c.query(t.Context(), "x", model.ValMatrix, time.Minute); err == nil {
 			faults, _ := decodeFaults(matrix.(model.Matrix), asked, fatal, from)

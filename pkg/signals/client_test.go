@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/require"
 )
 
 // serve starts a server that answers every query with handler, and returns a client for it.
@@ -126,9 +127,7 @@ func TestCredentialsAreSentAndReadAnew(t *testing.T) {
 	if _, err := c.query(t.Context(), "up", model.ValVector, time.Minute); err != nil {
 		t.Fatalf("with the first token: %v", err)
 	}
-	if err := os.WriteFile(token, []byte("second"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(token, []byte("second"), 0o600))
 	want = "Bearer second"
 	if _, err := c.query(t.Context(), "up", model.ValVector, time.Minute); err != nil {
 		t.Errorf("after the token's rotation: %v", err)

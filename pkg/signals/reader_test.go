@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/require"
 )
 
 // logOf returns a logger and what it has logged.
@@ -196,9 +197,7 @@ func TestTheFirstRoundIsThatOfTheNodesOfTheStart(t *testing.T) {
 		return nil
 	}
 	r, err := StartGPU(t.Context(), newFactory(), args, nodes, heard.Load)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	heard.Store(true)
 	eventually(t, func() string {
 		if len(r.Snapshot().Faults("a", time.Now())) == 0 {
@@ -241,9 +240,7 @@ func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 	start := func(factory kubeinformers.SharedInformerFactory, args *config.GPUSignals) *GPUReader {
 		t.Helper()
 		r, err := StartGPU(ctx, factory, args, func() []Node { return nil }, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return r
 	}
 	reader := start(scheduler, args())
@@ -296,9 +293,7 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	r := gpuReader(t, gpuArgs("http://127.0.0.1:1"), Node{Name: "a"})
 	r.round(t.Context())
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]bool{}
 	for _, family := range families {
 		found[family.GetName()] = true

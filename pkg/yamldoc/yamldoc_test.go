@@ -10,6 +10,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/yamldoc"
+	"berth.dev/berth/test/harness/require"
 )
 
 const text = `profiles:
@@ -27,9 +28,7 @@ labels:
 func TestAPathLeadsToItsLine(t *testing.T) {
 	t.Parallel()
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &doc))
 	for _, tc := range []struct {
 		path  string
 		line  int
@@ -97,13 +96,9 @@ func TestEveryFaultOfADocumentIsFound(t *testing.T) {
 	var doc yaml.Node
 	const file = "name: [a]\nitems:\n- &small {size: 1.5}\n- {size: 3, colour: red}\nlable: x\nmore:\n" +
 		"- <<: *small\n- *small\n"
-	if err := yaml.Unmarshal([]byte(file), &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(file), &doc))
 	text, err := sigsyaml.YAMLToJSON([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type item struct {
 		Size int `json:"size"`
 	}

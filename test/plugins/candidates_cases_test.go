@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 // seen is how many nodes the framework is given for a pod: all or some.
@@ -142,9 +143,7 @@ func TestAProfileWithoutCandidatesStaysAsItIs(t *testing.T) {
 		}
 	}
 	stock, err := schedulerconfig.Load(schedulerconfig.Stock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r := newRigWith(t, stock, v1.DefaultSchedulerName, nodesOf(10)); r.best != r.all {
 		t.Error("the stock profile is wrapped")
 	}
@@ -171,9 +170,7 @@ func TestANodeWithTheImageWinsAmongManyEqualNodes(t *testing.T) {
 	for i := range 20 {
 		pod := podOf(fmt.Sprint(i), 100, 128, 1)
 		result, err := r.choose(t, r.best, pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := result.SuggestedHost; got != nodes[217].Name && got != nodes[44].Name {
 			t.Fatalf("pod %d is on %s, which does not have its image", i, got)
 		}
@@ -199,16 +196,12 @@ func TestANodeIsNotGivenAwayThatAnotherPodIsNominatedTo(t *testing.T) {
 	r := newRig(t, nodes, rivals...)
 	for _, rival := range rivals {
 		info, err := upstream.NewPodInfo(rival)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.sched.SchedulingQueue.AddNominatedPod(klog.Logger{}, info,
 			&fwk.NominatingInfo{NominatedNodeName: rival.Status.NominatedNodeName, NominatingMode: fwk.ModeOverride})
 	}
 	result, err := r.choose(t, r.best, podOf("p", 1000, 1024, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if result.SuggestedHost != left.Name {
 		t.Errorf("the pod is on %s, want %s, for which no pod is nominated", result.SuggestedHost, left.Name)
 	}
@@ -247,9 +240,7 @@ profiles:
   - {name: SLAAware, args: {signals: {prometheus: {url: %q}, latencyMsQuery: x}}}
 `, profileName, server.URL)
 	c, err := schedulerconfig.Parse("with objectives", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := newRigWith(t, c, profileName, nodesOf(200))
 	plain, picky := podOf("plain", 1000, 1024, 0), podOf("picky", 1000, 1024, 0)
 	picky.Annotations = map[string]string{"berth.dev/slo-latency-ms": "100"}

@@ -12,6 +12,7 @@ import (
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/plugins/gpuaware"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Plugins that pack rank first the nodes on which something runs. Where hundreds of these have no room for a pod,
@@ -85,9 +86,7 @@ func TestFullNodesDoNotMakeACycleLookAtAllNodes(t *testing.T) {
 				t.Errorf("the framework is given %d of %d nodes", got, used+unused)
 			}
 			got, err := r.choose(t, r.best, next)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			totals := r.totals(t, next)
 			if best := slices.Max(slices.Collect(maps.Values(totals))); totals[got.SuggestedHost] != best {
 				t.Errorf("the pod goes to %s with %d points, want a node with %d", got.SuggestedHost, totals[got.SuggestedHost],

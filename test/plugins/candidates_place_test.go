@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 )
 
 // drawingApps is the shipped configuration in which pods of an app are drawn together.
@@ -41,13 +42,9 @@ func TestNearNodesAreCandidatesWhateverTheirClass(t *testing.T) {
 	rack := func(pod *v1.Pod) string {
 		t.Helper()
 		result, err := r.choose(t, r.best, pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		info, err := r.snapshot.NodeInfos().Get(result.SuggestedHost)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return info.Node().Labels["topology.kubernetes.io/rack"]
 	}
 	if got := rack(plain); got == "r21" {

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // A pod that something binds or draws to a few nodes among a thousand, which are not among the best by other scores,
@@ -50,13 +51,9 @@ func TestCandidatesKnowRareNodes(t *testing.T) {
 					t.Error("all nodes are looked at")
 				}
 				best, err := r.choose(t, r.best, pod)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				all, err := r.choose(t, r.all, pod)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				totals := r.totals(t, pod)
 				if totals[best.SuggestedHost] != totals[all.SuggestedHost] ||
 					!rare[best.SuggestedHost] || !rare[all.SuggestedHost] {

@@ -13,6 +13,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/require"
 )
 
 const (
@@ -40,9 +41,7 @@ func billAt(t *testing.T, now string, all ...runtime.Object) *billed {
 func passUntil(t *testing.T, then string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, then)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pass(time.Until(at))
 }
 

@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestPodsAreToldApartThatCostDifferently(t *testing.T) {
@@ -41,9 +43,7 @@ func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 		c := bill(t, windows)
 		hints := map[fwk.EventResource]fwk.QueueingHintFn{}
 		registered, err := c.plugin.EventsToRegister(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, e := range registered {
 			hints[e.Event.Resource] = e.QueueingHintFn
 		}

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTermsOfCostAddUpToTheScore(t *testing.T) {
@@ -30,9 +31,7 @@ func TestTermsOfCostAddUpToTheScore(t *testing.T) {
 				t.Fatal(status)
 			}
 			cost, err := c.plugin.Terms(t.Context(), state, greedy, info)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sum := 0.0
 			for _, term := range cost.Terms {
 				sum += term.Amount

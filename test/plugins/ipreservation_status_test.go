@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/test/harness/require"
 )
 
 // told is what users see of a pool.
@@ -29,9 +30,7 @@ func (c *addressed) pool(t *testing.T, name string) (told, *networkv1alpha1.IPPo
 		t.Fatalf("there is no pool %s", name)
 	}
 	p := &networkv1alpha1.IPPool{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p))
 	seen := told{Addresses: p.Status.Addresses, Used: p.Status.Used, Free: p.Status.Free}
 	for _, condition := range p.Status.Conditions {
 		seen.Accepted, seen.Reason = string(condition.Status), condition.Reason

@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/plugins/ipreservation"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // addressed is a scheduler with IPReservation alone, and a node in each of two racks.
@@ -122,9 +123,7 @@ func (a *addressed) land(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target: v1.ObjectReference{Kind: "Node", Name: onlyNode}}
-	if err := a.Client.CoreV1().Pods(pod.Namespace).Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Client.CoreV1().Pods(pod.Namespace).Bind(t.Context(), binding, metav1.CreateOptions{}))
 	synctest.Wait()
 }
 

@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // everyPlugin has a profile with all plugins of ours.
@@ -54,9 +55,7 @@ type tenants struct {
 func startTenants(t *testing.T) *tenants {
 	t.Helper()
 	configuration, err := schedulerconfig.Parse("all plugins", []byte(everyPlugin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := simulation.NewWorld()
 	w.API.StartPods = true
 	framework.Create(t, w.API, objects.Namespace("default"), objects.DeviceClass("gpu", claimedDriver),
@@ -64,9 +63,7 @@ func startTenants(t *testing.T) *tenants {
 		customObject(t, `IPPool any {releasePolicy: OnPodDeletion, subnets: [{ranges: [10.0.0.0/16]}]}`),
 		customObject(t, `PlacementPolicy tools {licenses: [{name: matlab, count: 3}], datasets: [{name: d, nodes: {selector: {matchLabels: {rack: r1}}}}]}`))
 	t.Cleanup(w.Stop)
-	if err := w.Start(simulation.Setup{Config: configuration, Parallelism: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Start(simulation.Setup{Config: configuration, Parallelism: 1}))
 	w.Run()
 	return &tenants{world: w}
 }
@@ -189,9 +186,7 @@ func resourceOf(t *testing.T, object runtime.Object) schema.GroupVersionResource
 	kind := object.GetObjectKind().GroupVersionKind()
 	if kind.Empty() {
 		kinds, _, err := scheme.Scheme.ObjectKinds(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		kind = kinds[0]
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)

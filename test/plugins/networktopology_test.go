@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // topologyRig is the shipped profile with other args of NetworkTopology.
@@ -144,13 +145,9 @@ func TestPlannedSiblingsCountAndAssumedOnes(t *testing.T) {
 	member, sibling := talker("p", "").Label(group, "g").Obj(), talker("q", "").Label(group, "g").Obj()
 	r := topologyRig(t, nil, zones(), sibling)
 	first, err := r.snapshot.NodeInfos().Get("z1-r1-a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	planned, err := upstream.NewPodInfo(sibling)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	plan := func(state fwk.CycleState) {
 		if status := r.all.RunPreFilterExtensionAddPod(r.ctx, state, member, planned, first); !status.IsSuccess() {
 			t.Fatal(status)
@@ -225,9 +222,7 @@ func TestTermsOfTrafficAddUpToTheScore(t *testing.T) {
 	plugin := topologyOf(t, r)
 	for _, info := range r.infos(t) {
 		cost, err := plugin.Terms(r.ctx, state, p, info)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		score, status := plugin.Score(r.ctx, state, p, info)
 		if !status.IsSuccess() {
 			t.Fatal(status)

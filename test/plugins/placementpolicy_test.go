@@ -20,6 +20,7 @@ import (
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 const (
@@ -111,9 +112,7 @@ func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
 						t.Fatal(status)
 					}
 					text, err := json.Marshal(fragments)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					return string(text)
 				}
 				if sign(objects.Pod("p").Label("index", "1")) != sign(objects.Pod("q").Label("index", "2")) {
@@ -213,13 +212,9 @@ func TestPodsWakeWhenANamespaceUsesLessOfALicense(t *testing.T) {
 func hint(t *testing.T, plugin fwk.EnqueueExtensions, event int, pod *v1.Pod, before, after any) fwk.QueueingHint {
 	t.Helper()
 	events, err := plugin.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := events[event].QueueingHintFn(klog.Background(), pod, before, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return got
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/test/harness/require"
 )
 
 // cluster is a control plane with a scheduler, in which scenarios happen.
@@ -151,15 +152,11 @@ func (r sandboxed) freeze(ctx context.Context, d time.Duration, started func()) 
 // runReal runs a script in a sandbox, whose limits have slack.
 func runReal(t *testing.T, s script) {
 	w, err := newWorld(t, sandboxed{s.in.start(t), s.in.own != ""}, uniqueName(s.name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.slack = *slack
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioWithin)
 	defer cancel()
 	err = w.play(ctx, s.text)
 	w.clean()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

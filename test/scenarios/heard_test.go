@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // heardMetric is the newest version that each informer of the scheduler has stored.
@@ -235,9 +237,7 @@ func TestAScriptWaitsForWhatTheSchedulerWatchesAndHasNotHeardOf(t *testing.T) {
 			})
 			req := httptest.NewRequest(tc.method, tc.path, nil)
 			response, err := noting{answer, &written}.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			body, err := io.ReadAll(response.Body)
 			if err := errors.Join(err, response.Body.Close()); err != nil || string(body) != tc.answer {
 				t.Errorf("the client reads %q, %v", body, err)

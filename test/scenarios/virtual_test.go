@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/test/harness/require"
 	"berth.dev/berth/test/harness/rules"
 )
 
@@ -83,9 +84,7 @@ func runVirtual(t *testing.T, s script) {
 		c.stop()
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func newVirtual(s script) (*virtual, error) {

@@ -6,27 +6,21 @@ import (
 	_ "time/tzdata" // the test must not depend on the machine's zones
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 var everyDay = []time.Weekday{0, 1, 2, 3, 4, 5, 6}
 
-func window(t interface{ Fatal(...any) }, days []time.Weekday, from, to, zone string) *Window {
+func window(t require.TB, days []time.Weekday, from, to, zone string) *Window {
 	place, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := ParseClock(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u, err := ParseClock(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w, err := NewWindow(days, f, u, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w
 }
 
@@ -78,9 +72,7 @@ func TestWindow(t *testing.T) {
 			t.Parallel()
 			w := window(t, tc.days, tc.from, tc.to, tc.zone)
 			at, err := time.Parse(time.RFC3339, tc.at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if open := w.Open(at); open != (tc.at == tc.opens) {
 				t.Errorf("open at %s: %t", at.In(w.place), open)
 			}
@@ -100,16 +92,12 @@ func TestNextOpenIsTheFirstOpenMinute(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		place, err := time.LoadLocation(rapid.SampledFrom(zones).Draw(t, "zone"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		days := rapid.SliceOfNDistinct(rapid.SampledFrom(everyDay), 1, 7, rapid.ID).Draw(t, "days")
 		from := rapid.IntRange(0, minutesPerDay-1).Draw(t, "from")
 		to := rapid.IntRange(0, minutesPerDay).Filter(func(m int) bool { return m != from }).Draw(t, "to")
 		w, err := NewWindow(days, from, to, place)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		at := begin.Add(time.Duration(rapid.IntRange(0, 365*minutesPerDay).Draw(t, "minute")) * time.Minute)
 		got, ok := w.NextOpen(at)
 		want := at

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/harness/require"
 )
 
 type requests = map[string]string
@@ -28,9 +29,7 @@ func resources(amounts requests) v1.ResourceList {
 func platformOf(t *testing.T, name string) *v1.Node {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "gpu", "gpuview", "testdata", "nodes", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := &v1.Node{}
 	if err := yaml.UnmarshalStrict(data, node); err != nil {
 		t.Fatalf("reading node %s: %v", name, err)

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/waiting"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/test/harness/require"
 )
 
 // testMembers knows gangs by the labels of pods.
@@ -38,11 +39,9 @@ func cpuNode(name, cpu string, pods ...*v1.Pod) fwk.NodeInfo {
 	return node
 }
 
-func infoOf(t interface{ Fatal(...any) }, pod *v1.Pod) fwk.PodInfo {
+func infoOf(t require.TB, pod *v1.Pod) fwk.PodInfo {
 	info, err := InfoOf(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return info
 }
 

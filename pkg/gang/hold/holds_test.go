@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // nodesNamed is the nodes of a cycle, by name.
@@ -163,9 +164,7 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 		if declares != "" {
 			pg.Annotations = map[string]string{wellknown.RunTimeKey: declares}
 		}
-		if err := directory.Groups.Add(pg); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, directory.Groups.Add(pg))
 	}
 	for name, test := range map[string]struct {
 		pod   *v1.Pod

@@ -30,6 +30,7 @@ import (
 	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/test/harness/require"
 )
 
 var registerQueueMetrics = sync.OnceFunc(metrics.Register)
@@ -169,9 +170,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	registerQueueMetrics()
 	gated := func() float64 {
 		n, err := testutil.GetGaugeMetricValue(metrics.GatedPods())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return n
 	}
 	before := gated()
@@ -197,9 +196,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	var order []string
 	for range 3 {
 		entity, err := h.Pop(logger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		order = append(order, nameOf(entity))
 	}
 	if diff := cmp.Diff([]string{"ns/a", "ns/b", "ns/c"}, order); diff != "" {
@@ -240,23 +237,17 @@ func TestAPodThatCouldEvictOthersIsWokenAfterThoseThatComeFirst(t *testing.T) {
 	pod := gpuPod("pod", "", "8")
 	pod.Namespace, pod.Spec.Priority, pod.Spec.SchedulerName = "ns", ptr.To[int32](5), v1.DefaultSchedulerName
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if err := indexer.Add(pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, indexer.Add(pod))
 	account := loopOverAFullNode(gang.Backoff{}).List.Capacity
 	backlog := waiting.NewBacklog(account, &hold.Gate{}, &members.Directory{Lister: corelisters.NewPodLister(indexer)})
 	h := NewHeldPods(func(*v1.Pod) gang.ID { return gang.ID{} }, backlog, waiting.NewInbox())
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, pod)
 	entity, err := h.Pop(logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tried, _ := entity.(*framework.QueuedPodInfo)
 	tried.UnschedulablePlugins = sets.New("Fit")
-	if err := h.AddUnschedulablePodIfNotPresent(logger, tried, h.SchedulingCycle()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.AddUnschedulablePodIfNotPresent(logger, tried, h.SchedulingCycle()))
 	backlog.Failed(pod, gang.Key{})
 	backlog.Next(nil, time.Now())
 	h.MoveAllToActiveOrBackoffQueue(logger, framework.EventForceActivate, nil, nil, nil)
@@ -278,9 +269,7 @@ func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, st.MakePod().Name("a").Namespace("ns").UID("a").SchedulerName(v1.DefaultSchedulerName).Obj())
 	entity, err := h.Pop(klog.Logger{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	popped, dropped := make(chan string, 1), make(chan struct{}, 1)
 	pop := func() {
 		logger := funcr.New(func(_, text string) {
@@ -310,9 +299,7 @@ func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
 	pod, _ := entity.(*framework.QueuedPodInfo)
 	h.Activate(klog.Logger{}, map[string]*v1.Pod{"a": pod.Pod})
 	pod.PendingPlugins = sets.New("Holder")
-	if err := h.AddUnschedulablePodIfNotPresent(tried, pod, h.SchedulingCycle()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.AddUnschedulablePodIfNotPresent(tried, pod, h.SchedulingCycle()))
 	if got == "" {
 		select {
 		case got = <-popped:

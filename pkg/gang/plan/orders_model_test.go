@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/test/harness/require"
 )
 
 // randomInstance draws a group of a few classes, some of them with roles, and nodes; some nodes are not for all. With
@@ -54,9 +55,7 @@ func TestOrdersNeverCallsFeasibleWhatIsNot(t *testing.T) {
 		in := randomInstance(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "draw") }, rapid.Bool().Draw(t, "both"))
 		before := slices.Clone(in.members)
 		r, err := in.build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(before, in.members); diff != "" {
 			t.Fatalf("the members were reordered (-before +after):\n%s", diff)
 		}

@@ -15,15 +15,14 @@ import (
 	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // groupObject reads a group and finds its kind.
 func groupObject(t testing.TB, text string) (*OwnerKind, *unstructured.Unstructured) {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &obj.Object))
 	kind, known := GroupKindOf(obj.GroupVersionKind())
 	if !known {
 		t.Fatalf("%s is not a kind of groups", obj.GroupVersionKind())
@@ -37,10 +36,7 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		native  = "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: "
 		volcano = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: "
 		kai     = "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: "
-		// composite is that of trees of native groups.
-		composite = "apiVersion: scheduling.k8s.io/v1alpha3\nkind: CompositePodGroup\nmetadata: {name: g}\nspec: "
-
-		grove = "apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: "
+		grove   = "apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: "
 	)
 	for _, tc := range []struct {
 		name, object string
@@ -134,9 +130,7 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			}
 			pg := s.PodGroup(gang.ID{Namespace: "ns", Name: "g"})
 			spec, err := Spec(pg, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, spec.Minimum); diff != "" {
 				t.Errorf("minimum (-want +got):\n%s", diff)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestGroupsOfAGang(t *testing.T) {
@@ -37,9 +38,7 @@ func TestGroupsOfAGang(t *testing.T) {
 	}}
 	pg := groupWith(0, map[string]string{wellknown.GroupsKey: text, wellknown.MinMembersByRoleKey: "leader=1"})
 	spec, err := Spec(pg, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !spec.Minimum.Tree.Equal(want) {
 		t.Errorf("(-want +got):\n%s", cmp.Diff(want, spec.Minimum.Tree))
 	}

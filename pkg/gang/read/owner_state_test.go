@@ -18,19 +18,16 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // object reads an object of that kind named train; text holds all but its metadata, or the metadata as well.
 func object(t *testing.T, kind, text string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fields := map[string]any{}
-	if err := json.Unmarshal(data, &fields); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &fields))
 	fields["kind"] = kind
 	if fields["apiVersion"] == nil {
 		fields["apiVersion"] = "v1"
@@ -39,9 +36,7 @@ func object(t *testing.T, kind, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, obj.UnmarshalJSON(data))
 	obj.SetName("train")
 	obj.SetUID("u")
 	return obj

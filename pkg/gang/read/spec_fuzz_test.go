@@ -27,8 +27,10 @@ func FuzzGangSpec(f *testing.F) {
 		"spec: {minMember: 8, scheduleTimeoutSeconds: 60, minResources: {nvidia.com/gpu: 8}}",
 		"metadata: {annotations: {berth.dev/min-members-by-role: 'leader=1,worker=3', berth.dev/topology-required: rack}}",
 		"metadata: {annotations: {berth.dev/topology-required: 'a,b,c,d', berth.dev/topology-preferred: 'd, e,f,g,h,i'}}",
-		"metadata: {annotations: {berth.dev/groups: '[{name: a, copies: 3, minCopies: 2, required: rack, roles: {x: 1}, groups: [{name: b, pods: 4}]}]'}}",
-		"metadata: {annotations: {berth.dev/groups: '[{name: a, copies: 512, groups: [{name: b, copies: 512, pods: 100000}]}]'}}",
+		"metadata: {annotations: {berth.dev/groups: '[{name: a, copies: 3, minCopies: 2, required: rack, " +
+			"roles: {x: 1}, groups: [{name: b, pods: 4}]}]'}}",
+		"metadata: {annotations: {berth.dev/groups: " +
+			"'[{name: a, copies: 512, groups: [{name: b, copies: 512, pods: 100000}]}]'}}",
 		"metadata: {annotations: {berth.dev/groups: '- &a {name: a, groups: [*a]}'}}",
 		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}",
 		"spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",

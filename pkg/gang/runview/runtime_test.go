@@ -10,6 +10,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestHowLongAPodRuns(t *testing.T) {
@@ -98,9 +99,7 @@ func TestByWhenAPodHasToStart(t *testing.T) {
 	t.Parallel()
 	at := func(text string) time.Time {
 		when, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return when
 	}
 	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{

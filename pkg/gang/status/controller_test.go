@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/test/harness/require"
 )
 
 // granted is an API server that takes every request, which it is told with its body.
@@ -118,18 +119,14 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,
 			UID: apitypes.UID(id.Name), CreationTimestamp: now}}
 		pg.Spec.MinMember = 2
-		if err := c.api.groups.Add(pg); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.api.groups.Add(pg))
 		c.ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: now.Time, UID: gang.UID(pg.UID),
 			Timeout: time.Minute}, now.Time)
 		for m := range 2 {
 			name := fmt.Sprintf("%s-%d", id.Name, m)
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: name, UID: apitypes.UID(name),
 				CreationTimestamp: now}}
-			if err := pods.Add(pod); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, pods.Add(pod))
 			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: id.Namespace, Name: name},
 				Created: now.Time, State: gang.Pending,
 				Class: "c", Ours: true}, now.Time)
@@ -144,13 +141,9 @@ func newClient(t *testing.T, transport http.RoundTripper) Client {
 	t.Helper()
 	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
 	groupClient, err := informers.NewCustomClient(config, Kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := clientset.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Client{Groups: groupClient, Pods: client}
 }
 

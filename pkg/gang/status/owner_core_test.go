@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang/read/grouptree"
+	"berth.dev/berth/test/harness/require"
 )
 
 // The groups that the core plans are read by its own informers: of those that may be disrupted as a whole only, the
@@ -37,9 +38,7 @@ func TestGroupsOfTheCoreAreDisruptedAsTheySay(t *testing.T) { //nolint:parallelt
 					All: &schedulingv1alpha3.AllCompositeDisruptionMode{}}}})
 		factory := informers.NewSharedInformerFactory(client, 0)
 		o := &Owners{trees: grouptree.New()}
-		if err := o.FollowCore(factory); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.FollowCore(factory))
 		factory.Start(t.Context().Done())
 		synctest.Wait()
 		for podGroup, want := range map[string]string{"loose": "", "whole": "PodGroup whole", "unknown": "",

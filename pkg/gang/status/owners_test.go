@@ -24,6 +24,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/read/grouptree"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
+	"berth.dev/berth/test/harness/require"
 )
 
 // ownersAPI is an API server in memory that may refuse its objects.
@@ -81,9 +82,7 @@ func hear(t *testing.T, test func(*testing.T, *hearing)) {
 		config.Transport = h.api
 		var err error
 		h.Owners, err = NewOwners(t.Context(), config, nil, &members.Directory{}, events.NewFakeRecorder(100), h.note(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(h.running.Wait) // it ends with its context
 		test(t, h)
 	})
@@ -134,9 +133,7 @@ func (h *hearing) serve(t *testing.T, group, kind string) owners {
 		h.api.Register(resource, kind, true)
 	}
 	client, err := dynamic.NewForConfig(h.api.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return owners{client.Resource(resource).Namespace("default"), t, resource.GroupVersion().String(), kind}
 }
 
@@ -182,9 +179,7 @@ func TestATreeIsWaitedForWhileItsKindIsNotServed(t *testing.T) {
 			refiled = append(refiled, podGroup+" from "+from.Name)
 		})
 		client, err := dynamic.NewForConfig(h.api.RESTConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		version := schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1beta1"}
 		groups := owners{client.Resource(version.WithResource("podgroups")).Namespace("default"), t, version.String(),
 			"PodGroup"}

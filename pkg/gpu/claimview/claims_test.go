@@ -24,6 +24,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 const gpuDriver, nicDriver = "gpu.nvidia.com", "nic.example.com"
@@ -46,9 +47,7 @@ func newWorld(t *testing.T, all ...runtime.Object) *world {
 		EnableDeviceTaintRules: true, EnableConsumableCapacity: true, SliceInformer: factory.Resource().V1().ResourceSlices(),
 		TaintInformer: factory.Resource().V1().DeviceTaintRules(), KubeClient: w.client,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.dra = dynamicresources.NewDRAManager(t.Context(), cached, slices, factory)
 	if w.claims, err = GPUsOf(factory, w.dra, gpuview.DefaultKeys().Drivers); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // A node on which the allocator of Kubernetes can serve a claim is never refused, and what one request is given is
@@ -42,9 +43,7 @@ func TestWhatTheAllocatorGivesIsForeseen(t *testing.T) {
 	w := newWorld(t, made...)
 	features := dynamicresources.AllocatorFeatures(feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	list, err := w.dra.ResourceSlices().ListWithDeviceTaintRules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read := NoSlices([]string{gpuDriver}).Read(list)
 	random := rand.New(rand.NewPCG(1, 2))
 	ofType := `device.attributes["gpu.nvidia.com"].type == `
@@ -73,13 +72,9 @@ func TestWhatTheAllocatorGivesIsForeseen(t *testing.T) {
 				}
 				allocator, err := structured.NewAllocator(t.Context(), features, *allocated, w.dra.DeviceClasses(), list,
 					w.claims.compiled)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				results, err := allocator.Allocate(t.Context(), nodeNamed(name), []*resourcev1.ResourceClaim{claim})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				c := &Pod{state: &State{read: read}}
 				for i := range claim.Spec.Devices.Requests {
 					if r := c.readRequest(t.Context(), w.claims, &claim.Spec.Devices.Requests[i]); r != nil {

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 const register = "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-b,10,16384,100,NVIDIA-Tesla " +
@@ -69,9 +70,7 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 			pod := gpuPod(nil, nil)
 			pod.Spec.InitContainers, pod.Spec.Containers = tc.init, tc.main
 			request, err := keys.PodGPURequest(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			node, bad := keys.ReadGPUNode(hamiNode())
 			if len(bad) > 0 {
 				t.Fatal(bad)
@@ -82,9 +81,7 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 			}
 			a := node.Assign(devices, share)
 			got, _, err := Answers(pod, &request, a, time.Unix(1_700_000_000, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for key, want := range map[string]any{
 				"hami.io/vgpu-devices-to-allocate": tc.want, "hami.io/vgpu-devices-allocated": tc.want,
 				"hami.io/vgpu-node": "n",

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // sharedGPUs is a node of two GPUs of 16 GiB whose shares the scheduler gives out.
@@ -224,9 +225,7 @@ func FuzzGrant(f *testing.F) {
 			return
 		}
 		again, err := grantValue(pod, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pod.Status.Conditions[0].Message = again
 		if b, ok := Granted(pod); !ok || !cmp.Equal(a, b) {
 			t.Errorf("read %+v, and %+v, %v when written again", a, b, ok)

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // TestAHAMiRecordCountsAsTheRequestBehindIt compares the share that a pod is promised with the one that is read from
@@ -20,9 +21,7 @@ func TestAHAMiRecordCountsAsTheRequestBehindIt(t *testing.T) {
 	node, _ := keys.ReadGPUNode(hamiNode())
 	for _, memMiB := range []string{"1", "2048", "2730", "5461", "8193", "16384"} {
 		request, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: memMiB}, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, want, _ := gpu.Choose(node.Empty(), &request.Request)
 		if _, got, ok := readHAMiRecord("GPU-a,NVIDIA,"+memMiB+",0", node); !ok || got != want {
 			t.Errorf("%s MiB: read as %+v, %v, promised %+v", memMiB, got, ok, want)
@@ -66,9 +65,7 @@ func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
 			}
 			for _, asks := range []strs{{"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1", hamiMemoryResource: "1000"}} {
 				r, err := keys.PodGPURequest(gpuPod(asks, nil))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if got := gpu.Fit(inv, &r.Request).String(); got != "node(s) whose agent lists no GPU" {
 					t.Errorf("a pod that asks for %v: %q", asks, got)
 				}
@@ -111,9 +108,7 @@ func TestEachGPUOfTheRegisterHasItsOwnMemory(t *testing.T) {
 			}
 			pod := gpuPod(tc.requests, nil)
 			request, err := keys.PodGPURequest(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			node, bad := keys.ReadGPUNode(object)
 			if len(bad) > 0 {
 				t.Fatal(bad)
@@ -124,9 +119,7 @@ func TestEachGPUOfTheRegisterHasItsOwnMemory(t *testing.T) {
 				t.Fatalf("%+v does not fit: %s", request, gpu.Fit(inv, &request.Request))
 			}
 			got, _, err := Answers(pod, &request, node.Assign(devices, share), time.Unix(1, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := got[hamiAllocateKey]; got != tc.want {
 				t.Errorf("devices %v, want %s", got, tc.want)
 			}

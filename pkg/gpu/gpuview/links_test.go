@@ -9,15 +9,14 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // Of four GPUs in two linked pairs, the device plugin is taken to give out those that are connected best.
 func TestLinkedGPUsAreFreeUntilPodsHoldOneOfEachPair(t *testing.T) {
 	t.Parallel()
 	links, err := EncodeLinks([]Link{{0, 1, "NV12"}, {0, 2, "SYS"}, {2, 3, "NV12"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keys := DefaultKeys()
 	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli,
 		Interconnect: gpu.InterconnectRequired}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestEachPodIsHeldAgainstTheResourceThatItAsksFor(t *testing.T) {
@@ -40,9 +41,7 @@ func TestEachPodIsHeldAgainstTheResourceThatItAsksFor(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := keys.PodGPURequest(gpuPod(tc.requests, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			pool := read.For(&r.Request)
 			inv := keys.Inventory(pool, info, nil, "")
 			if reason := gpu.Fit(inv, &r.Request); reason.Cause != tc.want || inv.Model != tc.model {

@@ -11,15 +11,14 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // platformNode reads a node of a platform, as the documentation of the platform describes it.
 func platformNode(t *testing.T, name string) *v1.Node {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "nodes", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := &v1.Node{}
 	if err := yaml.UnmarshalStrict(data, node); err != nil {
 		t.Fatalf("reading node %s: %v", name, err)
@@ -98,9 +97,7 @@ func TestPlatforms(t *testing.T) {
 				{"a GPU of its own", "1", strs{wellknown.GPUSharingKey: "exclusive"}, want.Replicas == 1 && want.Healthy > 0},
 			} {
 				r, err := keys.PodGPURequest(gpuPod(strs{want.Resource: tc.count}, tc.annotations))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if reason := gpu.Fit(got.Empty(), &r.Request); (reason.Cause == gpu.Fits) != tc.fits {
 					t.Errorf("%s: %q, want it to fit: %t", tc.what, reason, tc.fits)
 				}
@@ -126,9 +123,7 @@ func TestOneProductOfTwoNames(t *testing.T) {
 		}
 		for _, model := range []string{"NVIDIA-B300", "nvidia-b300", "NVIDIA-B300-SXM6-AC"} {
 			r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUModelsKey: model}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if reason := gpu.Fit(node.Empty(), &r.Request); reason.Cause != gpu.Fits {
 				t.Errorf("%s: a pod for %s: %s", name, model, reason)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 // gpuPod makes a pod of one container with these requests and annotations.
@@ -118,9 +119,7 @@ func TestPodGPURequest(t *testing.T) {
 			pod := gpuPod(tc.requests, tc.annotations)
 			pod.Labels = tc.labels
 			got, err := keys.PodGPURequest(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("PodGPURequest (-want +got):\n%s", diff)
 			}

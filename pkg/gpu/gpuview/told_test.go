@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
@@ -23,13 +24,9 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 	} {
 		pod, keys := gpuPod(nil, tc.annotations), DefaultKeys()
 		request, err := keys.PodGPURequest(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, record, err := Answers(pod, &request, a, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if record != grantOf1 {
 			t.Errorf("%s: the record is %s", name, record)
 		}

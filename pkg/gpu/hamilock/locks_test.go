@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/harness/require"
 )
 
 // bed is a cluster with a recorder.
@@ -55,9 +56,7 @@ func inPhase(phase v1.PodPhase) func(*v1.Pod) { return func(p *v1.Pod) { p.Statu
 func (b *bed) node(t *testing.T) *v1.Node {
 	t.Helper()
 	n, err := b.client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -77,9 +76,7 @@ func (b *bed) set(t *testing.T, value string) {
 	}
 	after, err := b.client.CoreV1().Nodes().Patch(t.Context(), "n", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"hami.io/mutex.lock":`+word+`}}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.NodeChanged(before, after)
 }
 
@@ -111,9 +108,7 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 			}
 			b := newBed(objects...)
 			value, err := b.Take(t.Context(), pod, "n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := b.value(t); got != value || !strings.HasSuffix(got, ",default,p") {
 				t.Errorf("lock = %q, want %q, that of pod p", got, value)
 			}
@@ -138,9 +133,7 @@ func TestPodsTakeTheLockInTheOrderInWhichTheyCame(t *testing.T) {
 		taken := make(chan string, pods)
 		for i := range pods {
 			pod := podOf(fmt.Sprint("p", i))
-			if err := b.client.Tracker().Add(pod); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.client.Tracker().Add(pod))
 			go func() {
 				value, err := b.Take(t.Context(), pod, "n")
 				if err != nil {
@@ -218,15 +211,11 @@ func TestALockIsGivenBack(t *testing.T) {
 			}
 			b := newBed(objects...)
 			value, err := b.Take(t.Context(), pod, "n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tc.other != "" {
 				b.set(t, tc.other)
 			}
-			if err := b.GiveBack(t.Context(), pod, "n", value); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.GiveBack(t.Context(), pod, "n", value))
 			if got := b.value(t) == ""; got != tc.want {
 				t.Errorf("the node is unlocked: %v, want %v", got, tc.want)
 			}

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/test/harness/require"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -31,7 +32,7 @@ func queueOf(order *sla.Order) queue {
 }
 
 // waitingPod is a pod of the queue, created at noon and as much later as given.
-func waitingPod(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration,
+func waitingPod(t require.TB, name string, priority int32, after time.Duration,
 	class string) *framework.QueuedPodInfo {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
 		CreationTimestamp: metav1.NewTime(noon.Add(after))},
@@ -40,9 +41,7 @@ func waitingPod(t interface{ Fatal(...any) }, name string, priority int32, after
 		pod.Labels = map[string]string{wellknown.SLAClassKey: class}
 	}
 	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &framework.QueuedPodInfo{PodInfo: info, QueueingParams: framework.QueueingParams{Timestamp: noon.Add(after)}}
 }
 

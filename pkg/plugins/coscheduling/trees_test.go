@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/test/harness/require"
 )
 
 // rootOf answers for native groups that all ask for a minimum.
@@ -42,9 +43,7 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 				see := func(name, podGroup string) {
 					pod := st.MakePod().Namespace("default").Name(name).UID(name).Obj()
 					pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(podGroup)}
-					if err := pods.Add(pod); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, pods.Add(pod))
 					f.seeMember(pod)
 				}
 				see("first", "a")

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
+	"berth.dev/berth/test/harness/require"
 )
 
 func toldPod(annotations map[string]string, conditions ...v1.PodCondition) *v1.Pod {
@@ -25,13 +26,9 @@ func TestTheAssignmentIsWrittenWithTheStatus(t *testing.T) {
 	got, err := assignmentPatch(toldPod(nil), &gpuview.Request{}, gpuview.Assignment{
 		Node: "n", Devices: []int{1}, Share: gpu.Share{Milli: 300, MemMiB: 4915},
 	}, time.Unix(1_700_000_000, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var patched v1.Pod
-	if err := json.Unmarshal(got, &patched); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(got, &patched))
 	const record = `{"pod":"p","node":"n","devices":[1],"milli":300,"memMiB":4915}`
 	want := v1.PodCondition{
 		Type: "berth.dev/GPUsAssigned", Status: v1.ConditionTrue, Reason: "DevicesAssigned", Message: record,

@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 // claiming is a pod with the claim c.
@@ -189,9 +190,7 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 		got = h.plugin.cluster.fleet.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
-	if err := h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}))
 	await.Until(t, "its GPUs to be free",
 		func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
 }

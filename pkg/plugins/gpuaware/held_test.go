@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAnEditIsSaidOnce(t *testing.T) {
@@ -36,15 +37,11 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	await.Until(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
 	bare := pod.DeepCopy()
 	bare.Status.Conditions = nil
-	if err := h.Cache.UpdatePod(h.logger, pod, bare); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Cache.UpdatePod(h.logger, pod, bare))
 	if _, err := h.place(t, h.add(t, podObject("too-much", nil, strs{"gpu-fraction": "0.4"}))); err == nil {
 		t.Error("what the pod holds was given away")
 	}
-	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "p", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.client.CoreV1().Pods("default").Delete(h.ctx, "p", metav1.DeleteOptions{}))
 	await.Until(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return !ok })
 }
 
@@ -72,9 +69,7 @@ func TestStaleAnswersAreRemoved(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, alone(defaultArgs()), tc.node)
 			bound, err := h.place(t, h.add(t, podObject("p", tc.requests, tc.asked)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(bound.Annotations) != len(tc.want) {
 				t.Errorf("annotations %v, want %v", bound.Annotations, tc.want)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	harnessframework "berth.dev/berth/test/harness/framework"
+	"berth.dev/berth/test/harness/require"
 )
 
 // kind is how a node of the model gives out its GPUs.
@@ -154,9 +155,7 @@ func newModel(t *rapid.T, tb *testing.T, steps map[string]int) *model {
 			n.gpus = append(n.gpus, n.gpuName(i))
 		}
 		n.object = n.build()
-		if err := m.client.Tracker().Add(n.object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.client.Tracker().Add(n.object))
 		m.nodes = append(m.nodes, n)
 	}
 	m.start()

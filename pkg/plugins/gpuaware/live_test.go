@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 // prometheusStub answers the query for use with these samples, and that for faults with these series.
@@ -96,13 +97,9 @@ func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Cache.UpdateSnapshot(h.logger, h.Snapshot))
 	info, err := h.Snapshot.NodeInfos().Get("n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node, _ := h.plugin.settings.keys.ReadGPUNode(info.Node())
 	if got := promisedSince(info, since, 0, node, h.plugin.cluster.ledger.of); got != 300 {
 		t.Errorf("promised since the sample = %d milli-GPU, want 300: the older pod is in the sample", got)
@@ -115,9 +112,7 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 2))
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) > 0 })
 	bound, err := h.place(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.2"})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := gpuview.AssignedDevices(bound); len(got) != 1 || got[0] != 1 {
 		t.Errorf("devices = %v, want the healthy GPU 1", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 const lockKey = "hami.io/mutex.lock"
@@ -25,9 +26,7 @@ func hamiNode(name string) *v1.Node {
 func (h *harness) lock(t *testing.T) string {
 	t.Helper()
 	n, err := h.client.CoreV1().Nodes().Get(h.ctx, "n", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n.Annotations[lockKey]
 }
 
@@ -49,9 +48,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 					}
 				},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			h.patchPod(t, pod.Name, `{"spec":{"nodeName":"n"}}`)
 			await.Until(t, "the informer to tell of the binding", seen.Load)
 		}, true},
@@ -63,9 +60,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 			h := newHarness(t, profile, hamiNode("n"))
 			assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1",
 				"nvidia.com/gpumem": "4096"}, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			h.RunPreBindPreFlights(h.ctx, state, assumed, "n")
 			if state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
 				t.Error("the lock would be held while other plugins do their work")

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestFleetCountsGPUsByModel(t *testing.T) {
@@ -33,13 +34,9 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 		got = fleet.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
-	if err := h.client.CoreV1().Pods("default").Delete(h.ctx, "whole", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.client.CoreV1().Pods("default").Delete(h.ctx, "whole", metav1.DeleteOptions{}))
 	await.Until(t, "GPUs to be free", func() bool { return fleet.byModel()["NVIDIA-A10"].freeMilli == 3000 })
-	if err := h.client.CoreV1().Nodes().Delete(h.ctx, "down", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.client.CoreV1().Nodes().Delete(h.ctx, "down", metav1.DeleteOptions{}))
 	await.Until(t, "the node to be gone", func() bool { _, there := fleet.byModel()["NVIDIA-A10"]; return !there })
 }
 
@@ -98,9 +95,7 @@ func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) { //nolint:parallel
 		"berth_gpu_unhealthy": 0}
 	await.Until(t, "the metrics", func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := map[string]float64{}
 		for _, f := range families {
 			for _, m := range f.GetMetric() {

@@ -12,6 +12,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestAProfileMayAskForGPUMemory(t *testing.T) {
@@ -71,9 +72,7 @@ func TestWholeGPUsKeepOffNodesThatAreBusyBeyondTheirPods(t *testing.T) {
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, ok := s.Use("cold", time.Now()); return ok })
 	p := podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
 	state, scores, err := h.evaluate(t, h, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	score := map[string]int64{}
 	for _, s := range scores {
 		score[s.Name] = s.TotalScore

@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/objects"
+	"berth.dev/berth/test/harness/require"
 )
 
 type strs = map[string]string
@@ -27,9 +28,7 @@ func TestPodsOnASharedNodeWithoutHAMiWaitForNoLock(t *testing.T) {
 	node := sharedNode("n", 2)
 	h := newHarness(t, alone(defaultArgs()), node)
 	assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.RunPreBindPreFlights(h.ctx, state, assumed, "n")
 	if !state.(*framework.CycleState).GetParallelPreBindPlugins().Has(Name) {
 		t.Error("PreBind runs alone, as if it took a lock")
@@ -52,9 +51,7 @@ func TestNothingIsWrittenWhereTheKubeletChooses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 2, "Tesla-T4"))
 	bound, err := h.place(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(bound.Annotations) != 0 || len(h.client.Actions()) > 0 &&
 		h.client.Actions()[len(h.client.Actions())-1].GetVerb() == "patch" {
 		t.Errorf("annotations = %v, want none and no patch", bound.Annotations)
@@ -79,9 +76,7 @@ func TestAStalePromiseIsNotWritten(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
 	assumed, state, err := h.reserve(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.5"})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.plugin.cluster.ledger.promise(assumed.UID, gpuview.Assignment{Node: "elsewhere"})
 	status := h.plugin.PreBind(h.ctx, state, assumed, "n")
 	if status.IsSuccess() || !strings.Contains(status.Message(), "the promise on node n is gone") {
@@ -98,9 +93,7 @@ func TestAPodThatWasPromisedNothingIsBoundWithoutAPreFlight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 1, "Tesla-T4"))
 	assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if status := h.plugin.PreBind(h.ctx, state, assumed, "n"); !status.IsSuccess() {
 		t.Errorf("PreBind = %v, want success: nothing was promised", status)
 	}
@@ -116,9 +109,7 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	awaitClaim(t, h, 1)
 	pod := claiming("p")
 	state, _, err := h.evaluate(t, h, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if status := h.plugin.Reserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
 		t.Fatal(status)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/test/harness/require"
 )
 
 // mixNow is the mix of what runs, after a pod was looked at that fits nowhere.
@@ -52,9 +53,7 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		gpuNodeObject("plugin", 8, "Tesla-T4"), sharedNode("shared", 2))
 	awaitClaim(t, h, 1)
 	for _, pod := range pods {
-		if err := h.Cache.AddPod(h.logger, pod); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Cache.AddPod(h.logger, pod))
 	}
 	want := &gpu.Distribution{Pods: 3, CPUBeside: 4000. / 5300, Portions: []gpu.Portion{
 		{Class: gpu.Class{CPUMilli: 1000, Count: 1, Milli: 300}, Fraction: 1. / 3},
@@ -65,9 +64,7 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		t.Errorf("the mix (-want +got):\n%s", diff)
 	}
 	for _, pod := range pods {
-		if err := h.Cache.RemovePod(h.logger, pod); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Cache.RemovePod(h.logger, pod))
 	}
 	if diff := cmp.Diff(&gpu.Distribution{}, h.mixNow(t), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the mix after all pods have gone (-want +got):\n%s", diff)

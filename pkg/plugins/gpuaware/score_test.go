@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestNormalizeScoreKeepsTheBestUnique(t *testing.T) {
@@ -78,9 +79,7 @@ func TestNormalizeScoreKeepsOrderAndRange(t *testing.T) {
 func best(t *testing.T, h *harness, pod *v1.Pod) string {
 	t.Helper()
 	_, scores, err := h.evaluate(t, h, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	top := scores[0]
 	for _, s := range scores {
 		if s.TotalScore > top.TotalScore {

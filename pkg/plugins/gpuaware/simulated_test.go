@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // simulateGroup runs the cycle of a native pod group as the framework does: each pod is put on its node in the
@@ -14,13 +16,9 @@ import (
 // not.
 func (h *harness) simulateGroup(t *testing.T, pods ...*v1.Pod) (fit int, refusal string) {
 	t.Helper()
-	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Cache.UpdateSnapshot(h.logger, h.Snapshot))
 	infos, err := h.Snapshot.NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, pod := range pods {
 		state := framework.NewCycleState()
 		state.SetPodGroupSchedulingCycle(framework.NewCycleState())
@@ -36,14 +34,10 @@ func (h *harness) simulateGroup(t *testing.T, pods ...*v1.Pod) (fit int, refusal
 			assumed := pod.DeepCopy()
 			assumed.Spec.NodeName = info.Node().Name
 			added, _ := framework.NewPodInfo(assumed)
-			if err := h.Snapshot.AssumePod(added); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Snapshot.AssumePod(added))
 			defer func() {
 				h.RunReservePluginsUnreserve(h.ctx, state, assumed, assumed.Spec.NodeName)
-				if err := h.Snapshot.ForgetPod(h.logger, assumed); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, h.Snapshot.ForgetPod(h.logger, assumed))
 			}()
 			if status := h.RunReservePluginsReserve(h.ctx, state, assumed, assumed.Spec.NodeName); !status.IsSuccess() {
 				t.Fatalf("Reserve: %v", status)
@@ -119,9 +113,7 @@ func TestTheDryRunOfAGangPromisesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2))
 	pod := h.add(t, podObject("p", nil, strs{"alibabacloud.com/gpu-milli": "600"}))
-	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Cache.UpdateSnapshot(h.logger, h.Snapshot))
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
 	if _, status, _ := h.RunPreFilterPlugins(h.ctx, state, pod); !status.IsSuccess() {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/test/harness/require"
 )
 
 // squatter is a pod that a tenant puts on a node without a scheduler.
@@ -66,9 +67,7 @@ func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
 		squatter("squatter", "n", strs{"alibabacloud.com/gpu-milli": "600", "alibabacloud.com/gpu-index": "0"}))
 	for i, want := range []string{"1", "0"} {
 		bound, err := h.place(t, h.add(t, podObject(fmt.Sprint("p", i), nil, strs{"alibabacloud.com/gpu-milli": "700"})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := bound.Annotations["alibabacloud.com/gpu-index"]; got != want {
 			t.Errorf("share %d is on GPU %s, want %s", i, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/await"
+	"berth.dev/berth/test/harness/require"
 )
 
 // ahead is an API server that is ahead of the informer: it has another version of one pod, and takes patches of that
@@ -78,9 +79,7 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			pod := podObject("p", nil, strs{"gpu-fraction": "0.5"})
 			pod.ResourceVersion = "6"
 			assumed, state, err := h.reserve(t, h.add(t, pod))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			await.Until(t, "the informer to know the pod", func() bool { return h.plugin.cluster.seen(assumed) != nil })
 			now := h.plugin.cluster.seen(assumed).DeepCopy()
 			now.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: own}}

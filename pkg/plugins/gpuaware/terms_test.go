@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/test/harness/require"
 )
 
 // sumOf adds the amounts up.
@@ -66,18 +67,12 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 		podObject("r", nil, strs{"gpu-fraction": "0.3"}), podObject("s", strs{"cpu": "30"}, nil),
 	} {
 		state, scores, err := h.evaluate(t, h, pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range scores {
 			info, err := h.Snapshot.NodeInfos().Get(s.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			cost, err := h.plugin.Terms(context.Background(), state, pod, info)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			raw := s.RawScores[0].Score
 			if got := -int64(math.Round(sumOf(cost.Terms) * scoreUnit)); got != raw || cost.Unit != "milli-GPU" {
 				t.Errorf("pod %s on %s: the terms add up to a score of %d in %s, want %d: %+v",

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
+	"berth.dev/berth/test/harness/require"
 )
 
 const (
@@ -74,9 +75,7 @@ func (w *world) counted(t rapid.TB, r *relation, nodes ...string) map[string]int
 		places[node] = topology.NewPlace(node, nil)
 	}
 	tally, err := w.count(r, func(node string) *topology.Place { return places[node] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := map[string]int64{}
 	for node, place := range places {
 		if n := tally.Split(place)[0]; n != 0 {

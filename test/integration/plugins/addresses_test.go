@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // addresses is a test's part of a control plane with the shipped configuration.
@@ -36,9 +37,7 @@ func (a *addresses) resource(kind string) dynamic.ResourceInterface {
 func (a *addresses) apply(t *testing.T, kind, name, spec string) (version string, err error) {
 	t.Helper()
 	var fields map[string]any
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(spec), &fields))
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind,
 		"spec": fields}}
 	object.SetName(name)
@@ -53,9 +52,7 @@ func (a *addresses) apply(t *testing.T, kind, name, spec string) (version string
 func (a *addresses) mustApply(t *testing.T, kind, name, spec string) {
 	t.Helper()
 	version, err := a.apply(t, kind, name, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a.AwaitHeard(t, strings.ToLower(kind)+"s", version)
 }
 
@@ -118,9 +115,7 @@ func (a *addresses) refuses(t *testing.T) {
 		}
 	}
 	a.mustApply(t, "IPReservation", "ip-2001-db8--0", `{address: "2001:db8::", `+pod+`}`)
-	if err := a.resource("IPReservation").Delete(t.Context(), "ip-2001-db8--0", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.resource("IPReservation").Delete(t.Context(), "ip-2001-db8--0", metav1.DeleteOptions{}))
 }
 
 // shown waits for a row of `kubectl get ippools`, without its last column, which is the age.
@@ -217,13 +212,9 @@ const contested = "scheduler-plugins-scheduler"
 func (a *addresses) rivalScheduler(t *testing.T) (stop func()) {
 	t.Helper()
 	data, err := os.ReadFile(sandbox.Layout(a.Dir()).SchedulerConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var fields map[string]any
-	if err := yaml.Unmarshal(data, &fields); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(data, &fields))
 	fields["leaderElection"] = map[string]any{"leaderElect": false}
 	fields["profiles"] = slices.DeleteFunc(fields["profiles"].([]any), func(profile any) bool {
 		return profile.(map[string]any)["schedulerName"] != contested
@@ -244,9 +235,7 @@ func (a *addresses) crds(t *testing.T) {
 	crds := a.Dynamic.Resource(customResources)
 	names := []string{"ippools.berth.dev", "ipreservations.berth.dev"}
 	for _, name := range names {
-		if err := crds.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, crds.Delete(t.Context(), name, metav1.DeleteOptions{}))
 		a.AwaitGone(t, crds, name)
 	}
 	a.Create(t, podNamed("meanwhile", ""))
@@ -262,13 +251,9 @@ func (a *addresses) crds(t *testing.T) {
 	a.Pending(t, "asks", "there is no IPPool six")
 	for _, name := range names {
 		data, err := manifests.Files.ReadFile("crd/berth.dev_" + strings.TrimSuffix(name, ".berth.dev") + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		crd := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &crd.Object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal(data, &crd.Object))
 		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // testRefusals forbids PodGroups in one namespace, and names gangs as no object can be named.
@@ -32,9 +33,7 @@ func testRefusals(t *testing.T, b *box.Box) {
 	})
 	t.Run("those that were refused get theirs once they are allowed", func(t *testing.T) {
 		bindings := b.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-		if err := bindings.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bindings.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}))
 		awaitGroups(t, of.mallory, 5)
 	})
 	t.Run("a quota of no PodGroups holds in its own namespace", func(t *testing.T) {
@@ -50,9 +49,7 @@ func testRefusals(t *testing.T, b *box.Box) {
 		awaitGroups(t, of.alice, 2)
 		stillRefusals(t, trent, "q-", 30)
 		quotas := b.Client.CoreV1().ResourceQuotas(trent.Namespace)
-		if err := quotas.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, quotas.Delete(t.Context(), "no-groups", metav1.DeleteOptions{}))
 		awaitGroups(t, trent, 30)
 	})
 	oscar := of.alice.Tenant(t, "oscar", nil)
@@ -136,9 +133,7 @@ func forbidByQuota(t *testing.T, b *box.Box) {
 		quota.Status = v1.ResourceQuotaStatus{Hard: none, Used: none}
 		_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	awaitRefusal(t, b, "exceeded quota")
 }
 

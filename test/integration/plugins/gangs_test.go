@@ -25,15 +25,12 @@ func newTenants(t *testing.T, b *box.Box, part string) tenants {
 }
 
 // member creates a pod of a gang by labels, or of none without a gang.
-func member(t *testing.T, b *box.Box, name, gang string, minimum int, changes ...func(*v1.Pod)) {
+func member(t *testing.T, b *box.Box, name, gang string, minimum int) {
 	t.Helper()
 	p := pod(name, "gang-scheduler", asking(strs{"cpu": "10m"}),
 		func(p *v1.Pod) { p.Spec.AutomountServiceAccountToken = ptr.To(false) })
 	if gang != "" {
 		ganged(gang, fmt.Sprint(minimum))(p)
-	}
-	for _, change := range changes {
-		change(p)
 	}
 	b.Create(t, p)
 }

@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 const contestedFleet = `shapes:
@@ -43,31 +44,21 @@ func newReplicas(t *testing.T, b *box.Box) *replicas {
 	token, err := r.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}},
 		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	access := clientcmdapi.NewConfig()
 	access.Clusters["c"] = &clientcmdapi.Cluster{Server: r.Config.Host, CertificateAuthorityData: r.Config.CAData,
 		CertificateAuthority: r.Config.CAFile}
 	access.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	access.Contexts["x"], access.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*access, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, clientcmd.WriteToFile(*access, kubeconfig))
 	shipped, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := map[string]any{}
-	if err := yaml.Unmarshal(shipped, &config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(shipped, &config))
 	config["clientConnection"].(map[string]any)["kubeconfig"] = kubeconfig
 	out, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.config = write(t, string(out))
 	return r
 }
@@ -224,15 +215,11 @@ func testHandOvers(t *testing.T, b *box.Box) {
 		{"the leader is suspended, and goes on when another leads", syscall.SIGSTOP, syscall.SIGCONT},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			if err := leader.Process.Signal(part.leave); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, leader.Process.Signal(part.leave))
 			identity = r.awaitLeader(t, identity)
 			r.awaitGiven(t, 20)
 			if part.after != 0 {
-				if err := leader.Process.Signal(part.after); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, leader.Process.Signal(part.after))
 			}
 			// One that does not lead any more ends.
 			_ = leader.Wait()

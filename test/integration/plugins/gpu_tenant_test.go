@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // attackedNode is a shared node of four GPUs.
@@ -138,9 +139,7 @@ func testTenants(t *testing.T, b *box.Box) {
 		a.create(t, gpuPod("large", nil, strs{"alibabacloud.com/gpu-milli": "900", "alibabacloud.com/gpu-count": "4"}))
 		a.refused(t, "large")
 		log, err := os.ReadFile(filepath.Join(a.LogDir(), "scheduler.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		failed := 0
 		for _, line := range strings.Split(string(log), "\n") {
 			switch {

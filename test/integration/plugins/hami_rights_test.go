@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 // schedulerClient is a client with a token of the scheduler's account.
@@ -20,15 +22,11 @@ func (g *gpus) schedulerClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	answer, err := g.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := rest.AnonymousClientConfig(g.Config)
 	config.BearerToken = answer.Status.Token
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // hamiFleet is two nodes of three GPUs that HAMi's device plugin gives out, ten tasks to each.
@@ -255,9 +256,7 @@ func testHAMi(t *testing.T, b *box.Box) {
 				}
 				for k, uuid := range c.uuids {
 					mib, err := strconv.Atoi(c.memoryMiB[k])
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					held[uuid] += mib
 				}
 			}

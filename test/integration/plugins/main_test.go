@@ -12,6 +12,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/leak"
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
@@ -73,8 +74,6 @@ func TestGangs(t *testing.T) {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "scheduler-config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }

@@ -20,24 +20,21 @@ import (
 
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
+	"berth.dev/berth/test/harness/require"
 )
 
 // object reads a YAML text.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object))
 	return o
 }
 
 func create(t *testing.T, in dynamic.ResourceInterface, text string) *unstructured.Unstructured {
 	t.Helper()
 	created, err := in.Create(t.Context(), object(t, text), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return created
 }
 
@@ -95,9 +92,7 @@ func testOwners(t *testing.T, b *box.Box) {
 		create(t, jobs, "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: train}, "+
 			"spec: {pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}}")
 		b.Pending(t, waits, "1 of the 4 members")
-		if err := kinds.Delete(t.Context(), "pytorchjobs.kubeflow.org", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, kinds.Delete(t.Context(), "pytorchjobs.kubeflow.org", metav1.DeleteOptions{}))
 		b.AwaitGone(t, kinds, "pytorchjobs.kubeflow.org")
 		b.Pending(t, member(t, "PyTorchJob", "other"), unserved)
 	})
@@ -139,9 +134,7 @@ func mayRead(t *testing.T, b *box.Box, resource string, may bool) {
 		_, err = roles.Update(t.Context(), role, metav1.UpdateOptions{})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:kube-system:berth-scheduler",
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "kubeflow.org", Resource: resource},

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 var names = []string{"gangs", "memory", "start"}
@@ -15,9 +17,7 @@ gangs: {unit: "× stock", figure: 0.3, spread: 0.5, command: "guard --update", d
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	expected, err := Parse([]byte(file), names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		figure   string
 		measured float64
@@ -48,9 +48,7 @@ func TestJudge(t *testing.T) {
 func TestUpdateKeepsSpreadsAndWhatWasNotMeasured(t *testing.T) {
 	t.Parallel()
 	expected, err := Parse([]byte(file), names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	Update(expected, []Result{
 		{Name: "start", Unit: "× stock", Measured: 2.7}, {Name: "gangs", Unit: "× stock", Measured: 0.41234},
 	}, "guard", "2026-12-01")
@@ -63,9 +61,7 @@ start: {unit: "× stock", figure: 2.7, spread: 0.2, command: "guard", date: "202
 		t.Errorf("the file is\n%s\nwant\n%s", text, want)
 	}
 	again, err := Parse(text, names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	expected["gangs"] = again["gangs"] // rounded
 	if !maps.Equal(again, expected) {
 		t.Errorf("read back: %v, want %v", again, expected)

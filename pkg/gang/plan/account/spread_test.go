@@ -14,6 +14,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/test/harness/require"
 )
 
 func TestSpreadsCountExactly(t *testing.T) {
@@ -66,9 +68,7 @@ func TestSpreadsCountExactly(t *testing.T) {
 			other.SetNode(node("e", "y"))
 			infos = append(infos, other)
 			spreads, err := SpreadsOf(pod, infos)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, name := range tc.placed {
 				for _, s := range spreads {
 					s.Add(pod, node(name, "x"))
@@ -109,9 +109,7 @@ func TestSpreadsCountThePodsThatRun(t *testing.T) {
 		infos = append(infos, info)
 	}
 	spreads, err := SpreadsOf(pod, infos)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, info := range infos {
 		name := info.Node().Name
 		if got, want := spreads[0].Fits(info.Node()), name != "same"; got != want {

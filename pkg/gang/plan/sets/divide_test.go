@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/process"
+	"berth.dev/berth/test/harness/require"
 )
 
 const (
@@ -96,9 +97,7 @@ func TestSegmentsAgainstACount(t *testing.T) {
 				m.State, m.Node, pod.Spec.NodeName = gang.Bound, "n-"+where, "n-"+where
 				at.bound[where]++
 			}
-			if err := store.Add(pod); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, store.Add(pod))
 			d.Ledger.Observe(id, m, time.Now())
 		}
 		if len(pending) == 0 {
@@ -107,9 +106,7 @@ func TestSegmentsAgainstACount(t *testing.T) {
 		need := rapid.IntRange(1, len(pending)).Draw(t, "need")
 		levels := read.Topology{Segment: read.Segment{Size: size, Level: rackKey}}
 		got, err := d.Divide(id, levels, gang.Minimum{Total: need}, pending)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range pending {
 			for _, other := range pending {
 				if same := segmentOf[m.UID] == segmentOf[other.UID]; same != (got.of[m.UID] == got.of[other.UID]) {
