@@ -50,7 +50,7 @@ type FieldLoad struct {
 const (
 	blockLabel = "topology.kubernetes.io/block"
 
-	kaiNodes, kaiLargeGang, kaiSingles, kaiGang, kueueGangs = 500, 125, 200, 512, 3000
+	kaiNodes, kaiLargeGang, kaiSingles, kaiGang, kueueGangs = 500, 250, 200, 512, 15_000
 )
 
 var (
@@ -73,11 +73,11 @@ var FieldLoads = []FieldLoad{
 	{Name: "kai-required", Shows: "the same gang requires one of four zones, which it fills (KAI: nothing)",
 		nodes: kaiGang, gpus: gpusPerNode, domains: kaiTopology, contenders: onlyBerth,
 		annotation: wellknown.TopologyRequiredKey, level: v1.LabelTopologyZone},
-	{Name: "kai-reclaim", Shows: "a gang of 125 pods of 8 GPUs (KAI: 250) evicts 1,000 of 4,000 pods, which come " +
-		"again; with stock, without a gang", nodes: kaiNodes, gpus: gpusPerNode, contenders: both},
-	{Name: "kai-reclaim-pods", Shows: "200 pods of one GPU (KAI: 4,000) do so", nodes: kaiNodes, gpus: gpusPerNode,
+	{Name: "kai-reclaim", Shows: "a gang of 250 pods of 8 GPUs evicts 2,000 of 4,000 pods, which come again; with " +
+		"stock, without a gang", nodes: kaiNodes, gpus: gpusPerNode, contenders: both},
+	{Name: "kai-reclaim-pods", Shows: "200 pods of one GPU (KAI: 4,000) evict as many", nodes: kaiNodes, gpus: gpusPerNode,
 		contenders: both},
-	{Name: "kueue-tas", Shows: "3,000 gangs (Kueue: 15,000) of 2 to 8 pods without GPUs require one of ten racks",
+	{Name: "kueue-tas", Shows: "15,000 gangs of 2 to 8 pods without GPUs require one of ten racks",
 		nodes: 640, domains: map[string]int{wellknown.RackLabel: 64}, contenders: onlyBerth,
 		annotation: wellknown.TopologyRequiredKey, level: wellknown.RackLabel},
 }
@@ -125,7 +125,7 @@ func overFull(c contender, objects []apiruntime.Object) []apiruntime.Object {
 }
 
 // kueueWorkloads are gangs without GPUs. Of ten, seven have 2 pods of half a core, two have 4 of a core and
-// a quarter, and one has 8 of two cores and a half: 15,000 ask for nine tenths of the CPU.
+// a quarter, and one has 8 of two cores and a half: they ask for nine tenths of the CPU.
 func kueueWorkloads(c contender, n int) []apiruntime.Object {
 	var objects []apiruntime.Object
 	for i := range n {

@@ -1,7 +1,11 @@
 package hold
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	apitypes "k8s.io/apimachinery/pkg/types"
 
@@ -16,25 +20,55 @@ type TurnedAway struct {
 	// Backlog wakes the pods that it holds itself, once they may use what is kept.
 	Backlog *waiting.Backlog
 
-	// pods holds the pods to wake by UID, gangs the gangs whose members were turned away.
-	pods  sync.Map
-	gangs sync.Map
+	// pods holds the pods to wake, by UID; arrivals numbers them. gangs holds the gangs whose members were turned away.
+	pods     sync.Map
+	arrivals atomic.Int64
+	gangs    sync.Map
 }
 
-func (t *TurnedAway) pod(ref gang.Ref) { t.pods.LoadOrStore(ref.UID, ref) }
+// turnedAway is a pod that was kept off capacity that is kept to a gang.
+type turnedAway struct {
+	ref gang.Ref
+	at  int64
+}
+
+const (
+	// WakeSome is how many of the pods that were turned away are tried when something has happened in the cluster: more
+	// than can use what is free then, and few enough that a long queue is not tried for each event.
+	WakeSome = 16
+	// WakeAll tries them all, when a hold has ended.
+	WakeAll = math.MaxInt
+)
+
+func (t *TurnedAway) pod(ref gang.Ref) {
+	if _, known := t.pods.Load(ref.UID); !known {
+		t.pods.LoadOrStore(ref.UID, turnedAway{ref: ref, at: t.arrivals.Add(1)})
+	}
+}
 
 func (t *TurnedAway) gang(id gang.ID) { t.gangs.Store(id, true) }
 
-// Retry wakes the pods that were turned away.
-func (t *TurnedAway) Retry() {
-	var refs []gang.Ref
+// Retry wakes the pods that were turned away, at most that number and those first that have not been tried for the
+// longest time.
+func (t *TurnedAway) Retry(most int) {
+	var waiting []turnedAway
 	t.pods.Range(func(uid, pod any) bool {
-		t.pods.Delete(uid)
-		if ref := pod.(gang.Ref); t.Backlog == nil || !t.Backlog.Holds(apitypes.UID(ref.UID)) {
-			refs = append(refs, ref)
+		if t.Backlog != nil && t.Backlog.Holds(apitypes.UID(uid.(gang.UID))) {
+			t.pods.Delete(uid)
+		} else {
+			waiting = append(waiting, pod.(turnedAway))
 		}
 		return true
 	})
+	if len(waiting) > most {
+		slices.SortFunc(waiting, func(a, b turnedAway) int { return cmp.Compare(a.at, b.at) })
+		waiting = waiting[:most]
+	}
+	refs := make([]gang.Ref, len(waiting))
+	for i, pod := range waiting {
+		t.pods.Delete(pod.ref.UID)
+		refs[i] = pod.ref
+	}
 	if len(refs) > 0 {
 		t.Inbox.Activate(refs)
 	}

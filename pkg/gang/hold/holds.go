@@ -269,7 +269,7 @@ func (p *Holds) change(edit func() (ended bool)) {
 	}
 	p.mu.Unlock()
 	if ended {
-		p.Gate.Away.Retry()
+		p.Gate.Away.Retry(WakeAll)
 		p.Gate.Away.retryGangs()
 	}
 }

@@ -213,15 +213,16 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 		}
 	}
 	l.endBackoff(gained, n.Happenings, now)
-	anyway := !now.Before(l.due.anyway)
-	if anyway || eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
-		l.Holds.Gate.Away.Retry()
+	if eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
+		l.Holds.Gate.Away.Retry(hold.WakeSome)
 	}
 	if eased || len(gained) > 0 {
 		l.stragglers(ctx)
 	}
+	anyway := !now.Before(l.due.anyway)
 	if anyway {
 		l.due.anyway = waiting.LastMultiple(now, retryAnyway).Add(retryAnyway)
+		l.Holds.Gate.Away.Retry(hold.WakeAll)
 		l.Held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.Happenings)+len(n.Arrived) == 0 {
