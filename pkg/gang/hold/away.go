@@ -33,10 +33,10 @@ type turnedAway struct {
 }
 
 const (
-	// WakeSome is how many of the pods that were turned away are tried when something has happened in the cluster: more
-	// than can use what is free then, and few enough that a long queue is not tried for each event.
+	// WakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go
+	// of a node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
 	WakeSome = 16
-	// WakeAll tries them all, when a hold has ended.
+	// WakeAll tries them all.
 	WakeAll = math.MaxInt
 )
 

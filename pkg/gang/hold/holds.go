@@ -62,7 +62,7 @@ type Holds struct {
 
 // Keep makes the holds of one kind to a gang those given.
 func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
-	p.change(func() (ended bool) {
+	p.change(func() int {
 		// What is kept again does not end.
 		before := map[string]int{}
 		var start time.Time
@@ -72,31 +72,37 @@ func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
 				start = o.start
 			}
 		}
+		wake := 0
 		for _, o := range kept {
-			before[o.Node]--
-			ended = ended || o.start.After(start) // more pods are gone by then
+			if before[o.Node]--; o.start.After(start) {
+				wake = WakeSome // more of them are gone by then
+			}
+		}
+		wake += wakeFor(before)
+		if len(kept) == 0 && wake > 0 {
+			wake = WakeAll
 		}
 		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), func(o Hold) bool { return o.Kind == kind }), kept...))
-		return ended || less(before)
+		return wake
 	})
 }
 
 // Add keeps one thing more.
 func (p *Holds) Add(more Hold) {
-	p.change(func() bool {
+	p.change(func() int {
 		p.put(more.To, append(p.kept[more.To], more))
-		return false
+		return 0
 	})
 }
 
 // Renew keeps something for some members of a gang, in the place of what was kept for them like that.
 func (p *Holds) Renew(id gang.ID, kept []Hold) {
-	p.change(func() bool {
+	p.change(func() int {
 		same := func(o Hold) bool {
 			return slices.ContainsFunc(kept, func(k Hold) bool { return k.Kind == o.Kind && k.Member == o.Member })
 		}
 		p.put(id, append(slices.DeleteFunc(slices.Clone(p.kept[id]), same), kept...))
-		return false
+		return 0
 	})
 }
 
@@ -106,7 +112,7 @@ func (p *Holds) Follow(id gang.ID, plan []gang.Assignment) {
 	if !slices.ContainsFunc(p.To(id), func(o Hold) bool { return o.Kind == AfterEviction }) {
 		return
 	}
-	p.change(func() bool {
+	p.change(func() int {
 		kept, left := slices.Clone(p.kept[id]), map[string]int{}
 		nodes := make(map[gang.UID]string, len(plan))
 		for _, a := range plan {
@@ -121,29 +127,30 @@ func (p *Holds) Follow(id gang.ID, plan []gang.Assignment) {
 			}
 		}
 		p.put(id, kept)
-		return less(left)
+		return wakeFor(left)
 	})
 }
 
-// less reports whether less is kept on a node; left is by how much on each.
-func less(left map[string]int) bool {
+// wakeFor is how many pods to wake that were turned away; left is by how much less is kept on nodes.
+func wakeFor(left map[string]int) (wake int) {
 	for _, n := range left {
 		if n > 0 {
-			return true
+			wake += WakeSome
 		}
 	}
-	return false
+	return wake
 }
 
 // Drop ends the holds for which ends holds, of some gangs.
 func (p *Holds) Drop(ends func(Hold) bool, ids ...gang.ID) {
-	p.change(func() (ended bool) {
+	p.change(func() int {
+		ended := false
 		for _, id := range ids {
 			rest := slices.DeleteFunc(slices.Clone(p.kept[id]), ends)
 			ended = ended || len(rest) < len(p.kept[id])
 			p.put(id, rest)
 		}
-		return ended
+		return allIf(ended)
 	})
 }
 
@@ -155,10 +162,10 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 		return
 	}
 	id, role := p.Gate.Members.ID(pod), p.Gate.role(pod)
-	p.change(func() bool {
+	p.change(func() int {
 		kept := p.kept[id]
 		if slices.ContainsFunc(kept, func(o Hold) bool { return o.Member == gang.UID(pod.UID) }) {
-			return false
+			return 0
 		}
 		like := func(o Hold) bool { return o.Member == "" && (o.Role == "" || o.Role == role) }
 		taken := slices.IndexFunc(kept, func(o Hold) bool { return like(o) && o.Node == node })
@@ -166,17 +173,17 @@ func (p *Holds) Take(pod *v1.Pod, node string) {
 			taken = slices.IndexFunc(kept, like)
 		}
 		if taken < 0 {
-			return false
+			return 0
 		}
 		elsewhere := kept[taken].Node != node
 		p.put(id, slices.Delete(slices.Clone(kept), taken, taken+1))
-		return elsewhere
+		return allIf(elsewhere)
 	})
 }
 
 // Postpone lets what is kept after evictions count only when the pods have gone.
 func (p *Holds) Postpone(id gang.ID, after []*v1.Pod) {
-	p.change(func() bool {
+	p.change(func() int {
 		kept := slices.Clone(p.kept[id])
 		for i := range kept {
 			if kept[i].Kind == AfterEviction {
@@ -184,7 +191,7 @@ func (p *Holds) Postpone(id gang.ID, after []*v1.Pod) {
 			}
 		}
 		p.put(id, kept)
-		return len(kept) > 0
+		return allIf(len(kept) > 0)
 	})
 }
 
@@ -235,6 +242,13 @@ func (p *Holds) put(id gang.ID, kept []Hold) {
 	}
 }
 
+func allIf(ended bool) int {
+	if ended {
+		return WakeAll
+	}
+	return 0
+}
+
 func (p *Holds) publish() *heldNodes {
 	view := &heldNodes{byGang: maps.Clone(p.kept), byNode: map[string][]Hold{}}
 	for _, kept := range p.kept {
@@ -258,18 +272,20 @@ func (p *Holds) publish() *heldNodes {
 	return view
 }
 
-// change publishes what edit makes of the holds, and wakes who was turned away if something has ended.
-func (p *Holds) change(edit func() (ended bool)) {
+// change publishes what edit makes of the holds, and wakes the number of pods that it says, of those that were turned
+// away.
+func (p *Holds) change(edit func() (wake int)) {
 	p.mu.Lock()
-	ended := edit()
+	wake := edit()
 	if len(p.kept) == 0 {
 		p.Gate.view.Store(nil)
 	} else {
 		p.Gate.view.Store(p.publish())
 	}
 	p.mu.Unlock()
-	if ended {
-		p.Gate.Away.Retry(WakeAll)
-		p.Gate.Away.retryGangs()
+	if wake == 0 {
+		return
 	}
+	p.Gate.Away.Retry(wake)
+	p.Gate.Away.retryGangs()
 }

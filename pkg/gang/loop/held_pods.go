@@ -26,8 +26,9 @@ import (
 // The queue's metrics count them as gated pods. A member enters the queue when it is activated, and stays in it.
 type HeldPods struct {
 	internalqueue.SchedulingQueue
-	// holder returns the gang that holds the pod back, the zero ID if none does.
-	holder func(*v1.Pod) gang.ID
+	// holder returns the gang that holds the pod back, the zero ID if none does. A pod that is not here may be in its
+	// cycle, which goes on.
+	holder func(pod *v1.Pod, here bool) gang.ID
 	// backlog are pods that are tried alone, are in the queue, and that its events must not wake.
 	backlog *waiting.Backlog
 	// inbox is told of gangs whose members are asked for while these are held back.
@@ -44,12 +45,14 @@ type HeldPods struct {
 }
 
 // NewHeldPods returns a queue that holds no pod yet. holder returns the gang that holds a pod back, the zero ID if none
-// does; events do not wake the pods of the backlog.
-func NewHeldPods(holder func(*v1.Pod) gang.ID, backlog *waiting.Backlog, inbox *waiting.Inbox) *HeldPods {
+// does; it is told whether the pod is here or may be in its cycle. Events do not wake the pods of the backlog.
+func NewHeldPods(holder func(pod *v1.Pod, here bool) gang.ID, backlog *waiting.Backlog,
+	inbox *waiting.Inbox) *HeldPods {
 	return &HeldPods{holder: holder, backlog: backlog, inbox: inbox, pods: map[apitypes.UID]*v1.Pod{}}
 }
 
-func (h *HeldPods) holds(pod *v1.Pod) bool { return h.holder(pod) != gang.ID{} }
+// holds reports whether a gang holds back a pod that is here or comes here.
+func (h *HeldPods) holds(pod *v1.Pod) bool { return h.holder(pod, true) != gang.ID{} }
 
 // Listen takes the queue that this one stands before, and returns it with this one before it.
 func (h *HeldPods) Listen(queue internalqueue.SchedulingQueue) internalqueue.SchedulingQueue {
@@ -232,9 +235,10 @@ func (h *HeldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
 	ctx := klog.NewContext(context.Background(), logger)
 	var enter []apitypes.UID
 	for _, asked := range pods {
-		if id := h.holder(asked); id != (gang.ID{}) {
+		pod := h.Pod(asked.UID)
+		if id := h.holder(asked, pod != nil); id != (gang.ID{}) {
 			h.inbox.Happened(waiting.Happening{Only: id})
-		} else if pod := h.Pod(asked.UID); pod != nil {
+		} else if pod != nil {
 			h.SchedulingQueue.Add(ctx, pod)
 			enter = append(enter, pod.UID)
 		}

@@ -61,7 +61,7 @@ func queueWith(ctx context.Context, holds func(*v1.Pod) bool) internalqueue.Sche
 
 // heldPods returns a queue in which each pod that is held is one of gang "g".
 func heldPods(holds func(*v1.Pod) bool, inbox *waiting.Inbox) *HeldPods {
-	holder := func(pod *v1.Pod) gang.ID {
+	holder := func(pod *v1.Pod, _ bool) gang.ID {
 		if holds(pod) {
 			return gang.ID{Namespace: pod.Namespace, Name: "g"}
 		}
@@ -80,6 +80,13 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 		plain := queueWith(ctx, holds)
 		beside := heldPods(holds, waiting.NewInbox())
 		beside.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return beside.Pod(pod.UID) != nil || holds(pod) })
+		of := beside.holder
+		beside.holder = func(pod *v1.Pod, here bool) gang.ID {
+			if _, queued := beside.GetPod(pod.Name, pod.Namespace, nil); here && queued {
+				t.Errorf("pod %s counts as held, and it is in the queue", pod.Name)
+			}
+			return of(pod, here)
+		}
 		queues := []internalqueue.SchedulingQueue{plain, beside}
 		known := map[string]*v1.Pod{}
 		version := 0
@@ -240,7 +247,7 @@ func TestAPodThatCouldEvictOthersIsWokenAfterThoseThatComeFirst(t *testing.T) {
 	require.NoError(t, indexer.Add(pod))
 	account := loopOverAFullNode(gang.Backoff{}).List.Capacity
 	backlog := waiting.NewBacklog(account, &hold.Gate{}, &members.Directory{Lister: corelisters.NewPodLister(indexer)})
-	h := NewHeldPods(func(*v1.Pod) gang.ID { return gang.ID{} }, backlog, waiting.NewInbox())
+	h := NewHeldPods(func(*v1.Pod, bool) gang.ID { return gang.ID{} }, backlog, waiting.NewInbox())
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, pod)
 	entity, err := h.Pop(logger)

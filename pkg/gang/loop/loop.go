@@ -110,13 +110,14 @@ func (l *Loop) Run(ctx context.Context) {
 // turn does what is due and returns after what time to look again.
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	late := l.Held.takeLate()
+	// What ends here is news of this turn: gangs are looked at before the pods that come after them.
+	l.tidy(now)
 	news, changed := l.Inbox.Take(), l.Ledger.Agenda.Changed()
 	for id := range changed {
 		l.Status.Enqueue(id)
 	}
 	l.foresee(now)
 	l.refresh(changed, now)
-	l.tidy(now)
 	gained := l.spread(ctx, &news, now)
 	pause := waiting.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {

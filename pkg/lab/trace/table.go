@@ -284,7 +284,7 @@ func (r *row) boolean(column string) bool {
 	}
 }
 
-// microDollars reads decimal dollars.
+// dollarsPerHour reads decimal dollars.
 func (r *row) dollarsPerHour() price.MicroDollars {
 	const column = "dollars_per_hour"
 	value := r.text(column)

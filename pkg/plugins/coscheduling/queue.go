@@ -77,9 +77,14 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	return nil
 }
 
-// holder returns the gang that holds the pod back, the zero ID if none does.
-func (c *coordinator) holder(pod *v1.Pod) gang.ID {
-	if c.holdsBack(pod, c.ledger.Cycles.MayEnter) == nil {
+// holder returns the gang that holds the pod back, the zero ID if none does. One that is not held before the queue may
+// be in its cycle.
+func (c *coordinator) holder(pod *v1.Pod, here bool) gang.ID {
+	ask := c.ledger.Cycles.MayEnter
+	if here {
+		ask = c.ledger.Cycles.Admit
+	}
+	if c.holdsBack(pod, ask) == nil {
 		return gang.ID{}
 	}
 	return c.members.ID(pod)

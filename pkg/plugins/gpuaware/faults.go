@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
 
@@ -24,7 +25,8 @@ func (p *Plugin) retryAfterFaults(ctx context.Context) {
 		if anyOver(before, now) || anyOver(earlier, before) {
 			process.Wake(klog.FromContext(ctx), p.handle, "Faults of GPUs are over", func(pod *v1.Pod) bool {
 				request, err := p.settings.request(pod)
-				return err == nil && request.WantsGPU() && pod.Spec.SchedulerName == p.handle.ProfileName()
+				return err == nil && request.WantsGPU() && !podview.Finished(pod) &&
+					pod.Spec.SchedulerName == p.handle.ProfileName()
 			})
 		}
 		earlier, before = before, now
