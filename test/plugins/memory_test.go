@@ -276,7 +276,7 @@ func TestNothingGrowsWithWhatIsGone(t *testing.T) {
 				grows = grows && left[i] < left[i+1]
 			}
 			if grows && bounded[field] == "" {
-				t.Errorf("%s has %v entries after rounds of which nothing is left, and no number bounds it", field, left)
+				t.Errorf("%s keeps %v entries of what is gone, and has no bound", field, left)
 			}
 		}
 	})

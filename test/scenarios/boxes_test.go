@@ -55,7 +55,7 @@ var controllers = []string{"job-controller", "replicaset-controller", "statefuls
 
 var (
 	plain = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers}}
-	// preempting is another such: a third of the time is theirs that evict.
+	// preempting is another of that kind, for scenarios that evict: they take a third of the time.
 	preempting = &box{options: plain.options}
 	// nominating has the feature gate as Kubernetes has it by default, where the manifests switch it off.
 	nominating = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,

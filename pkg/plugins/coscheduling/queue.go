@@ -64,7 +64,7 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 }
 
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
-// is a plan to follow. It runs under the queue's lock and only reads the ledger.
+// is a plan to follow. It runs under the queue's lock and asks the ledger alone.
 func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	why := q.shared.holdsBack(pod, q.shared.ledger.Cycles.Admit)
 	if why == nil && q.shared.held.Pod(pod.UID) != nil {
