@@ -10,7 +10,6 @@ import (
 func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	t.Parallel()
 	used := gpuPod("used", "a", "6")
-	look := func(x *Index) { x.Looks.Refresh(); x.Looks.Answer() }
 	for name, test := range map[string]struct {
 		happens func(x *Index)
 		want    bool
@@ -61,14 +60,19 @@ func TestWhatCameFreeForAShape(t *testing.T) {
 	x.Feed.SetNode(gpuNode("a", "8").Obj())
 	x.Feed.SetPod(gpuPod("most", "a", "6"), gang.ID{})
 	x.Feed.SetPod(gpuPod("rest", "a", "2"), gang.ID{})
-	x.Looks.Refresh()
+	look(x)
 	small, large := x.Acquire(gpuPod("small", "", "2")), x.Acquire(gpuPod("large", "", "4"))
-	asked := x.Looks.Asked()
+	answered := x.Looks.Answered()
 	x.Feed.DropPod("rest")
-	if !x.Looks.FreedFor(small, asked) || x.Looks.FreedFor(large, asked) {
+	if !x.Looks.FreedFor(small, answered) || x.Looks.FreedFor(large, answered) {
 		t.Error("what came free is not told by whom it has room for")
 	}
-	if x.Looks.Refresh(); x.Looks.FreedFor(small, x.Looks.Asked()) {
+	if look(x); x.Looks.FreedFor(small, x.Looks.Answered()) {
 		t.Error("what came free is told again after a look")
 	}
+}
+
+func look(x *Index) {
+	x.Looks.Refresh()
+	x.Looks.Answer()
 }

@@ -1,5 +1,7 @@
 package capacity
 
+import "sync/atomic"
+
 // Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
 type Looks struct{ *book }
 
@@ -11,7 +13,8 @@ type looks struct {
 	settled uint64
 	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the
 	// queue.
-	asked, answered uint64
+	asked    uint64
+	answered atomic.Uint64
 }
 
 // State is another after each change of the cluster that the index sees.
@@ -46,7 +49,7 @@ func (x *Looks) Refresh() (gained []ShapeKey, eased bool) {
 func (x *Looks) Answer() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.looks.answered = x.looks.asked
+	x.looks.answered.Store(x.looks.asked)
 }
 
 // FreedUnseen reports whether something came free on the node that no look at gangs has answered yet.
@@ -54,7 +57,7 @@ func (x *Looks) FreedUnseen(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.nodes.byName[node]
-	return n == nil || n.node == nil || n.freed > x.looks.answered
+	return n == nil || n.node == nil || n.freed > x.looks.answered.Load()
 }
 
 // FreedAfter reports whether something came free on the node after the last look at gangs had begun.
@@ -65,16 +68,12 @@ func (x *Looks) FreedAfter(node string) bool {
 	return n == nil || n.node == nil || n.freed > x.looks.asked
 }
 
-// Asked counts the looks at gangs that have begun.
-func (x *Looks) Asked() uint64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.looks.asked
-}
+// Answered is the number of the last look at gangs that has ended. It takes no lock.
+func (x *Looks) Answered() uint64 { return x.looks.answered.Load() }
 
-// FreedFor reports whether something came free, after that many looks had begun, on a node that has room for a pod of
-// the shape.
-func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
+// FreedFor reports whether something came free that the look of that number had not answered, on a node that has room
+// for a pod of the shape.
+func (x *Looks) FreedFor(key ShapeKey, answered uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -83,7 +82,7 @@ func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
 		return false
 	}
 	for _, n := range x.nodes.byName {
-		if n.node != nil && n.freed > asked && s.rule.verdicts[n.slot] == admitted &&
+		if n.node != nil && n.freed > answered && s.rule.verdicts[n.slot] == admitted &&
 			slotsOn(s.bounds, n.has, n.used) > 0 {
 			return true
 		}

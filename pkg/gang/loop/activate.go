@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -11,11 +10,10 @@ import (
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
-// stragglers activates the members of gangs that have started and lack some, where there is room for them now: before
-// any other gang is invited, and whatever pause the queue has put on them. It is called for every pod that ends, so
-// room where a member may not go must not wake it: such members would be tried without success, each with a search for
-// pods to evict, as fast as pods end.
-func (l *Loop) stragglers(ctx context.Context) {
+// stragglers has the members of gangs that have started and lack some tried where there is room for them now, whatever
+// pause the queue has put on them. It is called for every pod that ends, so room where a member may not go must not wake
+// it: such members would be tried without success, each with a search for pods to evict, as fast as pods end.
+func (l *Loop) stragglers() gang.Effects {
 	var roomy []gang.Ref
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is
 	// new.
@@ -41,7 +39,7 @@ func (l *Loop) stragglers(ctx context.Context) {
 	for _, shape := range shapes {
 		l.List.Capacity.Release(shape)
 	}
-	l.Effects.Activate(ctx, roomy)
+	return gang.Effects{Activate: roomy}
 }
 
 // mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain
@@ -64,13 +62,12 @@ func (l *Loop) singles(gained []capacity.ShapeKey, now time.Time) gang.Effects {
 	return effects
 }
 
-// preemptors activates the pods for which others are evicted one by one and for which there is room by the account.
-func (l *Loop) preemptors(ctx context.Context, now time.Time) {
+// preemptors has the pods tried for which others are evicted one by one and for which there is room by the account.
+func (l *Loop) preemptors(now time.Time) (effects gang.Effects) {
 	if now.Before(l.due.preemptors) {
-		return
+		return effects
 	}
 	l.due.preemptors = waiting.NextLook(now)
-	var roomy []gang.Ref
 	for _, ref := range l.Evictor.Preemptors() {
 		pod := l.List.Members.Pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
@@ -78,9 +75,9 @@ func (l *Loop) preemptors(ctx context.Context, now time.Time) {
 		}
 		key := l.List.Capacity.Acquire(pod)
 		if now, _ := l.List.Capacity.Slots(key); now > 0 {
-			roomy = append(roomy, ref)
+			effects.Activate = append(effects.Activate, ref)
 		}
 		l.List.Capacity.Release(key)
 	}
-	l.Effects.Activate(ctx, roomy)
+	return effects
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -36,8 +37,10 @@ type Loop struct {
 	// Opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried:
 	// it could take the place that a member lacks whose siblings have theirs.
 	Opened opening
-	queue  *waiting.Queue
-	coming coming
+	// answering is locked while those enter the queue for which something came free.
+	answering sync.Mutex
+	queue     *waiting.Queue
+	coming    coming
 	// resting are gangs that changed during a pause, to be looked at again.
 	resting map[gang.ID]bool
 	due     dueTimes
@@ -118,7 +121,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	}
 	l.foresee(now)
 	l.refresh(changed, now)
-	gained := l.spread(ctx, &news, now)
+	gained, eased := l.spread(ctx, &news, now)
 	pause := waiting.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {
 		if wait > 0 {
@@ -132,17 +135,34 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 		sooner(gang.Breath)
 	}
 	effects = append(effects, l.resume(&news, now)...)
-	effects = append(effects, l.singles(gained, now))
-	l.preemptors(ctx, now)
-	l.Effects.Apply(ctx, append(effects, l.Ledger.Agenda.Expire(l.Backoff, now))...)
+	if eased || len(gained) > 0 {
+		effects = append(effects, l.stragglers())
+	}
+	effects = append(effects, l.singles(gained, now), l.preemptors(now), l.Ledger.Agenda.Expire(l.Backoff, now))
+	l.answer(ctx, effects)
 	l.Held.wakeLate(klog.FromContext(ctx), late)
 	l.List.Priorities.Count(l.List.ByID, l.Held.backlog.Heads())
-	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)
 	}
 	l.describe(now)
 	return max(pause, settlePause)
+}
+
+// answer carries the effects of a turn out, which ends the look at what came free.
+func (l *Loop) answer(ctx context.Context, effects []gang.Effects) {
+	l.answering.Lock()
+	defer l.answering.Unlock()
+	l.Effects.Apply(ctx, effects...)
+	l.List.Capacity.Looks.Answer()
+}
+
+// FreedUnseen reports whether something came free on the node of which those that come first have not been told. A pod
+// that is tried while they are told waits for that: it may be one of them, and must not be turned away for the others.
+func (l *Loop) FreedUnseen(node string) bool {
+	l.answering.Lock()
+	defer l.answering.Unlock()
+	return l.List.Capacity.Looks.FreedUnseen(node)
 }
 
 // refresh brings the list in line with the ledger.
@@ -205,9 +225,10 @@ func (l *Loop) lookLater(id gang.ID, at time.Time) {
 	}
 }
 
-// spread tells the gangs concerned what has happened, and returns the shapes for which there is more room.
-func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gained []capacity.ShapeKey) {
-	gained, eased := l.List.Capacity.Looks.Refresh()
+// spread tells the gangs concerned what has happened. It returns the shapes for which there is more room, and whether
+// something else may be free.
+func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gained []capacity.ShapeKey, eased bool) {
+	gained, eased = l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
 			l.retry(l.List.ByID[id], now)
@@ -217,9 +238,6 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 	if eased || len(gained)+len(n.Happenings)+len(n.Arrived) > 0 {
 		l.Holds.Gate.Away.Retry(hold.WakeSome)
 	}
-	if eased || len(gained) > 0 {
-		l.stragglers(ctx)
-	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
 		l.due.anyway = waiting.LastMultiple(now, retryAnyway).Add(retryAnyway)
@@ -227,7 +245,7 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 		l.Held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.Happenings)+len(n.Arrived) == 0 {
-		return gained
+		return gained, eased
 	}
 	for _, g := range l.List.ByID {
 		concerned := anyway || (eased && g.Needs&waiting.NeedsPods != 0) || g.Near.Has(n.Arrived)
@@ -238,7 +256,7 @@ func (l *Loop) spread(ctx context.Context, n *waiting.News, now time.Time) (gain
 			l.retry(g, now)
 		}
 	}
-	return gained
+	return gained, eased
 }
 
 // retry has a gang tried for which something has happened, unless the account rules it out as before. Why it does is

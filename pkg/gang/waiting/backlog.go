@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ const (
 type Backlog struct {
 	capacity *capacity.Index
 	members  *members.Directory
+	// seen is the last look at gangs that had ended when the scheduling cycle began that runs now.
+	seen atomic.Uint64
 
 	mu    sync.RWMutex
 	known map[apitypes.UID]state
@@ -69,11 +72,12 @@ const (
 	tried
 )
 
-// failure is a pod for which no node was found, its place in the queue, and how many looks at gangs had begun by then.
+// failure is a pod for which no node was found, its place in the queue, and the last look at gangs that had ended when
+// its cycle began.
 type failure struct {
-	pod   *v1.Pod
-	key   gang.Key
-	asked uint64
+	pod  *v1.Pod
+	key  gang.Key
+	seen uint64
 }
 
 // waiting is a pod that waits for room or is tried.
@@ -129,14 +133,16 @@ func (b *Backlog) set(uid apitypes.UID, to state) {
 	}
 }
 
+// Begin takes note that a scheduling cycle begins. What comes free from now on its pod may not see.
+func (b *Backlog) Begin() { b.seen.Store(b.capacity.Looks.Answered()) }
+
 // Failed takes note of a pod that is tried alone, about to be back in kube-scheduler's queue, for which no node with
 // enough room was found.
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
-	asked := b.capacity.Looks.Asked()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.set(pod.UID, unseen)
-	b.failed = append(b.failed, failure{pod, key, asked})
+	b.failed = append(b.failed, failure{pod, key, b.seen.Load()})
 }
 
 // Gone takes note of a pod that has a node or is deleted, once the account of free capacity knows.
@@ -288,7 +294,7 @@ func (b *Backlog) takeNews(now time.Time) {
 }
 
 // takeIn has a pod wait for which no node has room, and reports whether it is such a pod. One for which room came free
-// since it failed waits, too, to be tried by its place in the queue.
+// since its cycle began waits, too, to be tried by its place in the queue.
 func (b *Backlog) takeIn(f failure) bool {
 	if pod := b.members.Pod(read.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" {
 		return false
@@ -297,7 +303,7 @@ func (b *Backlog) takeIn(f failure) bool {
 	s := b.shapes[key]
 	slots, _ := b.capacity.Slots(key)
 	free := slots > 0 && b.slotsFor(key, f.pod) > 0
-	if free && !b.capacity.Looks.FreedFor(key, f.asked) || s == nil && len(b.shapes) >= mostShapes {
+	if free && !b.capacity.Looks.FreedFor(key, f.seen) || s == nil && len(b.shapes) >= mostShapes {
 		b.capacity.Release(key)
 		return false
 	}

@@ -125,9 +125,24 @@ func TestWhatCameFreeSinceAPodFailedIsForWhoComesFirst(t *testing.T) {
 		t.Fatalf("pods to try when a node came after the first had failed (-want +got):\n%s", diff)
 	}
 	// It does not get the node, which none but the account takes for free.
+	w.Begin()
 	w.Failed(w.pending["first"], keyOf(w.pending["first"]))
 	if diff := cmp.Diff([]string{"waits"}, w.look()); diff != "" {
 		t.Errorf("pods to try when the first has failed again (-want +got):\n%s", diff)
+	}
+}
+
+// A node that comes while a pod is tried is for that pod, also where gangs are being looked at when it fails.
+func TestWhatCameFreeWhileAPodWasTriedIsForWhoComesFirst(t *testing.T) {
+	t.Parallel()
+	w := newFullWorld()
+	w.pod("first", 1, 9)
+	w.Begin()
+	w.node("b", 2)
+	w.index.Looks.Refresh()
+	w.Failed(w.pending["first"], keyOf(w.pending["first"]))
+	if diff := cmp.Diff([]string{"first", "waits"}, w.look()); diff != "" {
+		t.Errorf("pods to try when a node came (-want +got):\n%s", diff)
 	}
 }
 

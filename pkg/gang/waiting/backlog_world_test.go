@@ -115,6 +115,7 @@ func wanted(pod *v1.Pod) int64 {
 // try places the pod or has it fail.
 func (w *world) try(name string) {
 	w.tries++
+	w.Begin()
 	pod := w.pending[name]
 	delete(w.woken, name)
 	for _, node := range slices.Sorted(maps.Keys(w.nodes)) {
@@ -165,6 +166,7 @@ func (w *world) look() []string {
 		named = append(named, pod.Name)
 		w.woken[pod.Name] = true
 	}
+	w.index.Looks.Answer()
 	for name, pod := range w.pending {
 		if w.late && w.Awake(pod.UID) {
 			w.woken[name] = true

@@ -50,10 +50,11 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
 		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
-	if !first || !c.headroom.Looks.FreedUnseen(name) {
+	if !first || !c.loop.FreedUnseen(name) {
 		return nil
 	}
-	// Nothing else tells that it may be tried again if none of them takes the place after all.
+	// The backlog has it tried again after them if there is room left. If there is none, it has yet to look for pods to
+	// evict.
 	time.AfterFunc(othersFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
 	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
