@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang/waiting"
 )
 
-// TurnedAway owns who was kept off capacity that is kept to gangs, to try them again when a hold ends.
+// TurnedAway owns who was kept off capacity that is kept for gangs, to try them again when a hold ends.
 type TurnedAway struct {
 	// Inbox is told of pods and gangs that were turned away for a hold that has ended.
 	Inbox *waiting.Inbox
@@ -26,7 +26,7 @@ type TurnedAway struct {
 	gangs    sync.Map
 }
 
-// turnedAway is a pod that was kept off capacity that is kept to a gang.
+// turnedAway is a pod that was kept off capacity that is kept for a gang.
 type turnedAway struct {
 	ref gang.Ref
 	at  int64

@@ -52,7 +52,7 @@ type heldNodes struct {
 // Any reports whether anything is kept.
 func (g *Gate) Any() bool { return g.view.Load() != nil }
 
-// Against returns what is kept to others and pods of the gang may not use, but for what some of them may use or has to
+// Against returns what is kept for others and pods of the gang may not use, but for what some of them may use or has to
 // wait. The gang is tried again when a hold ends.
 func (g *Gate) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	kept := g.against(pods)
@@ -62,7 +62,7 @@ func (g *Gate) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// AgainstPod returns what is kept to gangs and the pod, which is tried alone, may not use, but for what has to wait.
+// AgainstPod returns what is kept for gangs and the pod, which is tried alone, may not use, but for what has to wait.
 func (g *Gate) AgainstPod(pod *v1.Pod) []*capacity.Kept { return g.against([]*v1.Pod{pod}) }
 
 // State is another when something else is kept.
@@ -86,7 +86,7 @@ func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept to the gang for its turn.
+// Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept for the gang for its turn.
 func (g *Gate) Backfills(id gang.ID, pod *v1.Pod) bool {
 	view := g.view.Load()
 	return view != nil && id != (gang.ID{}) && slices.ContainsFunc(view.byNode[pod.Spec.NodeName], func(o Hold) bool {
@@ -182,7 +182,7 @@ func (g *Gate) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []process.Planned {
 	return planned
 }
 
-// Refuse returns the gang to which the capacity is kept that the pod would need on the node, one of nodes, if there is
+// Refuse returns the gang for which the capacity is kept that the pod would need on the node, one of nodes, if there is
 // one. Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they
 // ask for, see Before.
 func (g *Gate) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (to gang.ID, refused bool) {

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// Kind says why capacity is kept to a gang.
+// Kind says why capacity is kept for a gang.
 type Kind int
 
 const (
@@ -202,7 +202,7 @@ func (p *Holds) Expire(now time.Time) {
 	}
 }
 
-// To returns what is kept to the gang.
+// To returns what is kept for the gang.
 func (p *Holds) To(id gang.ID) []Hold {
 	if view := p.Gate.view.Load(); view != nil {
 		return view.byGang[id]
@@ -210,7 +210,7 @@ func (p *Holds) To(id gang.ID) []Hold {
 	return nil
 }
 
-// ToOthers returns what is kept to others than the gang that are at least as important, but for what has to wait.
+// ToOthers returns what is kept for others than the gang that are at least as important, but for what has to wait.
 func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	var out []Hold
 	if view := p.Gate.view.Load(); view != nil {
@@ -223,7 +223,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	return out
 }
 
-// Gangs returns those to which something is kept.
+// Gangs returns those for which something is kept.
 func (p *Holds) Gangs() []gang.ID {
 	if view := p.Gate.view.Load(); view != nil {
 		return slices.Collect(maps.Keys(view.byGang))

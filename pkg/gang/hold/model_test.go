@@ -194,18 +194,18 @@ func TestHoldsAgainstAList(t *testing.T) {
 			for _, id := range gangs {
 				all := book.numbers(func(o Hold) bool { return o.To == id })
 				if diff := cmp.Diff(all, numbers(p.To(id))); diff != "" {
-					t.Fatalf("kept to %s (-want +got):\n%s", id, diff)
+					t.Fatalf("kept for %s (-want +got):\n%s", id, diff)
 				}
 				of := slices.DeleteFunc(slices.Clone(book.lines), func(o Hold) bool { return o.To != id })
 				if diff := cmp.Diff(nodes(of), nodes(p.To(id))); diff != "" {
-					t.Fatalf("where something is kept to %s (-want +got):\n%s", id, diff)
+					t.Fatalf("where something is kept for %s (-want +got):\n%s", id, diff)
 				}
 				if slices.Contains(p.Gangs(), id) != (len(all) > 0) {
-					t.Fatalf("%s is among those to which something is kept: %v", id, p.Gangs())
+					t.Fatalf("%s is among those for which something is kept: %v", id, p.Gangs())
 				}
 				others := book.numbers(func(o Hold) bool { return o.To != id && o.Priority >= 1 && o.after == nil })
 				if diff := cmp.Diff(others, numbers(p.ToOthers(id, 1))); diff != "" {
-					t.Fatalf("kept to others than %s (-want +got):\n%s", id, diff)
+					t.Fatalf("kept for others than %s (-want +got):\n%s", id, diff)
 				}
 			}
 		}

@@ -52,7 +52,7 @@ type current struct {
 	told time.Time
 }
 
-// Look brings what is kept to the gang whose turn it is in line with the cluster, and gives the next turn to the first
+// Look brings what is kept for the gang whose turn it is in line with the cluster, and gives the next turn to the first
 // gang that has waited long enough and would fit if the cluster was empty. It returns the gang that has become ready to
 // start, if one has.
 func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) {
@@ -195,14 +195,14 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 	r.tell(id, next)
 }
 
-// unreserve ends what is kept to the gang for its turn.
+// unreserve ends what is kept for the gang for its turn.
 func (r *Reservations) unreserve(id gang.ID) {
 	r.current = current{}
 	r.tell(id, status.Reservation{})
 	r.Search.Holds.Drop(func(o Hold) bool { return o.Kind == forTurn }, id)
 }
 
-// hold makes what is kept to the gang for its turn that of the reservation.
+// hold makes what is kept for the gang for its turn that of the reservation.
 func (r *Reservations) hold(g *waiting.Gang, reserved *starts.Choice) bool {
 	var kept []Hold
 	infos := make([]fwk.PodInfo, len(g.Pods))
