@@ -176,11 +176,11 @@ func KueueRows(queues []Queue, jobs []Job) List {
 }
 
 // PodsOn are the pods on a node as a list, those with the most GPUs first.
-func (b *Book) PodsOn(node string, now time.Time) List {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (s *Store) PodsOn(node string, now time.Time) List {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var on map[types.UID]*podEntry
-	if n := b.nodes[node]; n != nil {
+	if n := s.nodes[node]; n != nil {
 		on = n.pods
 	}
 	pods := slices.SortedFunc(maps.Values(on), func(x, y *podEntry) int {

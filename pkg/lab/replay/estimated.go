@@ -10,34 +10,34 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
-// toldStarts compares the starts that gangs were told first with when they started. What is told is in the status of
-// the PodGroup, as users see it, in whole seconds.
-type toldStarts struct {
+// estimatedStarts compares the first estimated start in the status of each PodGroup, in whole seconds, with the actual
+// one.
+type estimatedStarts struct {
 	first  map[types.NamespacedName]time.Time
 	errors []time.Duration
 }
 
-// see takes note of the first start that a gang is told.
-func (t *toldStarts) see(group *unstructured.Unstructured) {
+// observe keeps the first estimate of a gang.
+func (s *estimatedStarts) observe(group *unstructured.Unstructured) {
 	key := types.NamespacedName{Namespace: group.GetNamespace(), Name: group.GetName()}
-	found, told, err := unstructured.NestedMap(group.Object, "status", "estimatedStart")
-	if _, known := t.first[key]; known || !told || err != nil {
+	found, estimated, err := unstructured.NestedMap(group.Object, "status", "estimatedStart")
+	if _, known := s.first[key]; known || !estimated || err != nil {
 		return
 	}
 	start := schedulingv1alpha1.PodGroupEstimatedStart{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, &start); err != nil {
 		return
 	}
-	if t.first == nil {
-		t.first = map[types.NamespacedName]time.Time{}
+	if s.first == nil {
+		s.first = map[types.NamespacedName]time.Time{}
 	}
-	t.first[key] = start.Time.Time
+	s.first[key] = start.Time.Time
 }
 
-// started compares it.
-func (t *toldStarts) started(key types.NamespacedName, now time.Time) {
-	if start, told := t.first[key]; told {
-		delete(t.first, key)
-		t.errors = append(t.errors, now.Truncate(time.Second).Sub(start).Abs())
+// started compares the estimate of a gang, if there is one, with its start.
+func (s *estimatedStarts) started(key types.NamespacedName, now time.Time) {
+	if start, estimated := s.first[key]; estimated {
+		delete(s.first, key)
+		s.errors = append(s.errors, now.Truncate(time.Second).Sub(start).Abs())
 	}
 }

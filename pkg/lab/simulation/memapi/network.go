@@ -7,42 +7,43 @@ import (
 	"time"
 )
 
-// Fate is what becomes of a request.
-type Fate int
+// Delivery says whether a request and its response arrive.
+type Delivery int
 
-// A lost request is not carried out; one whose answer is lost is, and its sender cannot know.
+// The server carries out a request whose response is lost, but not one that is lost itself. The client sees the same
+// error.
 const (
-	Arrives Fate = iota
+	Delivered Delivery = iota
 	RequestLost
-	AnswerLost
+	ResponseLost
 )
 
-// Weather makes the network between the server and its clients slow and lossy. Its methods are called from any
+// Network makes the connection between the server and its clients slow and lossy. Its methods are called from any
 // goroutine.
-type Weather interface {
-	// Request says how long a request that writes is under way, how long its answer is, and whether one of them is lost.
-	Request(req *http.Request) (there, back time.Duration, fate Fate)
-	// Event says how long an event is under way to a watch. None overtakes another.
+type Network interface {
+	// Request returns the delays of a request that writes and of its response, and whether one of them is lost.
+	Request(req *http.Request) (there, back time.Duration, delivery Delivery)
+	// Event returns the delay of an event of a watch. Events stay in order.
 	Event() time.Duration
 }
 
-// errLost is what a client sees of a connection that ends without an answer.
+// errLost is the error of a connection that ends without a response.
 var errLost = errors.New("connection reset by peer")
 
-// underWeather carries a write through the weather.
-func (s *Server) underWeather(w *pendingWrite) (*http.Response, error) {
-	there, back, fate := s.Weather.Request(w.req)
+// throughNetwork commits a write with the delays and losses of the network.
+func (s *Server) throughNetwork(w *pendingWrite) (*http.Response, error) {
+	there, back, delivery := s.Network.Request(w.req)
 	if err := pause(w.req.Context(), there); err != nil {
 		return nil, err
 	}
 	var response *http.Response
 	var err error
-	if fate != RequestLost {
+	if delivery != RequestLost {
 		response, err = s.commit(w)
 	}
 	if pauseErr := pause(w.req.Context(), back); pauseErr != nil {
 		err = pauseErr
-	} else if fate != Arrives {
+	} else if delivery != Delivered {
 		err = errLost
 	}
 	if err != nil {
