@@ -58,7 +58,7 @@ type Job struct {
 	Running   int `json:"running"`
 	// MinMember pods start together, 0 if they are no gang.
 	MinMember int `json:"minMember"`
-	// MilliGPU is what all pods ask for, ScheduledMilliGPU what those with a node have.
+	// MilliGPU is requested by all pods, ScheduledMilliGPU is allocated to those with a node.
 	MilliGPU          int64 `json:"milliGPU"`
 	ScheduledMilliGPU int64 `json:"scheduledMilliGPU"`
 	// Nodes on which its pods are, in order, and the domains of those that are in one that is known.
@@ -71,7 +71,7 @@ type Job struct {
 	Reason string `json:"reason"`
 	// Reserved says how many nodes are reserved for it, and when it starts if that is known.
 	Reserved string `json:"reserved,omitempty"`
-	// Late says which deadline it cannot keep any more; empty if it keeps all.
+	// Late is a deadline that it can no longer keep, empty if there is none.
 	Late string `json:"late,omitempty"`
 	// Queue is its place in Kueue, nil without one.
 	Queue *Place `json:"queue,omitempty"`
@@ -332,7 +332,7 @@ type JobList struct {
 	Taken  time.Time `json:"taken"`
 	Jobs   []Job     `json:"jobs"`
 	Queues []Queue   `json:"queues"`
-	// LeftOut is what could not be read, or is not counted yet, each with the reason.
+	// LeftOut are the kinds that could not be read, and devices that do not count yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 

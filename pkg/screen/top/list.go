@@ -39,7 +39,8 @@ func (m *Model) layOut() []shownColumn {
 		}
 		shown[i] = shownColumn{c, i, width}
 	}
-	narrow(&shown[len(shown)-1], m.over(shown), shortestLast)
+	last := &shown[len(shown)-1]
+	last.width -= min(max(0, m.over(shown)), max(0, last.width-shortestLast))
 	shown = m.leaveOut(shown, func(c *shownColumn) bool { return c.Extra })
 	for over := m.over(shown); over > 0; over-- {
 		widest := -1
@@ -55,7 +56,7 @@ func (m *Model) layOut() []shownColumn {
 	}
 	shown = m.leaveOut(shown, func(c *shownColumn) bool { return c.Number })
 	// The last column gets the remaining width.
-	last := &shown[len(shown)-1]
+	last = &shown[len(shown)-1]
 	last.width = max(1, last.width-m.over(shown))
 	return shown
 }
@@ -78,11 +79,6 @@ func (m *Model) leaveOut(shown []shownColumn, is func(*shownColumn) bool) []show
 		}
 	}
 	return shown
-}
-
-// narrow makes a column narrower by over, but not narrower than least.
-func narrow(c *shownColumn, over, least int) {
-	c.width -= min(max(0, over), max(0, c.width-least))
 }
 
 // drawList draws a table with the columns that fit, and below it the whole last cell of the chosen entry.
