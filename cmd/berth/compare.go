@@ -87,7 +87,7 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 	for i, text := range flags.failIf {
 		var err error
 		if conditions[i], err = report.ParseCondition(text); err == nil {
-			err = conditions[i].MeasuredIn(replayed.Mode(flags.input.mode))
+			err = conditions[i].MeasuredIn(flags.input.options.Mode)
 		}
 		if err != nil {
 			return badInput(fmt.Errorf("--fail-if: %w", err))

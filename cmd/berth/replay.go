@@ -21,7 +21,6 @@ import (
 type replayInput struct {
 	files   replay.Files
 	options replay.Options
-	mode    string
 	start   string
 }
 
@@ -48,13 +47,12 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.StringVar(&in.options.FeatureGates, "feature-gates", "",
 		"feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
-	f.StringVar(&in.mode, "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
+	f.StringVar((*string)(&in.options.Mode), "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
 	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad,
 		"GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
 }
 
 func (in *replayInput) load() (replay.Input, error) {
-	in.options.Mode = replayed.Mode(in.mode)
 	// For the replay, zero means the default. As the value of a flag it is a mistake.
 	if in.options.CycleTime == 0 {
 		return replay.Input{}, badInput(errors.New("--cycle-time: 0s is not allowed; want whole microseconds up to 1m"))
