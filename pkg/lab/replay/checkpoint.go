@@ -26,18 +26,18 @@ func (c *cluster) begin(w *work, of timer, now time.Time) {
 	}
 	w.began = now
 	of.at = now.Add(of.job.Duration - w.saved)
-	c.plan(of)
-	c.planCheckpoint(w, of, now)
+	c.setTimer(of)
+	c.setCheckpoint(w, of, now)
 }
 
-// planCheckpoint sets the timer of the next checkpoint, unless the work ends before it.
-func (c *cluster) planCheckpoint(w *work, of timer, last time.Time) {
+// setCheckpoint sets the timer of the next checkpoint, unless the work ends before it.
+func (c *cluster) setCheckpoint(w *work, of timer, last time.Time) {
 	every := of.job.CheckpointEvery
 	if of.at = last.Add(every); every == 0 || !of.at.Before(w.began.Add(of.job.Duration-w.saved)) {
 		return
 	}
 	of.checkpoint = true
-	c.plan(of)
+	c.setTimer(of)
 }
 
 // work is the work that ends, or is saved.
@@ -64,7 +64,7 @@ func (c *cluster) save(e timer) {
 		c.fail(err)
 	}
 	apart()
-	c.planCheckpoint(e.work(), e, e.at)
+	c.setCheckpoint(e.work(), e, e.at)
 }
 
 // interrupt stops work that runs on some GPUs. The run time since the last checkpoint is lost.

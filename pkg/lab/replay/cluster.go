@@ -52,6 +52,8 @@ type cluster struct {
 	trees  *read.Trees
 	next   int // the job that arrives next
 	timers minheap.Heap[timer]
+	// lastTimer is the sequence number of the timer that was set last.
+	lastTimer int
 	// unbound counts the pods without a node.
 	unbound int
 	// adopted counts the pods that existed at the start.

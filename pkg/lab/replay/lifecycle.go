@@ -144,9 +144,9 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 	c.begin(&j.work, timer{job: j, epoch: j.epoch}, now)
 }
 
-func (c *cluster) plan(e timer) {
-	c.record.planned++
-	e.sequence = c.record.planned
+func (c *cluster) setTimer(e timer) {
+	c.lastTimer++
+	e.sequence = c.lastTimer
 	c.timers.Push(e)
 }
 

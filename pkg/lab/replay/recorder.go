@@ -19,7 +19,6 @@ type recorder struct {
 
 	arrivedMilli int64
 	arrivedPods  int
-	planned      int
 	preemptions  int
 	lostGPUHours float64
 	podWaits     []time.Duration
