@@ -178,8 +178,8 @@ func (l *ledger) release(a *allocation) {
 func (l *ledger) strandedMilli() int64 {
 	total := l.heldMilli()
 	for _, n := range l.order {
-		total += l.mix.StrandedMilli(&stranded.Headroom{Node: n.node, Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU,
-			FreeMemoryBytes: n.freeMemory})
+		total += l.mix.StrandedMilli(&stranded.Headroom{Node: n.node, Model: n.model, Devices: n.inv.Devices,
+			FreeCPUMilli: n.freeCPU, FreeMemoryBytes: n.freeMemory})
 	}
 	return total
 }

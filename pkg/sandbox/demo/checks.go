@@ -16,7 +16,7 @@ import (
 // busy machine. A gang that is bound only in part would exceed it.
 const gangWindow = time.Minute
 
-// checks checks the claims about the outcome.
+// checks verifies the claims about the outcome.
 func checks(o *Outcome) []Check {
 	of := func(workload string) []Placement {
 		return slices.DeleteFunc(slices.Clone(o.Placements), func(p Placement) bool { return p.Workload != workload })

@@ -37,7 +37,7 @@ func (s *sheet) print(out io.Writer, what string) error {
 	return nil
 }
 
-// Once writes an overview as text, with at most most entries of each list; 0 means all.
+// Once writes an overview as text, with the first entries of each list, up to most; 0 means all.
 func Once(out io.Writer, c *overview.Cluster, most int) error {
 	s := &sheet{screen: tables.ScreenOf(out)}
 	s.lines(c.Lines()...)
@@ -69,7 +69,7 @@ func (s *sheet) nodes(nodes []overview.Node) {
 	}
 }
 
-// section writes at most most entries of a list (0 means all), and names the flag or command all for the rest.
+// section writes the first entries of a list, up to most (0 means all), and names the flag or command all for the rest.
 func (s *sheet) section(title string, list overview.List, most int, all string) {
 	if len(list.Rows) == 0 {
 		return
