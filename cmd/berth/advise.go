@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/screen/progress"
 )
 
-// adviseFlags say what to ask, and about what cluster.
+// adviseFlags are the flags of advise.
 type adviseFlags struct {
 	source
 	target string

@@ -22,7 +22,7 @@ func newClusterFlags() clusterFlags { return clusterFlags{access.NewFlags()} }
 // in is the same cluster with another namespace.
 func (f clusterFlags) in(namespace string) clusterFlags { return clusterFlags{f.In(namespace)} }
 
-// completeTarget completes a kind, and after it or behind a slash the name of an object of that kind.
+// completeTarget completes a kind, then the name of an object of that kind, as KIND NAME or KIND/NAME.
 func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string,
 	cobra.ShellCompDirective) {
 	if len(args) == 0 {
@@ -52,8 +52,8 @@ func (f clusterFlags) completeJoined(cmd *cobra.Command, typed string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// reader makes a reader of the cluster whose progress is shown on w: on a terminal a line that counts while a long list
-// is read and, to be kept, one line a kind.
+// reader makes a reader of the cluster that shows its progress on w. On a terminal that is one line, which counts the
+// objects of a long list; with keep set, one line for each kind stays.
 func (f clusterFlags) reader(w io.Writer, keep bool) (*inputs.Reader, error) {
 	config, err := f.RESTConfig()
 	if err != nil {

@@ -53,7 +53,6 @@ that cannot be used, 1 for any other error.`,
 		},
 	}
 	flags.input.addFlags(cmd)
-	flags.input.addModeFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
@@ -65,7 +64,7 @@ that cannot be used, 1 for any other error.`,
 	return cmd
 }
 
-// completeConditions offers each metric with either sign; the bound is for the user to type.
+// completeConditions offers each metric with either sign. The user types the bound.
 func completeConditions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var conditions []string
 	for _, metric := range report.ConditionMetrics() {
@@ -88,7 +87,7 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 	for i, text := range flags.failIf {
 		var err error
 		if conditions[i], err = report.ParseCondition(text); err == nil {
-			err = conditions[i].MeasuredIn(replayed.Mode(flags.input.mode))
+			err = conditions[i].MeasuredIn(flags.input.options.Mode)
 		}
 		if err != nil {
 			return badInput(fmt.Errorf("--fail-if: %w", err))
@@ -111,8 +110,8 @@ func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Write
 	return checkConditions(conditions, comparison)
 }
 
-// replayBoth runs the replays of each seed with either configuration, one after the other and the two sides in turn, so
-// that each is charged for its own processor time and what else the machine does falls on both.
+// replayBoth replays each seed with both configurations, one replay at a time and alternating between the two: CPU time
+// is measured for the whole process, and other load on the machine affects both configurations alike.
 func replayBoth(ctx context.Context, flags *compareFlags, progress io.Writer) (*report.Comparison, error) {
 	input, err := flags.input.load()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"berth.dev/berth/pkg/process/rights"
 )
 
-// completions of flags by their names, for commands that have no better one.
+// flagCompletions are the completions of flags by name, for commands that have none of their own.
 func flagCompletions() map[string]cobra.CompletionFunc {
-	by := map[string]cobra.CompletionFunc{
+	byName := map[string]cobra.CompletionFunc{
 		"profile":                 completeProfiles,
 		"feature-gates":           completeGates,
 		"scheduler-feature-gates": completeGates,
@@ -39,15 +39,15 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 	}
 	for _, name := range []string{"a", "b", "config", "dump", "file", "jobs", "kube-apiserver", "kubeconfig", "nodes",
 		"prices"} {
-		by[name] = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+		byName[name] = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 	}
 	for _, name := range []string{"filename", "scheduler-config"} {
-		by[name] = completeManifests
+		byName[name] = completeManifests
 	}
-	return by
+	return byName
 }
 
-// completeProfiles offers the profiles of the configuration that the command is given, or of the shipped one.
+// completeProfiles offers the profiles of the configuration in the flags, or of the shipped one.
 func completeProfiles(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var given string
 	for _, flag := range []string{"scheduler-config", "config", "b"} {
@@ -63,7 +63,7 @@ func completeProfiles(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 	return profileNames(configuration), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeGates offers the feature gates with the value that they do not have.
+// completeGates offers each feature gate with the opposite of its default.
 func completeGates(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var gates []string
 	for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
@@ -71,7 +71,7 @@ func completeGates(cmd *cobra.Command, args []string, typed string) ([]string, c
 		if spec.Default {
 			value = "=false"
 		}
-		// All* are groups of gates, not for a sandbox.
+		// AllAlpha and AllBeta are groups of gates.
 		if spec.PreRelease != featuregate.GA && !strings.HasPrefix(string(name), "All") {
 			gates = append(gates, string(name)+value)
 		}
@@ -79,20 +79,20 @@ func completeGates(cmd *cobra.Command, args []string, typed string) ([]string, c
 	return completeList(gates)(cmd, args, typed)
 }
 
-// completeList offers the next of the words of a list that are joined by commas.
-func completeList(words []string) cobra.CompletionFunc {
+// completeList completes the last element of a list that is separated by commas.
+func completeList(elements []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		var lists []string
-		for _, word := range words {
-			lists = append(lists, before+word)
+		for _, element := range elements {
+			lists = append(lists, before+element)
 		}
 		slices.Sort(lists)
 		return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-// completeManifests offers the files of a format that manifests have.
+// completeManifests offers YAML and JSON files.
 func completeManifests(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// running reads the configuration that the scheduler of the cluster runs with. Where that is not known, it warns and
-// reads the shipped one.
+// running reads the configuration that the cluster's scheduler runs with. If it cannot be found, running prints a
+// warning and reads the shipped one.
 func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
 	config, err := f.RESTConfig()
 	if err != nil {
@@ -32,15 +32,15 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 	return configuration, badInput(err)
 }
 
-// shippedInstead reads the shipped configuration and says why it stands for the one that runs.
+// shippedInstead reads the shipped configuration, with a warning that says why.
 func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configuration, error) {
 	fmt.Fprintf(warnings, "warning: %s; using the shipped profiles (--scheduler-config names others)\n",
 		command.OneLine(why))
 	return schedulerconfig.Shipped()
 }
 
-// loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler
-// would not start with or that is wrong in another way, before work is begun with it.
+// loadConfiguration reads a scheduler configuration; an empty name means the shipped profiles. A configuration that the
+// scheduler would not start with, or that berth validate finds an error in, is an error.
 func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error) {
 	switch nameOrPath {
 	case "":
@@ -59,7 +59,7 @@ func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error
 	}
 	configuration, err := schedulerconfig.Parse(nameOrPath, data)
 	if fault := firstFault(nameOrPath, data); fault != nil {
-		// The scheduler itself knows no lines.
+		// Unlike the scheduler's own errors, these have line numbers.
 		err = fault
 	}
 	return configuration, badInput(err)

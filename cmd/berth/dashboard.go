@@ -37,11 +37,11 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 				return badInput(fmt.Errorf("--port: %w", err))
 			}
 			defer listener.Close()
-			watcher, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			store, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			source := watcher.Source()
+			source := store.Source()
 			source.Name, source.Explain = cmp.Or(flags.cluster.ContextName(), "cluster"), flags.explain
 			err = dashboard.New(source).Serve(cmd.Context(), listener, func(address string) {
 				fmt.Fprintln(cmd.OutOrStdout(), address)

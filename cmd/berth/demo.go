@@ -66,7 +66,7 @@ func runDemo(ctx context.Context, out, messages io.Writer, opts demo.Options, fo
 	return err
 }
 
-// whatToTry are commands to go on with, each a line that a shell takes: on the cluster if it stays up.
+// whatToTry suggests commands to run next, in a form that can be pasted into a shell.
 func whatToTry(berth, dir, kubeconfig string) string {
 	berth = shellWord(berth)
 	if kubeconfig == "" {
@@ -97,7 +97,7 @@ The cluster stays up. What next?
 `, berth, shellWord(kubeconfig), shellWord(dir))
 }
 
-// shellWord writes a word so that a shell takes it literally.
+// shellWord quotes a word for a shell if that is necessary.
 func shellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@%,", r)

@@ -21,7 +21,7 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// explainFlags say what to explain and from what.
+// explainFlags are the flags of explain.
 type explainFlags struct {
 	source
 	manifest    string
@@ -94,7 +94,7 @@ error.`,
 	return cmd
 }
 
-// check refuses flags that cannot be used, or not together.
+// check refuses invalid flags and combinations of flags.
 func (f *explainFlags) check(target subject.Target) error {
 	switch {
 	case target.Name == "" && f.manifest == "":
@@ -105,11 +105,11 @@ func (f *explainFlags) check(target subject.Target) error {
 		return fmt.Errorf("--top: %d is not 1 or more", f.top)
 	case f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != ""):
 		return errors.New(
-			"--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile")
+			"--at-decision explains a past decision: it cannot be combined with -f, --dump, --scheduler-config or --profile")
 	case f.schedulerCA != "" && f.scheduler == "":
-		return errors.New("--scheduler-ca is of the scheduler that --scheduler names: give its address")
+		return errors.New("--scheduler-ca needs --scheduler, the address of that scheduler")
 	case f.scheduler != "" && !f.atDecision:
-		return errors.New("--scheduler is asked for what has happened only: give --at-decision")
+		return errors.New("--scheduler needs --at-decision")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 	return f.print(out, about, explanation)
 }
 
-// print prints the explanation. The table says first which of several pods it is about.
+// print prints the explanation. A table begins with which of several pods it is about.
 func (f *explainFlags) print(out io.Writer, about string, explanation *explain.Explanation) error {
 	return f.format.Print(out, explanation, func(out io.Writer) error {
 		if about != "" {
@@ -184,13 +184,13 @@ func readManifest(path, namespace string) (*subject.Manifest, error) {
 	return subject.ReadManifest(file, path, namespace)
 }
 
-// explainPast explains what the scheduler remembers.
+// explainPast explains a decision that the scheduler has recorded.
 func (f *explainFlags) explainPast(ctx context.Context, target subject.Target, out, progress io.Writer) error {
 	config, err := f.schedulerAt()
 	if err != nil {
 		return err
 	}
-	// A pod may be gone, and its decision is still known.
+	// The decision about a pod may still be known when the pod is gone.
 	pods := []decisions.Subject{{NamespacedName: types.NamespacedName{Namespace: f.namespace(), Name: target.Name}}}
 	var found []*v1.Pod
 	if target.Kind != subject.KindPod {

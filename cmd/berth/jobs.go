@@ -66,8 +66,8 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	config.QPS = -1 // the API server has limits of its own
-	// Whose configuration a tenant may not read is not worth a warning here: it only says which resources are GPUs and
-	// which labels are levels of the network.
+	// A tenant who may not read the configuration gets no warning: it only says which resources are GPUs and which labels
+	// are levels of the network.
 	configuration, err := f.cluster.running(ctx, io.Discard)
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels())
+	store := overview.NewStore(configuration.GPUKeys(""), overview.Pricing{}, configuration.NetworkLevels())
 	reader, err := inputs.NewReader(config)
 	if err != nil {
 		return err
 	}
-	if err := book.Read(ctx, reader, namespaces...); err != nil {
+	if err := store.Read(ctx, reader, namespaces...); err != nil {
 		return err
 	}
-	list := book.JobList(time.Now())
+	list := store.JobList(time.Now())
 	return f.format.Print(out, list, func(out io.Writer) error { return top.Jobs(out, list) })
 }

@@ -49,7 +49,7 @@ func main() {
 // badInput gives an error the exit status for a file, name or flag that cannot be used.
 func badInput(err error) error { return command.BadInput(err) }
 
-// pointToJobs names the command for a user whose rights end with a namespace.
+// pointToJobs points users who have rights in one namespace only to berth jobs.
 func pointToJobs(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// writable finds out that a file cannot be written before the work for it is done.
+// writable fails early if a file cannot be written, before the work for its content begins.
 func writable(flag, path string) error {
 	if path == "" {
 		return nil
@@ -23,11 +23,11 @@ func writable(flag, path string) error {
 	return nil
 }
 
-// memoryLimit is what a scheduler on a copy of a cluster keeps to, as long as it can.
+// memoryLimit is the soft limit of memory while a scheduler runs on a copy of a cluster.
 const memoryLimit = 1200 << 20
 
-// collectSeldom is for such a scheduler, which makes much garbage and keeps little: until the function that it returns
-// is called, garbage is collected seldom, but before memory grows out of bounds.
+// collectSeldom makes the garbage collector run less often until the returned function is called: a scheduler on a copy
+// of a cluster allocates much and keeps little. The memory limit bounds the garbage.
 func collectSeldom() (end func()) {
 	percent, limit := debug.SetGCPercent(1000), debug.SetMemoryLimit(-1)
 	if os.Getenv("GOMEMLIMIT") == "" {
@@ -39,8 +39,8 @@ func collectSeldom() (end func()) {
 	}
 }
 
-// silenceLogs keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as
-// an error. Neither does it make a logger of its own then for each node that it looks at.
+// silenceLogs keeps the scheduler's logs off the terminal: failures are returned as errors. Without contextual logging
+// the scheduler does not create a logger for each node either.
 func silenceLogs() {
 	klog.EnableContextualLogging(false)
 	klog.SetLoggerWithOptions(klog.Logger{}, klog.ContextualLogger(true))

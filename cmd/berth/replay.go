@@ -21,13 +21,10 @@ import (
 type replayInput struct {
 	files   replay.Files
 	options replay.Options
-	mode    string
 	start   string
-	// loads is set where there is a flag for the load.
-	loads bool
 }
 
-// inputHelp is what the help of replay and of compare say of their input.
+// inputHelp describes the input in the help of replay and compare.
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
 (--rebind), or a trace of jobs. docs/tool.md describes the files, docs/internals/simulation.md modes and figures.`
 
@@ -50,23 +47,17 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
 	f.StringVar(&in.options.FeatureGates, "feature-gates", "",
 		"feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
-}
-
-// addModeFlags adds those of the commands for which time need not pass.
-func (in *replayInput) addModeFlags(cmd *cobra.Command) {
-	in.loads = true
-	cmd.Flags().StringVar(&in.mode, "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
-	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad,
+	f.StringVar((*string)(&in.options.Mode), "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
+	f.Int64Var(&in.options.Load, "load", replay.DefaultLoad,
 		"GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
 }
 
 func (in *replayInput) load() (replay.Input, error) {
-	in.options.Mode = replayed.Mode(in.mode)
-	// To the replay nothing means the default, which the flags have already.
+	// For the replay, zero means the default. As the value of a flag it is a mistake.
 	if in.options.CycleTime == 0 {
 		return replay.Input{}, badInput(errors.New("--cycle-time: 0s is not allowed; want whole microseconds up to 1m"))
 	}
-	if in.loads && in.options.Load == 0 {
+	if in.options.Load == 0 {
 		return replay.Input{}, badInput(errors.New("--load: 0 is not allowed; want 1 to 100000"))
 	}
 	if in.start != "" {
@@ -125,7 +116,6 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		},
 	}
 	in.addFlags(cmd)
-	in.addModeFlags(cmd)
 	cmd.Flags().StringVar(&config, "config", "",
 		"scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0,
@@ -134,7 +124,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	return cmd
 }
 
-// runReplay runs one replay and shows how far it is on messages, under the label.
+// runReplay runs one replay and shows its progress on messages, under the label.
 func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
 	messages io.Writer, label string) (*replayed.Result, error) {
 	defer collectSeldom()()

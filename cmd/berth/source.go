@@ -23,12 +23,12 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// source says which cluster a question is about, live or from a dump, and by which configuration it is answered.
+// source is the cluster that a command is about, live or from a dump, with the scheduler configuration to use.
 type source struct {
 	cluster         clusterFlags
 	dump            string
 	schedulerConfig string
-	// reader follows the cluster; nil while it does not.
+	// reader watches the cluster; nil unless watch was called.
 	reader *inputs.Reader
 }
 
@@ -36,13 +36,13 @@ func newSource() source { return source{cluster: newClusterFlags()} }
 
 func (f *source) addTo(cmd *cobra.Command) {
 	f.cluster.AddTo(cmd, true)
-	cmd.Flags().StringVar(&f.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
+	cmd.Flags().StringVar(&f.dump, "dump", "", "file written by berth dump, instead of a live cluster")
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
 		"KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's "+
 			"scheduler runs with, else the shipped profiles)")
 }
 
-// configuration is the one that is named, else the one that the cluster's scheduler runs with.
+// configuration is the one of the flag, else the one that the cluster's scheduler runs with.
 func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
 	switch {
 	case f.schedulerConfig != "":
@@ -58,7 +58,7 @@ func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedu
 	return configuration, err
 }
 
-// namespace of the pod. A dump has nothing to do with the kubeconfig's context.
+// namespace of the pod. With a dump, the namespace of the kubeconfig's context does not count.
 func (f *source) namespace() string {
 	if f.dump != "" && f.cluster.GivenNamespace() == "" {
 		return v1.NamespaceDefault
@@ -109,8 +109,8 @@ func (f *source) addWatchTo(cmd *cobra.Command) {
 			"one that the cluster's scheduler runs with, else the shipped profiles)")
 }
 
-// watch reads the cluster, and follows it until ctx ends. It also returns the configuration by which it reads.
-func (f *source) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration,
+// watch reads the cluster and watches it until ctx ends. It also returns the configuration with the names of GPUs.
+func (f *source) watch(ctx context.Context, messages io.Writer) (*overview.Store, *schedulerconfig.Configuration,
 	error) {
 	silenceLogs()
 	configuration, err := f.configuration(ctx, messages)
@@ -121,18 +121,18 @@ func (f *source) watch(ctx context.Context, messages io.Writer) (*overview.Watch
 	if err != nil {
 		return nil, nil, badInput(configuration.Invalid(err))
 	}
-	book := overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates},
+	store := overview.NewStore(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates},
 		configuration.NetworkLevels())
 	if f.reader, err = f.cluster.reader(messages, false); err != nil {
 		return nil, nil, err
 	}
-	watcher, err := book.Watch(ctx, f.reader)
-	f.reader.Progress = nil // what is shown from now on has the whole screen
+	err = store.Watch(ctx, f.reader)
+	f.reader.Progress = nil // the view that follows uses the whole screen
 	progress.NewLine(messages).Clear()
-	return watcher, configuration, err
+	return store, configuration, err
 }
 
-// explain is what "berth explain" prints of the cluster that is followed, in a table of a width.
+// explain returns what "berth explain" prints of the watched cluster, in a table of that width.
 func (f *source) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
 	flags := &explainFlags{source: *f, top: 10, format: output.Table}
 	flags.cluster = f.cluster.in(namespace)

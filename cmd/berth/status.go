@@ -43,7 +43,7 @@ cannot be used, 1 for any other error.`,
 }
 
 func (f *source) status(ctx context.Context, out, messages io.Writer, format output.Format) error {
-	watcher, configuration, err := f.watch(ctx, messages)
+	store, configuration, err := f.watch(ctx, messages)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (f *source) status(ctx context.Context, out, messages io.Writer, format out
 	if !election.LeaderElect {
 		name = ""
 	}
-	cluster := watcher.Cluster(now)
+	cluster := store.Cluster(now)
 	status := cluster.Status(overview.HealthOf(ctx, client, election.ResourceNamespace, name, now))
 	err = format.Print(out, status, func(out io.Writer) error { return top.Status(out, cluster, status) })
 	if err == nil && !status.Scheduler.Healthy {

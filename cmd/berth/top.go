@@ -37,23 +37,23 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
   berth top -o json | jq -r '.queue[] | select(.waitSeconds > 3600) | "\(.namespace)/\(.name): \(.reason)"'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			watcher, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
+			store, _, err := flags.watch(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
 			screen, file := tables.ScreenOf(out), os.Stdout
 			if format != output.Table {
-				return output.Write(out, format, watcher.Cluster(time.Now()))
+				return output.Write(out, format, store.Cluster(time.Now()))
 			}
 			if once || !term.IsTerminal(int(file.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 				most := 20
 				if all {
 					most = 0
 				}
-				return top.Once(out, watcher.Cluster(time.Now()), most)
+				return top.Once(out, store.Cluster(time.Now()), most)
 			}
-			source := watcher.Source()
+			source := store.Source()
 			source.Explain = flags.explain
 			return top.Run(cmd.Context(), source, screen.Color, os.Stdin, file)
 		},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/process/schedulerconfig"
@@ -56,8 +57,22 @@ any other error. What is not up leaves nothing behind: no process, no file.`,
 		},
 	}
 	command.EndInOrder(cmd)
-	flags := cmd.Flags()
 	addDirFlag(cmd, &opts.Dir)
+	addUpFlags(cmd.Flags(), &opts)
+	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
+	if err := cmd.MarkFlagFilename("nodes", "yaml", "yml", "json"); err != nil {
+		panic(err)
+	}
+	for _, rare := range []string{"foreground", "fsync", "kube-apiserver", "no-kubelet", "port", "runtime-config",
+		"scheduler-feature-gates", "split"} {
+		if err := cmd.Flags().MarkHidden(rare); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+func addUpFlags(flags *pflag.FlagSet, opts *sandbox.Options) {
 	flags.StringVar(&opts.NodesFile, "nodes", "",
 		"file with the nodes to create (kubectl's YAML or JSON, or the short form)")
 	flags.IntVar(&opts.Scale, "scale", 0,
@@ -82,17 +97,6 @@ any other error. What is not up leaves nothing behind: no process, no file.`,
 		"kube-apiserver executable to run instead of the built-in one; with one up to three minors older, the scheduler "+
 			"and the controllers emulate its version")
 	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
-	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
-	if err := cmd.MarkFlagFilename("nodes", "yaml", "yml", "json"); err != nil {
-		panic(err)
-	}
-	for _, rare := range []string{"foreground", "fsync", "kube-apiserver", "no-kubelet", "port", "runtime-config",
-		"scheduler-feature-gates", "split"} {
-		if err := flags.MarkHidden(rare); err != nil {
-			panic(err)
-		}
-	}
-	return cmd
 }
 
 func addDirFlag(cmd *cobra.Command, dir *string) {
@@ -124,7 +128,7 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 	return errors.Join(context.Cause(ctx), sb.Stop())
 }
 
-// profilesOf are the names that pods may give in spec.schedulerName to be scheduled by the sandbox.
+// profilesOf are the values of spec.schedulerName for which the sandbox schedules pods.
 func profilesOf(opts sandbox.Options) (names []string, err error) {
 	if (opts.NoScheduler || opts.Bare) && opts.SchedulerConfig == "" {
 		return nil, nil
@@ -132,7 +136,7 @@ func profilesOf(opts sandbox.Options) (names []string, err error) {
 	silenceLogs()
 	var configuration *schedulerconfig.Configuration
 	if opts.SchedulerConfig != "" {
-		// A path of its own name even where that is one of the names that stand for a configuration.
+		// A file that is named stock is meant, not the configuration of that name.
 		path, err := filepath.Abs(opts.SchedulerConfig)
 		if err != nil {
 			return nil, fmt.Errorf("resolving %s: %w", opts.SchedulerConfig, err)

@@ -76,7 +76,7 @@ type validateFlags struct {
 	format          output.Format
 }
 
-// rightsMissing is the exit status where rights are missing, or definitions of custom resources are not ours.
+// rightsMissing is the exit status when rights are missing or the API server drops fields of custom resources.
 const rightsMissing = 3
 
 func runValidate(ctx context.Context, files []string, flags validateFlags, out io.Writer) error {
@@ -133,10 +133,10 @@ func validateShipped(report *validate.Report) error {
 	return report.Read(bytes.NewReader(data), "manifests/"+path)
 }
 
-// askCluster adds to the report what the cluster of the flags says.
+// askCluster adds to the report what the API server answers.
 func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
 	if len(report.Configurations()) == 0 && report.Has(validate.Error) && report.Objects == 0 {
-		return nil // what is wrong is in the report
+		return nil // the errors are in the report already
 	}
 	account, err := rights.ParseAccount(f.account)
 	if err != nil {

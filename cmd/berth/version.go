@@ -8,10 +8,6 @@ import (
 	"berth.dev/berth/pkg/screen/output"
 )
 
-func thisVersion() command.Version {
-	return command.NewVersion(version.Get(), version.DefaultKubeBinaryVersion)
-}
-
 func newVersionCommand() *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
@@ -24,7 +20,7 @@ No cluster is asked.`,
   berth version -o json | jq -r .berth`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := thisVersion()
+			v := command.NewVersion(version.Get(), version.DefaultKubeBinaryVersion)
 			return format.Print(cmd.OutOrStdout(), &v, v.WriteTable)
 		},
 	}

@@ -20,7 +20,7 @@ import (
 	"berth.dev/berth/pkg/screen/progress"
 )
 
-// Question is what is asked.
+// Question is the input of Cluster.
 type Question struct {
 	// Configuration of the scheduler; it is not changed.
 	Configuration *schedulerconfig.Configuration
@@ -34,18 +34,18 @@ type Question struct {
 	Target Unit
 	// Most is how many pending units, nodes and kinds of nodes are looked at.
 	Most int
-	// Progress shows what is tried, if there is one.
+	// Progress shows what is tried, if not nil.
 	Progress *progress.Line
 }
 
-// Advice is the answer.
+// Advice says what would help a cluster.
 type Advice struct {
 	// Configuration is where the scheduler's configuration was read.
 	Configuration string `json:"configuration"`
 	// Nodes and PendingPods are the numbers in the snapshot.
 	Nodes       int `json:"nodes"`
 	PendingPods int `json:"pendingPods"`
-	// Pending says what would start work that waits, most important first.
+	// Pending says what would start pending work, the most important first.
 	Pending []Pending `json:"pending"`
 	// GiveBack are nodes that could be given back together, dearest first.
 	GiveBack []GiveBack `json:"giveBack"`
@@ -53,11 +53,11 @@ type Advice struct {
 	NewNodes []NewNode `json:"newNodes"`
 	// Limits say what was not tried.
 	Limits []string `json:"limits"`
-	// Notes say what the answer does not take into account.
+	// Notes say what the advice does not take into account.
 	Notes []string `json:"notes"`
 }
 
-// Cluster asks the question.
+// Cluster looks for advice. An error is about the question, or a failure of the simulated scheduler.
 func Cluster(q Question) (*Advice, error) {
 	s, err := newSearch(q)
 	if err != nil {
@@ -94,7 +94,7 @@ func Cluster(q Question) (*Advice, error) {
 	return s.advice, nil
 }
 
-// search is one question on its way to the answer.
+// search is the state of the search for advice.
 type search struct {
 	Question
 	configuration *schedulerconfig.Configuration
@@ -108,21 +108,21 @@ type search struct {
 	pods  []*v1.Pod
 	// pendingPods have no node, foreign of them are for other schedulers.
 	pendingPods, foreign int
-	// waiting are the units that stay pending, most important first.
+	// waiting are the units that stay pending, the most important first.
 	waiting []*unit
 	// running are the pods on nodes, by name, by node and by gang.
 	running map[key]*runningPod
 	onNode  map[string][]*runningPod
 	gangs   map[gang.ID][]*runningPod
 	budgets []budget
-	// lost are pods that the scheduler evicts without the advice.
+	// lost are pods that the scheduler evicts without any change.
 	lost map[key]bool
 	// began are the pods that the scheduler binds without any change.
 	began map[key]bool
-	// settled is the cluster at the end of that run, without the pods that still wait, and with devices counted.
+	// settled is the cluster at the end of that run, without pending pods, and with amounts of devices instead of claims.
 	settled []runtime.Object
 	devices *devices
-	// then is the search in the cluster that the plan leaves that was found last, nil without one.
+	// then is the search in the cluster that the last plan leaves, nil without a plan.
 	then *search
 	// spares are nodes that might be given back, in the order in which they are tried.
 	spares []spare
@@ -145,7 +145,7 @@ func newSearch(q Question) (*search, error) {
 	for _, kind := range q.LeftOut {
 		if strings.HasPrefix(kind, "poddisruptionbudgets") {
 			s.advice.Notes = append(s.advice.Notes,
-				"budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
+				"PodDisruptionBudgets are unknown and may forbid moves: "+kind)
 		}
 	}
 	if s.read(); len(s.nodes) == 0 {
@@ -170,7 +170,7 @@ func (s *search) read() {
 	}
 }
 
-// next is the search for plans in the cluster that a plan has left, at the end of its run.
+// next is the search in the cluster at the end of the run of a plan.
 func (s *search) next(w *world) *search {
 	n := &search{Question: s.Question, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
 		advice: s.advice, began: map[key]bool{}, lost: map[key]bool{}}
@@ -178,7 +178,7 @@ func (s *search) next(w *world) *search {
 	n.read()
 	n.settle(w)
 	for name, pod := range n.running {
-		// Which pods fit elsewhere now is not asked again: one that does not costs a try.
+		// Whether pods fit elsewhere is not checked again: a wrong answer only costs a try.
 		if before := s.running[name]; before != nil {
 			pod.stuck = before.stuck
 		}
@@ -198,13 +198,12 @@ func (s *search) limit(format string, args ...any) {
 	}
 }
 
-// try lets the scheduler run over the snapshot while f interferes.
+// try runs the scheduler on the objects while f changes the cluster.
 func (s *search) try(objects []runtime.Object, f func(*world) error) error {
 	return simulate(s.configuration, objects, s.Now, firstByName, f)
 }
 
-// tryTies does so for each order in which the scheduler may take nodes that are equally good, for as long as goOn says
-// so. What a plan is for has to happen in each.
+// tryTies does so for each order of equally good nodes, while f returns true: a plan has to work in each order.
 func (s *search) tryTies(objects []runtime.Object, f func(*world) (goOn bool, err error)) error {
 	for _, order := range []tieOrder{firstByName, lastByName} {
 		goOn := false
@@ -219,7 +218,7 @@ func (s *search) tryTies(objects []runtime.Object, f func(*world) (goOn bool, er
 	return nil
 }
 
-// look lets the scheduler run over the snapshot as it is: what it starts or evicts then needs no advice.
+// look runs the scheduler on the unchanged snapshot: what it starts or evicts then needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	return s.try(s.Objects, func(w *world) error {
@@ -234,7 +233,7 @@ func (s *search) look() error {
 	})
 }
 
-// settle reads what waits and what runs at the end of a run.
+// settle finds the pending units and the running pods at the end of a run.
 func (s *search) settle(w *world) {
 	s.findUnits(w)
 	waits := map[key]bool{}
@@ -251,7 +250,7 @@ func (s *search) settle(w *world) {
 	s.settled = s.devices.inPlaceOfClaims(left)
 }
 
-// byImportance orders waiting units: those of higher priority first, then those that have waited longer.
+// byImportance orders units by priority, then by age.
 func byImportance(a, b *unit) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.String(), b.String()))
 }

@@ -9,12 +9,12 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// devices are those that claims have that were made for pods. Preemption cannot say what a node would accept without
-// claims that are allocated. So where it is asked, a number of devices takes the place of such claims, as an amount of
-// a resource. The run of the plan shows whether these were the right ones.
+// devices are those of claims that were made for pods. Preemption does not know what a node would accept without
+// allocated claims. So for preemption such claims are replaced by an amount of a resource, the number of devices. The
+// run of the plan, with the claims, shows whether these devices suffice.
 type devices struct {
 	claims map[key]*resourcev1.ResourceClaim
-	// onNode are the devices that a node has, and drivers serve the classes, as far as allocations show.
+	// onNode are the devices of nodes, and drivers those of device classes, as far as allocations show.
 	onNode  map[string]v1.ResourceList
 	drivers map[string]string
 }
@@ -48,7 +48,7 @@ func readDevices(objects []runtime.Object) *devices {
 	return d
 }
 
-// inPlaceOfClaims are the objects with numbers of devices in the place of claims.
+// inPlaceOfClaims are the objects with amounts of devices instead of claims.
 func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
 	out := make([]runtime.Object, len(objects))
 	for i, obj := range objects {
@@ -65,7 +65,7 @@ func (d *devices) inPlaceOfClaims(objects []runtime.Object) []runtime.Object {
 	return out
 }
 
-// inPlaceOfClaim is the pod with numbers of devices in the place of the claims that were made for it.
+// inPlaceOfClaim is the pod with amounts of devices instead of the claims that were made for it.
 func (d *devices) inPlaceOfClaim(pod *v1.Pod) *v1.Pod {
 	if total := d.of(pod); total != nil {
 		return podview.InPlaceOfClaims(pod, total)
@@ -73,7 +73,7 @@ func (d *devices) inPlaceOfClaim(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// of are the devices that the claims made for a pod have, or will have; nil if it has no such claim.
+// of are the allocated or requested devices of the claims that were made for a pod; nil if it has no such claim.
 func (d *devices) of(pod *v1.Pod) (total v1.ResourceList) {
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {

@@ -18,7 +18,7 @@ import (
 // GiveBack is a node that could be given back.
 type GiveBack struct {
 	Node string `json:"node"`
-	// PriceMicroDollarsPerHour is what that saves, 0 if it is not known.
+	// PriceMicroDollarsPerHour is the saving, 0 if it is unknown.
 	PriceMicroDollarsPerHour int64 `json:"priceMicroDollarsPerHour"`
 	// Plan moves the node's pods; it has no moves if the node is not in use.
 	Plan Plan `json:"plan"`
@@ -33,8 +33,8 @@ type spare struct {
 	pods []*runningPod
 }
 
-// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive.
-// A node that waiting work could use is not kept.
+// findSpares finds the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive.
+// It leaves out nodes that pending work could use.
 func (s *search) findSpares(w *world, v *view) {
 	demand, wanted := s.demand(v), 0
 	taken := map[string]bool{}
@@ -69,8 +69,7 @@ func (s *search) findSpares(w *world, v *view) {
 	})
 }
 
-// leaving are the pods that have to move so that a node is empty. A gang moves as a whole, unless enough members run
-// elsewhere.
+// leaving are the pods that have to move to empty a node. A gang moves as a whole, unless enough members run elsewhere.
 func (s *search) leaving(node string) []*runningPod {
 	leaves := map[*runningPod]bool{}
 	for _, pod := range s.onNode[node] {
@@ -93,15 +92,15 @@ func (s *search) leaving(node string) []*runningPod {
 	return slices.SortedFunc(maps.Keys(leaves), compareLoss)
 }
 
-// mostDemand is how many kinds of pods that wait are asked about for each node that might be given back.
+// mostDemand is how many classes of pending pods are compared with each node that might be given back.
 const mostDemand = 64
 
-// demand are the kinds of pods that wait for a node, each as a single one.
+// demand are the classes of pending pods, each as a single pod.
 func (s *search) demand(v *view) []*class {
 	var classes []*class
 	seen := map[string]bool{}
 	for _, u := range s.waiting {
-		if u.Held != "" {
+		if u.Untried != "" {
 			continue
 		}
 		for _, pod := range u.Pods {
@@ -121,15 +120,15 @@ func (s *search) demand(v *view) []*class {
 	return classes
 }
 
-// wanted says whether a pod that waits could run on the node without the pods that would move. Whether it could
-// elsewhere is not asked: where capacity is short, none of it is given away.
+// wanted reports whether a pending pod could run on the node without the pods that would move. It does not matter
+// whether the pod could also run elsewhere: while capacity is short, no node is given back.
 func (v *view) wanted(demand []*class, node string, leaving []*runningPod) bool {
 	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
 	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool { return of.accepted(v.infos[at], leaving) })
 }
 
-// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and
-// none for as long as there are nodes that nothing uses.
+// giveBack removes one node after the other from the cluster. No pod is moved twice, and none while there are unused
+// nodes.
 func (s *search) giveBack() error {
 	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
 	moved, received := map[key]bool{}, map[string]bool{}
@@ -139,7 +138,7 @@ func (s *search) giveBack() error {
 		}
 	}()
 	for _, c := range s.spares {
-		// What moved with a gang has left the node.
+		// Some pods may have moved with their gang.
 		c.pods = slices.DeleteFunc(slices.Clone(c.pods), func(p *runningPod) bool { return moved[keyOf(p.Pod)] })
 		switch {
 		case len(c.pods) == 0 && idle == s.Most, len(c.pods) > 0 && (emptied == s.Most || idle == s.Most):
@@ -179,7 +178,7 @@ func (s *search) giveBack() error {
 	return nil
 }
 
-// empty moves everything from a node and returns the cluster without it, nil if a pod finds no other place.
+// empty moves all pods from a node and returns the cluster without it, nil if a pod finds no other node.
 func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
 	name := c.node.Name
 	err = s.tryTies(objects, func(w *world) (bool, error) {
@@ -214,7 +213,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 	return found, left, err
 }
 
-// without are the objects as they are now, without a node and what belongs to it; an empty name leaves none out.
+// without are the current objects without a node and what belongs to it; an empty name leaves out nothing.
 func (w *world) without(name string, objects []runtime.Object) []runtime.Object {
 	var left []runtime.Object
 	for _, obj := range objects {

@@ -13,11 +13,11 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// makeWay asks the scheduler's own preemption which pods to move for a unit: in memory, the unit is more important than
-// all pods that may move and less important than those that may not, which are those of stay and of its own gang, too.
-// It returns the pods that were evicted when the unit started, and the nodes that it started on; none if it did not.
+// makeWay asks the scheduler's preemption which pods to move for a unit: in memory, the unit has a higher priority than
+// the pods that may move, and a lower one than all others, which include stay and its own gang. It returns the evicted
+// pods and the nodes of the unit if the unit started, else nothing.
 func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on []string, err error) {
-	s.say("looking for nodes that could make room for %s", u)
+	s.say("looking for pods whose eviction would start %s", u)
 	objects := make([]runtime.Object, 0, len(s.settled)+len(u.Pods))
 	for _, obj := range s.settled {
 		if pod, ok := obj.(*v1.Pod); ok && (!s.mayMove(pod, u) || stay[keyOf(pod)]) {
@@ -27,7 +27,7 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 	}
 	starting := u.Pods
 	if u.Kind == KindPod {
-		starting = u.Pods[:1] // the others are equal and need not start
+		starting = u.Pods[:1] // one of equal pods
 	}
 	for _, pod := range starting {
 		objects = append(objects, withPriority(s.devices.inPlaceOfClaim(pod), math.MaxInt32-1))
@@ -51,27 +51,27 @@ func (s *search) makeWay(u *unit, stay map[key]bool) (evicted []*runningPod, on 
 	return evicted, slices.Compact(on), err
 }
 
-// mayMove says whether a pod may be moved for the unit.
+// mayMove reports whether a pod may be moved for the unit.
 func (s *search) mayMove(pod *v1.Pod, u *unit) bool {
 	of := s.running[keyOf(pod)]
 	return of != nil && of.fixed == "" && !of.stuck && (of.gang == gang.ID{} || of.gang != u.of.gang)
 }
 
-// withPriority is a pod of a priority that may evict others.
+// withPriority is a copy of a pod with that priority, which may preempt.
 func withPriority(pod *v1.Pod, priority int32) *v1.Pod {
 	out := *pod
 	out.Spec.Priority, out.Spec.PreemptionPolicy, out.Status.NominatedNodeName = ptr.To(priority), nil, ""
 	return &out
 }
 
-// compareLoss has the pod first that loses the least, then that which is younger.
+// compareLoss orders pods by priority, then by the work that they lose, then the younger ones first.
 func compareLoss(a, b *runningPod) int {
 	return cmp.Or(cmp.Compare(corev1helpers.PodPriority(a.Pod), corev1helpers.PodPriority(b.Pod)),
 		cmp.Compare(a.lost, b.lost), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// move is what is evicted at the same time: a pod, or what moves of a gang.
+// move are pods that are evicted at the same time: one pod, or members of a gang.
 type move struct {
 	Unit
 	pods []*runningPod
@@ -103,7 +103,7 @@ func (m *move) names() []key {
 	return names
 }
 
-// in says where the move ended.
+// in is the result of the move, with the new nodes.
 func (m *move) in(w *world) Move {
 	out := Move{Unit: m.Unit, Priority: math.MinInt32}
 	for _, pod := range m.pods {

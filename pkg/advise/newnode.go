@@ -23,21 +23,21 @@ import (
 type NewNode struct {
 	// Kind is the instance type, or the model and number of the GPUs, or the size, and whether it is spot capacity.
 	Kind string `json:"kind"`
-	// Like is a node of that kind, and Nodes is how many there are.
+	// Like is an existing node of that kind, and Nodes is their number.
 	Like  string `json:"like"`
 	Nodes int    `json:"nodes"`
 	// Count is how many are added: 1 or, where one starts nothing, the fewest that start something.
 	Count int `json:"count"`
-	// PriceMicroDollarsPerHour is what each costs, 0 if that is not known.
+	// PriceMicroDollarsPerHour is the price of each, 0 if it is unknown.
 	PriceMicroDollarsPerHour int64 `json:"priceMicroDollarsPerHour"`
-	// Starts are the pending pods that start, and Units what they belong to.
+	// Starts are the pending pods that start, and Units their units.
 	Starts []Placement `json:"starts"`
 	Units  []Unit      `json:"units"`
-	// evicts is a pod that the scheduler evicts with them and does not evict without, empty if there is none.
+	// evicts is a pod that the scheduler evicts only with the new nodes, empty if there is none.
 	evicts string
 }
 
-// kind is what nodes have in common that are bought as the same.
+// kind are nodes that are bought as the same product.
 type kind struct {
 	name  string
 	nodes []*v1.Node
@@ -45,7 +45,7 @@ type kind struct {
 	price price.MicroDollars
 }
 
-// kindOf names the kind of a node: by its instance type where it says one, else by what it has.
+// kindOf names the kind of a node by its instance type, else by its GPUs and size.
 func kindOf(node *v1.Node, gpus *gpuview.Node) string {
 	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
 		return name
@@ -57,7 +57,7 @@ func kindOf(node *v1.Node, gpus *gpuview.Node) string {
 	return fmt.Sprintf("%d × %s, %s", gpus.GPUs(), cmp.Or(gpus.Model(), "GPU"), size)
 }
 
-// kinds are those of the nodes that there are, with most GPUs first.
+// kinds are the kinds of the existing nodes, those with the most GPUs first.
 func (s *search) kinds() []*kind {
 	byName := map[string]*kind{}
 	for _, node := range s.nodes {
@@ -74,7 +74,7 @@ func (s *search) kinds() []*kind {
 			k = &kind{name: name, gpus: gpus.GPUs()}
 			byName[name] = k
 		}
-		// What is said of a new node is that of the one that it is like: the cheapest.
+		// A new node is like the cheapest of its kind, which comes first.
 		if perHour, known := s.priceOf(node); known && (k.price == 0 || perHour < k.price) {
 			k.price = perHour
 			k.nodes = slices.Insert(k.nodes, 0, node)
@@ -116,7 +116,7 @@ func (s *search) newNodes() error {
 // mostNew is how many nodes of a kind are added at most.
 const mostNew = 64
 
-// fewest adds one node or, if that starts nothing, the fewest that start something: members of a gang can need several.
+// fewest adds one node or, if that starts nothing, the smallest number that does: a gang can need several.
 func (s *search) fewest(k *kind) (*NewNode, error) {
 	one, err := s.addNodes(k, 1)
 	if err != nil || len(one.Units) > 0 {
@@ -124,7 +124,7 @@ func (s *search) fewest(k *kind) (*NewNode, error) {
 	}
 	needed := 1 // a pod runs on one node
 	for _, u := range s.waiting {
-		if u.Held == "" {
+		if u.Untried == "" {
 			needed = max(needed, min(u.Needs, mostNew))
 		}
 	}
@@ -175,8 +175,8 @@ func (s *search) addNodes(k *kind, count int) (*NewNode, error) {
 	return found, err
 }
 
-// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to
-// nodes. The names of all begin with the prefix.
+// another is a new node like an existing one, with devices and the pods that belong to the node. Their names begin with
+// the prefix.
 func (s *search) another(like *v1.Node, prefix string) []runtime.Object {
 	node := freshNode(like, prefix+like.Name)
 	objects := []runtime.Object{node}
@@ -205,8 +205,7 @@ func (s *search) another(like *v1.Node, prefix string) []runtime.Object {
 	return objects
 }
 
-// freshNode is a node of another name that is bought like this one and has just become ready: open, and with all of its
-// GPUs unused.
+// freshNode is a new node with the hardware of an existing one: ready, schedulable and without pods.
 func freshNode(like *v1.Node, name string) *v1.Node {
 	node := like.DeepCopy()
 	node.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations}

@@ -14,7 +14,7 @@ import (
 // mostTries is how many plans are tried for one unit.
 const mostTries = 8
 
-// Pending is a unit that waits and what would start it.
+// Pending is a pending unit with a plan that would start it.
 type Pending struct {
 	Unit `json:"unit"`
 	// Members is how many of its pods wait, and Needs how many of them have to start together.
@@ -22,7 +22,7 @@ type Pending struct {
 	Needs   int `json:"needs"`
 	// Priority of the unit.
 	Priority int32 `json:"priority"`
-	// Why is what the scheduler says of it.
+	// Why is the scheduler's message about it.
 	Why string `json:"why,omitempty"`
 	// Plan starts it; absent if none was found.
 	Plan *Plan `json:"plan,omitempty"`
@@ -62,7 +62,7 @@ type MovedPod struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	To   string `json:"to"`
-	// LostGPUMinutes are the minutes of a GPU that the move loses; 100 CPUs count as one GPU for pods without GPUs.
+	// LostGPUMinutes is the work that the move loses; for pods without GPUs, 100 CPUs count as one GPU.
 	LostGPUMinutes float64 `json:"lostGPUMinutes"`
 }
 
@@ -82,7 +82,7 @@ func (p *Plan) pods() int {
 	return n
 }
 
-// losing says what the plan loses, nothing if it loses nothing.
+// losing is a clause on the work that the plan loses, empty if it loses none.
 func (p *Plan) losing() string {
 	minutes := 0.0
 	for _, m := range p.Moves {
@@ -96,8 +96,7 @@ func (p *Plan) losing() string {
 	return fmt.Sprintf(", which loses %.1f GPU hours of work", minutes/60)
 }
 
-// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these
-// would take the room.
+// pending looks for a plan for each of the units, in the cluster after the plans of the units before it.
 func (s *search) pending(units []*unit) error {
 	now := s
 	for i, u := range units {
@@ -107,8 +106,8 @@ func (s *search) pending(units []*unit) error {
 		}
 		p := Pending{Unit: u.Unit, Members: len(u.Pods), Needs: u.Needs, Priority: u.Priority, Why: u.Why}
 		switch {
-		case u.Held != "":
-			p.Verdict = "the scheduler does not try it: " + u.Held
+		case u.Untried != "":
+			p.Verdict = "the scheduler does not try it: " + u.Untried
 		default:
 			at := slices.IndexFunc(now.waiting, u.shares)
 			if at < 0 {
@@ -120,7 +119,7 @@ func (s *search) pending(units []*unit) error {
 			}
 		}
 		if len(u.Pods) > 1 && u.Kind == KindPod && p.Plan == nil {
-			p.Verdict += fmt.Sprintf("; so it is with all %d equal pods", len(u.Pods))
+			p.Verdict += fmt.Sprintf("; the same is true of all %d equal pods", len(u.Pods))
 		}
 		s.advice.Pending = append(s.advice.Pending, p)
 		if p.Plan != nil && now.then != nil {
@@ -130,15 +129,15 @@ func (s *search) pending(units []*unit) error {
 	return nil
 }
 
-// shares reports whether a pod of the unit is one of another's.
+// shares reports whether the units have a pod in common.
 func (u *unit) shares(other *unit) bool {
 	return slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
 		return slices.ContainsFunc(other.Pods, func(p *v1.Pod) bool { return keyOf(p) == keyOf(pod) })
 	})
 }
 
-// plan tries ways to make room until a run shows that one works. What cannot move with the rest in one plan stays in
-// the next. With goOn set, others follow that wait.
+// plan tries plans until a run shows that one works. Pods that could not move in one plan stay in the next. With goOn
+// set, it keeps the cluster that the plan leaves, for the next unit.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	stay, tries := map[key]bool{}, 0
 	for ; tries < mostTries; tries++ {
@@ -150,13 +149,13 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 			p.Verdict = "moving pods does not help: enough is free, and a reservation or more important work keeps it waiting"
 			return nil
 		case len(evicted) == 0 && tries == 0:
-			p.Verdict = "moving pods does not help: preemption makes no room even if it may evict every movable pod"
+			p.Verdict = "moving pods does not help: even without every movable pod, no node has enough free capacity"
 			return nil
 		case len(evicted) == 0 && p.Tried == 0:
 			p.Verdict = "moving pods does not help: PodDisruptionBudgets do not allow all that have to move"
 			return nil
 		case len(evicted) == 0:
-			p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
+			p.Verdict = noneWorks(p.Tried)
 			return nil
 		}
 		inTheWay := s.overBudget(evicted)
@@ -177,11 +176,15 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 		}
 	}
 	s.limit("%s: %s were tried, and there are more", u, plural.Of(p.Tried, "plan"))
-	p.Verdict = fmt.Sprintf("none of %s that were tried starts it", plural.Of(p.Tried, "plan"))
+	p.Verdict = noneWorks(p.Tried)
 	return nil
 }
 
-// noteFixed says how many pods no plan moves, and why.
+func noneWorks(tried int) string {
+	return fmt.Sprintf("tried %s; none starts it", plural.Of(tried, "plan"))
+}
+
+// noteFixed adds notes on the pods that may not move, and why.
 func (s *search) noteFixed() {
 	count := map[string]int{}
 	for _, pod := range s.running {
@@ -195,14 +198,14 @@ func (s *search) noteFixed() {
 	}
 }
 
-// prove carries the plan out in memory, in each order of ties, while the nodes are cordoned on which the unit is to
-// start. Without a plan, it returns what may not move next time: the pods that found no other node, or all if that is
-// not why.
+// prove runs the plan in memory, in each order of ties, with the nodes cordoned on which the unit is to start. If it
+// fails, inTheWay are the pods that must not move next time: those that found no other node, or all of them if there
+// was another reason.
 func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (plan *Plan, inTheWay []*runningPod,
 	err error) {
 	moves := movesOf(pods)
 	err = s.tryTies(s.Objects, func(w *world) (bool, error) {
-		works, err := s.carry(w, on, moves, func() bool { return len(w.placed(u)) >= u.Needs })
+		works, err := s.run(w, on, moves, func() bool { return len(w.placed(u)) >= u.Needs })
 		if err != nil {
 			return false, err
 		}
@@ -229,9 +232,9 @@ func (s *search) prove(u *unit, pods []*runningPod, on []string, goOn bool) (pla
 	return plan, inTheWay, err
 }
 
-// carry moves pods while nodes are cordoned. It says whether what the plan is for starts then, and no other pod is the
-// worse for it. A replacement may wait meanwhile: the other nodes may be kept for that very unit.
-func (s *search) carry(w *world, nodes []string, moves []*move, started func() bool) (bool, error) {
+// run moves pods while nodes are cordoned. It reports whether the unit then starts without harm to other pods.
+// Meanwhile replacements may be pending: other nodes may be reserved for the unit.
+func (s *search) run(w *world, nodes []string, moves []*move, started func() bool) (bool, error) {
 	for _, node := range nodes {
 		if err := w.cordon(node, true); err != nil {
 			return false, err
@@ -255,7 +258,7 @@ func (s *search) carry(w *world, nodes []string, moves []*move, started func() b
 	return started() && !displaced && s.newlyLost(w) == "", nil
 }
 
-// newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.
+// newlyLost is a pod that the scheduler evicts only because of the plan, empty if there is none.
 func (s *search) newlyLost(w *world) string {
 	lost := ""
 	for name := range w.Evicted() {

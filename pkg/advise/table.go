@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// WriteTable prints the advice for people.
+// WriteTable prints the advice as text and tables.
 func (a *Advice) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	screen := tables.ScreenOf(out)
@@ -45,7 +45,7 @@ func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 	}
 }
 
-// table shows what moves and what starts then.
+// table shows the moves and the pods that start.
 func (p *Plan) table(screen tables.Screen) string {
 	t := tables.New(screen, tables.Column{Name: "step"}, tables.Column{Name: "pod"}, tables.Column{Name: "from"},
 		tables.Column{Name: "to"}, tables.Column{Name: "loses", Number: true})
@@ -61,7 +61,7 @@ func (p *Plan) table(screen tables.Screen) string {
 	return t.String()
 }
 
-// commands are those of kubectl that carry the plan out.
+// commands are the kubectl commands of the plan.
 func (p *Plan) commands() string {
 	var b strings.Builder
 	nodes := strings.Join(p.Cordon, " ")

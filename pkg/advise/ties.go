@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// tieOrder says which of the nodes with the highest score the scheduler takes, which is a matter of chance otherwise.
+// tieOrder decides which of the nodes with the highest score the scheduler takes, which is otherwise random.
 type tieOrder bool
 
 const (
@@ -28,7 +28,7 @@ type tied struct {
 	order tieOrder
 }
 
-// RunScorePlugins gives one of the best nodes a point more. No other node can have as many: scores are whole points.
+// RunScorePlugins gives one of the best nodes one more point. Scores are whole points, so it is the only best one.
 func (t tied) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := t.Framework.RunScorePlugins(ctx, state, pod, nodes)

@@ -26,7 +26,7 @@ const (
 	KindPodGroup = "podgroup"
 )
 
-// unit is what waits and starts together: a gang, or one of the pods of a workload that are placed alike.
+// unit is pending work that starts together: a gang, or one of the equal pods of a workload.
 type unit struct {
 	// Of several pods, the name is that of the first in the queue.
 	Unit
@@ -36,17 +36,17 @@ type unit struct {
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
 	Needs int
-	// Held says why the scheduler does not even try it, and Why what the scheduler said of it.
-	Held, Why string
-	of        membership
+	// Untried says why the scheduler does not try it, and Why is the scheduler's message about it.
+	Untried, Why string
+	of           membership
 }
 
-// membership is what the pods of a unit have in common: the gang, or else the workload and all that places them.
+// membership is what the pods of a unit have in common: the gang, or else the workload and the class of pods.
 type membership struct {
 	gang                             gang.ID
 	namespace, kind, workload, class string
-	// held is why the scheduler does not try a pod that is in no gang.
-	held string
+	// untried is why the scheduler does not try a pod without a gang.
+	untried string
 }
 
 // ParseTarget reads pod/NAME or podgroup/NAME.
@@ -58,7 +58,7 @@ func ParseTarget(text, namespace string) (Unit, error) {
 	return Unit{Kind: kind, Namespace: namespace, Name: name}, nil
 }
 
-// choose returns what is asked about of that which waits: the unit of that name or the one that has the pod, or all.
+// choose returns the unit with the name of the target or with that pod, or all units without a target.
 func choose(target Unit, waiting []*unit) ([]*unit, error) {
 	if target == (Unit{}) {
 		return waiting, nil
@@ -82,14 +82,14 @@ type runningPod struct {
 	minimum int
 	// together is set if it can only be evicted with other members.
 	together bool
-	// lost is what its eviction loses, in thousandths of a GPU minute.
+	// lost is the work that its eviction loses, in thousandths of a GPU minute.
 	lost int64
-	// fixed says why it never moves, and stuck that no other node accepts it now.
+	// fixed is why it may not move, and stuck that no other node accepts it now.
 	fixed string
 	stuck bool
 }
 
-// losses are what evictions lose now, nil if no profile counts that.
+// losses computes what evictions lose now, nil without Coscheduling.
 func (w *world) losses() *work.Moment {
 	for _, profile := range w.AllNodes {
 		if plugin := coscheduling.Of(profile); plugin != nil {
@@ -99,7 +99,7 @@ func (w *world) losses() *work.Moment {
 	return nil
 }
 
-// findUnits sorts the pods of the snapshot into units that wait and pods that run.
+// findUnits divides the pods of the snapshot into pending units and running pods.
 func (s *search) findUnits(w *world) {
 	loss := w.losses()
 	waiting, bound, minimum := map[membership]*unit{}, map[gang.ID]int{}, map[gang.ID]int{}
@@ -123,7 +123,7 @@ func (s *search) findUnits(w *world) {
 		}
 		s.pendingPods++
 		switch {
-		case pod.DeletionTimestamp != nil: // nothing is to be done for it
+		case pod.DeletionTimestamp != nil: // it will not start
 		case w.AllNodes[pod.Spec.SchedulerName] == nil:
 			s.foreign++
 		case now != nil && now.Spec.NodeName != "":
@@ -143,7 +143,7 @@ func (s *search) findUnits(w *world) {
 	slices.SortFunc(s.waiting, byImportance)
 }
 
-// addRunning notes a pod that runs.
+// addRunning adds a running pod.
 func (s *search) addRunning(w *world, of *runningPod, loss *work.Moment) {
 	if loss != nil {
 		of.lost = loss.Lost(of.Pod)
@@ -164,11 +164,11 @@ func membershipOf(w *world, pod *v1.Pod, id gang.ID) membership {
 	if of.kind, of.workload = podview.WorkloadOf(pod); metav1.GetControllerOf(pod) == nil {
 		of.kind, of.workload = "", ""
 	}
-	if status := w.HeldBack(pod); status != nil {
-		of.held = status.Message()
+	if status := w.PreEnqueue(pod); status != nil {
+		of.untried = status.Message()
 	}
 	if of.class == "" && of.workload == "" {
-		of.class = string(pod.UID) // it is not known which others are equal
+		of.class = string(pod.UID) // it is unknown which other pods are equal
 	}
 	return of
 }
@@ -178,12 +178,12 @@ func byAge(a, b *v1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// gather adds a pod that waits to its unit and returns the unit.
+// gather adds a pending pod to its unit and returns the unit.
 func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) *unit {
 	u := units[of]
 	if u == nil {
 		u = &unit{Unit: Unit{Kind: KindPod, Namespace: pod.Namespace}, Created: pod.CreationTimestamp.Time, Needs: 1,
-			Held: of.held, Priority: corev1helpers.PodPriority(pod), of: of}
+			Untried: of.untried, Priority: corev1helpers.PodPriority(pod), of: of}
 		if id := of.gang; id != (gang.ID{}) {
 			u.Unit = Unit{KindPodGroup, id.Namespace, id.Name}
 		}
@@ -198,7 +198,7 @@ func (s *search) gather(units map[membership]*unit, of membership, pod *v1.Pod) 
 	return u
 }
 
-// alike says which pods the unit stands for if it is one of several, empty otherwise.
+// alike names the equal pods for which the unit stands, empty if there is only one.
 func (u *unit) alike() string {
 	if u.Kind != KindPod || len(u.Pods) == 1 {
 		return ""
@@ -209,7 +209,7 @@ func (u *unit) alike() string {
 	return fmt.Sprintf("one of these %d pods of %s %s ", len(u.Pods), u.of.kind, u.of.workload)
 }
 
-// note keeps what the scheduler says of a pod of the unit.
+// note keeps the scheduler's message about a pod of the unit.
 func (u *unit) note(now *v1.Pod) {
 	if now == nil {
 		return
@@ -221,7 +221,7 @@ func (u *unit) note(now *v1.Pod) {
 	}
 }
 
-// findNeeds says how many of the members of a gang have to start that wait.
+// findNeeds sets how many of the pending members of a gang have to start.
 func (u *unit) findNeeds(minimum, bound int) {
 	u.Needs = len(u.Pods)
 	if minimum > 0 {
@@ -234,7 +234,7 @@ func (u *unit) findNeeds(minimum, bound int) {
 		}
 	}
 	if len(u.Pods)-gated < u.Needs {
-		u.Held = "members have scheduling gates"
+		u.Untried = "members have scheduling gates"
 	}
 }
 
@@ -248,11 +248,11 @@ type budget struct {
 func readBudget(pdb *policyv1.PodDisruptionBudget) budget {
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 	if err != nil {
-		selector = labels.Everything() // what it covers is not known: nothing that it may cover is moved
+		selector = labels.Everything() // it is unknown which pods it covers, so it covers all
 	}
 	b := budget{namespace: pdb.Namespace, name: pdb.Name, selector: selector, allowed: int(pdb.Status.DisruptionsAllowed)}
 	if pdb.Status.ObservedGeneration < pdb.Generation {
-		b.allowed = 0 // the API server waits for the controller, too
+		b.allowed = 0 // like the API server, wait for the controller
 	}
 	return b
 }
@@ -261,7 +261,7 @@ func (b *budget) covers(pod *v1.Pod) bool {
 	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
 }
 
-// overBudget are those of the pods that budgets do not allow to move with the others.
+// overBudget are the pods that budgets do not allow to move together with the others.
 func (s *search) overBudget(pods []*runningPod) (over []*runningPod) {
 	for i := range s.budgets {
 		b, moved := &s.budgets[i], 0
@@ -276,7 +276,7 @@ func (s *search) overBudget(pods []*runningPod) (over []*runningPod) {
 	return over
 }
 
-// fixed says why a running pod never moves, empty if it can.
+// fixed says why a running pod may not move, empty if it may.
 func (s *search) fixed(w *world, pod *v1.Pod) string {
 	switch {
 	case podview.BelongsToNode(pod):

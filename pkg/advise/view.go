@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// survey looks for pods that no other node accepts, and for nodes that might be given back, in the cluster without the
-// pods that wait: what is promised to one of them is free for it.
+// survey finds pods that no other node accepts, and nodes that might be given back. Pending pods are left out, so that
+// nothing is reserved for them.
 func (s *search) survey() error {
 	return s.try(s.settled, func(w *world) error {
 		v, err := w.view(s.configuration)
@@ -42,14 +42,14 @@ func (s *search) survey() error {
 	})
 }
 
-// view is the scheduler's own snapshot of one moment with what is computed on it.
+// view is the scheduler's snapshot of one moment with cached results.
 type view struct {
 	world         *world
 	configuration *schedulerconfig.Configuration
 	infos         []fwk.NodeInfo
-	// free are the nodes that have the amounts free, by what is asked for.
+	// free are the nodes with enough free resources, by request.
 	free map[string][]fwk.NodeInfo
-	// hosts are two of the nodes that accept a class of pods as they are, or fewer if there are not two.
+	// hosts are up to two of the nodes that accept a class of pods.
 	hosts map[string][]string
 }
 
@@ -62,13 +62,13 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 		hosts: map[string][]string{}}, nil
 }
 
-// alone is a pod without its gang and its node, as the filters judge a single member.
+// alone is a pod without its gang and its node, for which filters judge a single member.
 func alone(pod *v1.Pod) *v1.Pod {
 	id, _, _ := read.Of(pod)
 	return read.WithoutGang(gpuview.Unplaced(pod), id == gang.ID{})
 }
 
-// class is a kind of pods that are placed alike. Without a profile, it is refused before nodes are looked at.
+// class stands for pods that are placed alike. fw is nil if PreFilter rejects them.
 type class struct {
 	name  string
 	pod   *v1.Pod
@@ -77,7 +77,7 @@ type class struct {
 	left  *fwk.PreFilterResult
 }
 
-// class reads what is asked for by a pod that is alone.
+// class runs PreFilter for a pod that is alone.
 func (v *view) class(pod *v1.Pod) *class {
 	c := &class{name: read.Member(pod, read.Membership{}, nil, true).Class, pod: pod,
 		state: framework.NewCycleState()}
@@ -89,7 +89,7 @@ func (v *view) class(pod *v1.Pod) *class {
 	return c
 }
 
-// accepted says whether a node takes a pod of the class without some that it has.
+// accepted reports whether a node accepts a pod of the class without some of the node's pods.
 func (c *class) accepted(info fwk.NodeInfo, leaving []*runningPod) bool {
 	if c.fw == nil || !c.left.AllNodes() && !c.left.NodeNames.Has(info.Node().Name) {
 		return false
@@ -100,12 +100,12 @@ func (c *class) accepted(info fwk.NodeInfo, leaving []*runningPod) bool {
 	return simulation.FilterWithout(context.Background(), c.fw, c.state, c.pod, info, leaves).IsSuccess()
 }
 
-// fitsElsewhere says whether another node accepts a pod as the cluster is. Pods that are placed alike share the answer.
+// fitsElsewhere reports whether another node accepts a pod now. Pods of a class share the answer.
 func (v *view) fitsElsewhere(pod *v1.Pod) bool {
 	nodes := v.withAmounts(pod)
 	other := func(name string) bool { return name != pod.Spec.NodeName }
 	if !slices.ContainsFunc(nodes, func(info fwk.NodeInfo) bool { return other(info.Node().Name) }) {
-		return false // by arithmetic alone: filters take a thousand times as long
+		return false // arithmetic is a thousand times faster than filters
 	}
 	c := v.class(alone(pod))
 	found, known := v.hosts[c.name]
@@ -120,7 +120,7 @@ func (v *view) fitsElsewhere(pod *v1.Pod) bool {
 	return slices.ContainsFunc(found, other)
 }
 
-// withAmounts are the nodes that have free what the pod asks for of each resource that NodeResourcesFit compares.
+// withAmounts are the nodes with enough of each resource that NodeResourcesFit compares.
 func (v *view) withAmounts(pod *v1.Pod) []fwk.NodeInfo {
 	requests := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	maps.DeleteFunc(requests, func(_ v1.ResourceName, n int64) bool { return n == 0 })

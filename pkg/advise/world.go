@@ -18,14 +18,12 @@ import (
 )
 
 const (
-	// parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
-	parallelism = 8
-	// moment is how often a condition is looked at.
+	// moment is the interval in which a condition is checked.
 	moment = time.Second
-	// returnAfter is how long a controller takes to replace a pod that is gone.
+	// returnAfter is how long a controller takes to replace a deleted pod.
 	returnAfter = time.Second
-	// quiet is for how long nothing has to happen before what has not happened counts as what will not: longer than the
-	// usual back-off of the queue, with which a pod that a change wakes is tried again.
+	// quiet is how long nothing has to change before a run counts as finished: longer than the usual back-off of the
+	// queue, after which a pod is tried again.
 	quiet = 30 * time.Second
 )
 
@@ -43,7 +41,7 @@ func keyOf(pod *v1.Pod) key { return key{Namespace: pod.Namespace, Name: pod.Nam
 // world is the cluster in memory, on a virtual clock, with the scheduler running in it.
 type world struct{ *simulation.World }
 
-// simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
+// simulate runs a scheduler on copies of the objects while f observes and changes the cluster.
 func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, ties tieOrder,
 	f func(*world) error) error {
 	return simulation.Virtual(now, func() error {
@@ -60,9 +58,9 @@ func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Ob
 			return err
 		}
 		defer w.Stop()
-		err = w.Start(simulation.Setup{Config: configuration, Parallelism: parallelism}, func() {
+		err = w.Start(simulation.Setup{Config: configuration}, func() {
 			ties.wrap(w.Profiles)
-			simulation.SpareHopeless(w.World, lowest)
+			simulation.SkipHopelessPreemption(w.World, lowest)
 		})
 		if err != nil {
 			return err
@@ -73,7 +71,7 @@ func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Ob
 	})
 }
 
-// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns
+// rest lets time pass until the condition holds, if there is one, or nothing has changed for a while. It reports
 // whether the condition holds.
 func (w *world) rest(done func() bool) bool {
 	last, still := -1, time.Duration(0)
@@ -93,13 +91,13 @@ func (w *world) rest(done func() bool) bool {
 	}
 }
 
-// pod returns the pod of that name as it is now, nil if there is none. It must not be changed.
+// pod returns the current pod, which must not be changed, nil if there is none.
 func (w *world) pod(name key) *v1.Pod {
 	pod, _ := w.API.Get(podResource, name).(*v1.Pod)
 	return pod
 }
 
-// node is the node that the pod has been given, empty if it has none.
+// node is the node of the pod, empty if it has none.
 func (w *world) node(name key) string {
 	if pod := w.pod(name); pod != nil {
 		return pod.Spec.NodeName
@@ -126,7 +124,7 @@ func (w *world) cordon(node string, closed bool) error {
 	return nil
 }
 
-// move evicts pods at the same time and lets their controllers replace them. It returns whether all of them run again.
+// move evicts pods at the same time and lets their controllers replace them. It reports whether all replacements run.
 func (w *world) move(names []key) (bool, error) {
 	var pods []*v1.Pod
 	for _, name := range names {
@@ -154,7 +152,7 @@ func (w *world) move(names []key) (bool, error) {
 	return w.rest(func() bool { return w.allBound(names) }), nil
 }
 
-// replacement is the pod that a controller makes for one that is gone. It keeps the name, by which it is found again.
+// replacement is the pod that a controller creates for a deleted one. It keeps the name, so that it can be found.
 func replacement(pod *v1.Pod) *v1.Pod {
 	out := gpuview.Unplaced(pod)
 	out.UID, out.ResourceVersion, out.DeletionTimestamp = replacementUID(pod), "", nil
@@ -164,7 +162,7 @@ func replacement(pod *v1.Pod) *v1.Pod {
 
 func replacementUID(pod *v1.Pod) types.UID { return pod.UID + "-again" }
 
-// renewClaims replaces the claims that were made for the pod, without what was allocated to them.
+// renewClaims replaces the claims that were made for the pod, without their allocations.
 func (w *world) renewClaims(pod *v1.Pod) error {
 	for _, s := range pod.Status.ResourceClaimStatuses {
 		if s.ResourceClaimName == nil {

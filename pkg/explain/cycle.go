@@ -18,11 +18,10 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 )
 
-// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of
-// them.
+// cycle runs the scheduling cycle of a pod for every node, where the scheduler stops when it has enough of them.
 func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	state := framework.NewCycleState()
-	statuses, asked, err := w.filter(ctx, state, pod)
+	statuses, filtered, err := w.filter(ctx, state, pod)
 	if err != nil {
 		return err
 	}
@@ -41,10 +40,10 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	e.Nodes = append(e.Nodes, rejected...)
 	if len(feasible) == 0 {
-		if e.selector = unmatched(pod, w.infos); asked {
+		if e.selector = unmatched(pod, w.infos); filtered {
 			e.Closest, e.hopeless = w.closest(ctx, state, pod, statuses)
 		}
-		if e.Gang == nil && len(e.Held) == 0 {
+		if e.Gang == nil && len(e.PreEnqueue) == 0 {
 			e.Preemption = w.preempt(ctx, state, pod, statuses)
 		}
 	}
@@ -55,8 +54,8 @@ func rejectedNode(info fwk.NodeInfo, status *fwk.Status) Node {
 	return Node{Name: info.Node().Name, Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}}
 }
 
-// filter returns the status of each node. Asked is not set if the pod was rejected before nodes were looked at.
-func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (statuses []*fwk.Status, asked bool,
+// filter returns the status of each node. Filtered is false if PreFilter rejected the pod.
+func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (statuses []*fwk.Status, filtered bool,
 	err error) {
 	infos := w.infos
 	statuses = make([]*fwk.Status, len(infos))
@@ -129,7 +128,7 @@ func scoredNode(s fwk.NodePluginScores, weights map[string]int64) Node {
 	return n
 }
 
-// noteSample says so when the scheduler would have looked at a part of the feasible nodes only.
+// noteSample adds a note if the scheduler would have looked at only a part of the feasible nodes.
 func (w *world) noteSample(e *Explanation, feasible int) {
 	all := len(w.infos)
 	percentage := 0
@@ -145,8 +144,7 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 	}
 }
 
-// preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
-// Statuses are what the cycle has said of the nodes, none for a gang.
+// preempt runs the scheduler's preemption in memory. Statuses are those of the nodes after the cycle, none for a gang.
 func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses []*fwk.Status) *Preemption {
 	fw := w.AllNodes[pod.Spec.SchedulerName]
 	if !fw.HasPostFilterPlugins() {
@@ -163,7 +161,7 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return status.IsSuccess() && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != ""
 	}
 	if !nominated() {
-		// The search for a gang, or among gangs, ran meanwhile. The next try carries out what it has found.
+		// The search for a gang, or among gangs, has run in the background. The next try carries out its result.
 		state = framework.NewCycleState()
 		_, _, _ = fw.RunPreFilterPlugins(ctx, state, pod)
 		result, status = fw.RunPostFilterPlugins(ctx, state, pod, byNode)

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/process/decisions"
 )
 
-// Past explains why the scheduler chose the node, for the first of the pods whose decision it remembers. It is an error
-// if it remembers none.
+// Past explains why the scheduler chose the node, for the first of the pods with a recorded decision. Without one it
+// returns an error.
 func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
 	for _, pod := range pods {
 		if decision := list.Of(pod); decision != nil {
@@ -22,7 +22,7 @@ func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error)
 			"leads decides; the condition PodScheduled of a pod says why it has no node", about(pods), list.Kept)
 }
 
-// about names the pods that were asked about.
+// about names the pods of the question.
 func about(pods []decisions.Subject) string {
 	if len(pods) > 1 {
 		return fmt.Sprintf("pod %s and %s", pods[0], plural.Of(len(pods)-1, "other"))
@@ -30,7 +30,7 @@ func about(pods []decisions.Subject) string {
 	return "pod " + pods[0].String()
 }
 
-// decided explains a decision of the past.
+// decided explains a recorded decision.
 func decided(d *decisions.Decision) *Explanation {
 	e := &Explanation{
 		Pod: PodName(d.Pod), State: "bound", BoundTo: d.Node, Winner: d.Node, Profile: d.Profile,
@@ -41,7 +41,7 @@ func decided(d *decisions.Decision) *Explanation {
 		e.Nodes[i] = nodeThen(&d.Nodes[i])
 	}
 	if e.findRunnerUp(); e.RunnerUp != nil {
-		// What another weight would have done to nodes that are not remembered is not known.
+		// A change of a weight may let a node win that is not recorded.
 		e.RunnerUp.Changes = nil
 	}
 	switch {
@@ -60,7 +60,7 @@ func decided(d *decisions.Decision) *Explanation {
 	return e
 }
 
-// nodeThen is a node as it was scored then.
+// nodeThen is a node with its recorded scores.
 func nodeThen(c *decisions.Candidate) Node {
 	n := Node{Name: c.Name, Total: c.Total, Scores: make([]Score, len(c.Scores))}
 	for i, s := range c.Scores {

@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/spelling"
 )
 
-// Question is what is asked.
+// Question is the input of Pod.
 type Question struct {
 	// Configuration of the scheduler; it is not changed.
 	Configuration *schedulerconfig.Configuration
@@ -25,15 +25,15 @@ type Question struct {
 	Objects []runtime.Object
 	// Pod to explain. A pod that is bound is explained as of now and without itself.
 	Pod *v1.Pod
-	// Profile explains the pod as if it named that profile; empty: the one that it names.
+	// Profile replaces the profile that the pod names, if not empty.
 	Profile string
 	// Unread are the kinds that could not be listed, each with the reason.
 	Unread []string
-	// Now is the time at which it is asked: price windows and deadlines depend on it.
+	// Now is the time of the snapshot: price windows and deadlines depend on it.
 	Now time.Time
 }
 
-// Explanation is the answer.
+// Explanation says where a pod is or would be scheduled, and why.
 type Explanation struct {
 	Pod PodName `json:"pod"`
 	// State of the pod: pending or bound.
@@ -44,30 +44,30 @@ type Explanation struct {
 	Configuration string `json:"configuration"`
 	// Verdict is the answer and its reason in one sentence.
 	Verdict string `json:"verdict"`
-	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that
-	// starts, the one that the gang's plan gives it.
+	// Winner is the node that the scheduler chooses, empty if none fits. For a member of a gang that starts it is the node
+	// in the gang's plan.
 	Winner string `json:"winner,omitempty"`
-	// Margin is by how many points the winner, and every node with the same score, is ahead of the next one.
+	// Margin is the difference in points between the winner and the best node with a lower score.
 	Margin int64 `json:"margin,omitempty"`
-	// RunnerUp is that next one and what would have to change for it to win.
+	// RunnerUp is the best node with a lower score, and what would have to change for it to win.
 	RunnerUp *RunnerUp `json:"runnerUp,omitempty"`
-	// Share says, of a pod that asks for a part of a GPU, who holds it to that on the node that it gets or has.
+	// Share says who enforces the pod's share of a GPU on its node, for a pod that asks for one.
 	Share string `json:"share,omitempty"`
-	// Held says which plugin keeps the pod out of the scheduling queue.
-	Held []Rejection `json:"held"`
-	// Gang is set for a member of a gang; the nodes are then those of this one member alone.
+	// PreEnqueue are the plugins that keep the pod out of the scheduling queue.
+	PreEnqueue []Rejection `json:"held"`
+	// Gang is set for a member of a gang. Nodes then describe this member alone.
 	Gang *Gang `json:"gang,omitempty"`
-	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
+	// selector says which of the labels that the pod requires no node has, empty if there are none.
 	selector string
-	// hopeless are the nodes that would reject the pod even if no other was on them, and why.
+	// hopeless are the nodes that would reject the pod even without other pods, and why.
 	hopeless []Node
-	// Closest are the nodes that lack least, of those that would accept the pod if no other was on them.
+	// Closest are the nodes with the smallest shortfall, among those that would accept the pod without other pods.
 	Closest []Shortfall `json:"closest"`
-	// Preemption says what evicting pods of lower priority would do.
+	// Preemption is the result of the search for pods of lower priority to evict.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Late says which deadline the pod cannot keep, as the running scheduler has said; empty if it has not.
+	// Late is a deadline that the pod cannot keep, as reported by the running scheduler.
 	Late string `json:"late,omitempty"`
-	// NotScored are plugins that had no say because what they score by is not in the snapshot.
+	// NotScored are plugins that did not score because the snapshot does not have their input.
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
 	Nodes []Node `json:"nodes"`
@@ -83,13 +83,13 @@ type PodName struct {
 
 func (n PodName) String() string { return n.Namespace + "/" + n.Name }
 
-// Rejection is a plugin's no.
+// Rejection is a rejection by a plugin.
 type Rejection struct {
 	Plugin  string   `json:"plugin"`
 	Reasons []string `json:"reasons"`
 }
 
-// Node is what became of one node: either Rejected is set or Scores are.
+// Node is the result for one node: either Rejected or Scores is set.
 type Node struct {
 	Name     string     `json:"name"`
 	Rejected *Rejection `json:"rejected,omitempty"`
@@ -97,47 +97,47 @@ type Node struct {
 	Scores   []Score    `json:"scores"`
 }
 
-// Score is one plugin's opinion of a node.
+// Score is one plugin's score of a node.
 type Score struct {
 	Plugin string `json:"plugin"`
-	// Raw is what the plugin gave, in a unit of its own, Normalised the same from 0 to 100, Weighted that times Weight.
+	// Raw is in a unit of the plugin, Normalised is from 0 to 100, and Weighted is Normalised times Weight.
 	Raw        int64 `json:"raw"`
 	Normalised int64 `json:"normalised"`
 	Weight     int64 `json:"weight"`
 	Weighted   int64 `json:"weighted"`
-	// Cost is what Raw stands for, term by term, of plugins that say so.
+	// Cost explains Raw term by term, for plugins that can do so.
 	Cost *Cost `json:"cost,omitempty"`
 }
 
-// Shortfall says what a node that lacks resources has.
+// Shortfall is the resource that a node has too little of.
 type Shortfall struct {
 	Node     string `json:"node"`
 	Resource string `json:"resource"`
 	Needs    string `json:"needs"`
 	Free     string `json:"free"`
-	// Largest is what the node that has most of the resource has in all, if that is less than what is needed.
+	// Largest is the largest amount that a node has in total, if that is less than what is needed.
 	Largest string `json:"largest,omitempty"`
-	// Like is a resource that some node has and that may be meant where none has Resource.
+	// Like is a resource with a similar name that some node has, if none has Resource.
 	Like string `json:"like,omitempty"`
 }
 
-// Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
+// Preemption is what the scheduler does when no node fits: it evicts Victims from Node.
 type Preemption struct {
 	// Node is empty for a gang.
 	Node    string   `json:"node,omitempty"`
 	Victims []string `json:"victims"`
-	// Losses say what each of the victims loses, and Spared what the cheapest of the others would lose. Both are empty
-	// where the profile does not have Coscheduling.
+	// Losses say what each of the victims loses, and Spared what the cheapest other pods would lose. Both are empty if the
+	// profile does not have Coscheduling.
 	Losses []Loss `json:"losses"`
 	Spared []Loss `json:"spared"`
-	// Message says why there is nothing to gain.
+	// Message says why no pods are evicted.
 	Message string `json:"message,omitempty"`
 }
 
-// evicts reports whether pods go.
+// evicts reports whether pods are evicted.
 func (p *Preemption) evicts() bool { return p != nil && len(p.Victims) > 0 }
 
-// Pod answers the question.
+// Pod explains a pod. An error says what is wrong with the question.
 func Pod(q Question) (*Explanation, error) {
 	target := gpuview.Unplaced(q.Pod)
 	if target.Namespace == "" {
@@ -176,8 +176,8 @@ func Pod(q Question) (*Explanation, error) {
 		return nil, fmt.Errorf("explaining pod %s: %w", e.Pod, err)
 	}
 	if e.Gang != nil && e.Gang.MinMember == 0 && len(q.Unread) > 0 {
-		return nil, fmt.Errorf("explaining pod %s: how many pods of gang %s start together is said nowhere, or by what may "+
-			"not be listed: %s", e.Pod, e.Gang.Name, strings.Join(q.Unread, "; "))
+		return nil, fmt.Errorf("explaining pod %s: the size of gang %s is unknown; objects that may declare it cannot be "+
+			"listed: %s", e.Pod, e.Gang.Name, strings.Join(q.Unread, "; "))
 	}
 	if len(e.scored()) > 0 {
 		e.NotScored = notScored(q.Configuration, target)
@@ -190,7 +190,7 @@ func Pod(q Question) (*Explanation, error) {
 	return e, nil
 }
 
-// foreign says what to do about a pod of a scheduler that the configuration does not have.
+// foreign is the error for a pod of a scheduler that the configuration does not have.
 func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error {
 	name := pod.Spec.SchedulerName
 	profiles := map[string]bool{}
@@ -209,8 +209,7 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 		missing, hint)
 }
 
-// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a
-// share or a node.
+// enforcement says who enforces the pod's share of a GPU on a node; it is empty for a pod without a share or a node.
 func enforcement(keys gpuview.Keys, pod *v1.Pod, name string, objects []runtime.Object) string {
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok && node.Name == name {

@@ -23,35 +23,35 @@ import (
 
 var podGroupResource = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 
-// Gang is what is known of the group that a pod belongs to.
+// Gang describes the gang of a pod.
 type Gang struct {
 	Name string `json:"name"`
-	// MinMember is how many members have to start together; 0 when nothing says so.
+	// MinMember is how many members have to start together; 0 if unknown.
 	MinMember int `json:"minMember,omitempty"`
 	// Numbers of members by state.
 	Bound   int `json:"bound"`
 	Pending int `json:"pending"`
 	Gated   int `json:"gated"`
 	Ended   int `json:"ended"`
-	// Reserved says what the running scheduler keeps for the gang until it starts, and ReservedNodes on which nodes.
+	// Reserved describes what the running scheduler reserves for the gang, and ReservedNodes are its nodes.
 	Reserved      string   `json:"reserved,omitempty"`
 	ReservedNodes []string `json:"reservedNodes"`
-	// Late says which deadline the gang cannot keep any more.
+	// Late is a deadline that the gang can no longer keep.
 	Late string `json:"late,omitempty"`
-	// Missing says what keeps the gang from starting, empty if it starts.
+	// Missing is why the gang does not start, empty if it starts.
 	Missing string `json:"missing,omitempty"`
-	// Groups says what the groups within the gang need, empty if it has none.
+	// Groups are the requirements of the groups within the gang, empty if it has none.
 	Groups string `json:"groups,omitempty"`
 	// Level is the node label that the members of a group or a segment share, else the narrowest that the gang names;
 	// empty for none.
 	Level string `json:"level,omitempty"`
 	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
 	SegmentSize int `json:"segmentSize,omitempty"`
-	// Assignments are the plan, pod by pod in the order of their ranks, if it starts.
+	// Assignments are the plan in the order of ranks, if the gang starts.
 	Assignments []Assignment `json:"assignments"`
 }
 
-// Assignment is a planned place.
+// Assignment is the planned node of a pod.
 type Assignment struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"`
@@ -61,7 +61,7 @@ type Assignment struct {
 	Rank *int `json:"rank,omitempty"`
 }
 
-// follows says whether a plan of the gang brings in the members that wait outside the queue.
+// follows reports whether members that wait outside the queue start with the plan of the gang.
 func (g *Gang) follows() bool { return g != nil && g.Missing == "" }
 
 // node is the node that the plan gives a member, empty if there is none.
@@ -77,11 +77,11 @@ func (g *Gang) node(pod string) string {
 	return ""
 }
 
-// gang lets the member that leads plan for all, as the scheduler does, and reads the plan off its members' turns.
-// runs says that the target runs.
+// gang lets the leader plan for all members, as the scheduler does, and reads the plan from the members' cycles. Runs
+// says that the target runs.
 func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
 	g := &Gang{Name: id.String(), MinMember: minimum}
-	w.saidOf(id, g)
+	w.readStatus(id, g)
 	var members, pending []*v1.Pod
 	for _, obj := range w.API.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
@@ -91,7 +91,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 		members = append(members, pod)
 		state := read.Member(pod, read.Membership{}, nil, true).State
 		if runs && pod.Name == w.target.Name && pod.Namespace == w.target.Namespace {
-			state = gang.Bound // without itself it is looked at only to see where it would go today
+			state = gang.Bound // it was removed from its node only to find out where it would go today
 			pending = append(pending, pod)
 		}
 		switch state {
@@ -113,13 +113,13 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	}
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
-		w.place(g, gangs.Topology(w.target), members)
+		w.addRanks(g, gangs.Topology(w.target), members)
 	}
 	return g
 }
 
-// saidOf takes over what the running scheduler has said in the status of the gang's PodGroup.
-func (w *world) saidOf(id gang.ID, g *Gang) {
+// readStatus reads what the running scheduler has written to the status of the gang's PodGroup.
+func (w *world) readStatus(id gang.ID, g *Gang) {
 	obj, ok := w.API.Get(podGroupResource,
 		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
@@ -137,26 +137,26 @@ func (w *world) saidOf(id gang.ID, g *Gang) {
 	}
 }
 
-// lead runs the planning cycle of the member that leads and says why there is no plan.
+// lead runs the planning cycle of the leader, and returns why there is no plan.
 func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 	why := ""
 	for _, pod := range members {
 		if fw := w.AllNodes[pod.Spec.SchedulerName]; fw != nil {
-			held := w.HeldBack(pod)
-			if held.IsSuccess() {
+			kept := w.PreEnqueue(pod)
+			if kept.IsSuccess() {
 				w.leader, w.led = pod, framework.NewCycleState()
 				_, status, _ := fw.RunPreFilterPlugins(ctx, w.led, pod)
 				return status.Message()
 			}
 			if why == "" || pod.Name == w.target.Name {
-				why = held.Message()
+				why = kept.Message()
 			}
 		}
 	}
 	return why
 }
 
-// assignments asks every member's turn for the one node that the plan leaves it.
+// assignments reads the planned node of each member, the only one that PreFilter leaves.
 func (w *world) assignments(ctx context.Context, members []*v1.Pod) []Assignment {
 	var assignments []Assignment
 	for _, pod := range members {

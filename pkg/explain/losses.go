@@ -19,16 +19,16 @@ type Loss struct {
 	Priority int32  `json:"priority"`
 	// GPUMinutes are the minutes of a GPU that are lost; 100 CPUs count as one GPU for pods without GPUs.
 	GPUMinutes float64 `json:"gpuMinutes"`
-	// Protected says that the pod has just started and goes after others of its priority.
+	// Protected says that the pod has just started, and is evicted after others of its priority.
 	Protected bool `json:"protected,omitempty"`
 	// Why says what is lost.
 	Why string `json:"why"`
 }
 
-// mostSpared is how many pods are named that the scheduler did not choose.
+// mostSpared is how many pods are shown that the scheduler did not choose.
 const mostSpared = 3
 
-// compareLosses says what the victims lose, and what the cheapest of those pods would lose that were not chosen.
+// compareLosses adds what the victims lose, and what the cheapest other pods would lose.
 func compareLosses(loss *work.Loss, p *Preemption, infos []fwk.NodeInfo, preemptor *v1.Pod, now time.Time) {
 	type costly struct {
 		Loss
@@ -61,7 +61,7 @@ func compareLosses(loss *work.Loss, p *Preemption, infos []fwk.NodeInfo, preempt
 	}
 }
 
-// losses prints why the victims go and others do not.
+// losses prints what the victims lose, and what others would lose.
 func (p *page) losses(e *Preemption) {
 	if len(e.Losses) == 0 {
 		return

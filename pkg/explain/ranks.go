@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/gang/read/numbering"
 )
 
-// place adds to a plan the ranks of the members, and where their nodes lie.
-func (w *world) place(g *Gang, levels read.Topology, members []*v1.Pod) {
+// addRanks adds the ranks of the members and the domains of their nodes to a plan.
+func (w *world) addRanks(g *Gang, levels read.Topology, members []*v1.Pod) {
 	g.SegmentSize, g.Level = levels.Segment.Size, cmp.Or(g.Level, levels.Segment.Level)
 	if named := levels.Levels(); g.Level == "" && len(named) > 0 {
 		g.Level = named[len(named)-1]
@@ -44,7 +44,7 @@ func (w *world) place(g *Gang, levels read.Topology, members []*v1.Pod) {
 	})
 }
 
-// rankRanges writes the ranks that members have, in their order, as "0-7, 9"; empty if they have none.
+// rankRanges writes the ranks of members, in their order, as "0-7, 9"; empty if they have none.
 func rankRanges(of []Assignment) string {
 	var text strings.Builder
 	for i := 0; i < len(of); i++ {

@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// RunnerUp compares the second best node with the best.
+// RunnerUp compares the best node with the next one that has fewer points.
 type RunnerUp struct {
 	Node string `json:"node"`
-	// Margin is by how many points it is behind.
+	// Margin is the difference in points.
 	Margin int64 `json:"margin"`
-	// Differences are the plugins that do not give both nodes the same, the greatest difference first.
+	// Differences are the plugins that score the two nodes differently, the greatest difference first.
 	Differences []Difference `json:"differences"`
-	// Changes are single changes of a weight by which it would win, the smallest first. They are exact: a weight changes
-	// no plugin's score.
+	// Changes are single changes of a weight with which it would win, the smallest first. They are exact: the scores of
+	// plugins do not depend on weights.
 	Changes []WeightChange `json:"changes"`
 }
 
-// Difference is one plugin's view of the two nodes.
+// Difference is how one plugin scores the two nodes.
 type Difference struct {
 	Plugin   string `json:"plugin"`
 	Weight   int64  `json:"weight"`
 	Winner   int64  `json:"winner"`
 	RunnerUp int64  `json:"runnerUp"`
-	// Points are what it gives the winner more than the runner-up.
+	// Points is the difference of the weighted scores.
 	Points int64 `json:"points"`
-	// Why says by which terms the runner-up costs more or less than the winner, where the plugin has terms.
+	// Why names the terms in which the costs of the nodes differ, if the plugin has terms.
 	Why string `json:"why,omitempty"`
 }
 
@@ -49,7 +49,7 @@ func (c WeightChange) String() string {
 	}
 }
 
-// mostFold bounds the weights that are suggested: no one follows the advice to make one thirty times what it is.
+// mostFold bounds suggested weights to a multiple of the current one that is practical.
 const mostFold = 3
 
 // findRunnerUp compares the first of the scored nodes with the first that has fewer points.
@@ -84,8 +84,8 @@ func compare(winner, second *Node) *RunnerUp {
 	return r
 }
 
-// changeToWin finds the nearest weight with which a node wins that a plugin gives gain points more (less, if negative)
-// before the weight counts, and that is margin points behind. Disabling the plugin counts as weight 0.
+// changeToWin finds the nearest weight with which a node wins that is margin points behind and to which the plugin
+// gives gain points more before the weight (fewer, if negative). Weight 0 means that the plugin is disabled.
 func changeToWin(plugin string, weight, gain, margin int64) (WeightChange, bool) {
 	step := margin/abs(gain) + 1
 	to := weight + step

@@ -11,12 +11,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// mostValues is how many values of a label are named that nodes have.
+// mostValues is how many of the existing values of a label are named.
 const mostValues = 3
 
-// unmatched says which of the labels in the pod's node selector, or in each of the terms of its required node affinity,
-// no node has. If each of them is on some node, it says that no node has all of them. It is empty if some node matches,
-// or if that is not a matter of labels.
+// unmatched says which labels of the pod's node selector, or of each term of its required node affinity, no node has.
+// If each label is on some node, it says that no node has all of them. It is empty if a node matches, or if labels are
+// not the reason.
 func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	var selector []v1.NodeSelectorRequirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
@@ -54,7 +54,7 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	return strings.Join(missing, ", and ")
 }
 
-// meet reports whether a node meets all the requirements. One that cannot be read is met by none, as for the scheduler.
+// meet reports whether a node meets all the requirements. As for the scheduler, no node meets an invalid one.
 func meet(infos []fwk.NodeInfo, all ...v1.NodeSelectorRequirement) bool {
 	selector, err := nodeaffinity.NewNodeSelector(
 		&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: all}}})

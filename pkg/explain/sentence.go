@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// inFavor says what it means that a plugin without a cost gives a node more points than another.
+// inFavor says why a plugin without a cost gives a node more points than another.
 var inFavor = map[string]string{
 	names.ImageLocality:                   "has more of the images that the pod needs",
 	names.InterPodAffinity:                "is where the pod's affinity to other pods wants it",
@@ -21,13 +21,13 @@ var inFavor = map[string]string{
 	names.PodTopologySpread:               "spreads the pods more evenly",
 	names.TaintToleration:                 "has fewer taints that the pod would rather avoid",
 	names.NodeResourcesBalancedAllocation: "leaves CPU and memory in better balance",
-	names.NodeResourcesFit:                "is preferred by how full its CPU and memory are",
+	names.NodeResourcesFit:                "suits the scoring strategy for CPU and memory better",
 	"SLAAware":                            "comes closer to the pod's objectives",
 	"NetworkTopology":                     "is nearer to the pods that it talks to",
 	"PlacementPolicy":                     "is nearer to the data that it reads",
 }
 
-// sentence says why in one sentence, as a person would; of a pod that has a node, that node first.
+// sentence is the explanation in one sentence. For a bound pod it begins with its node.
 func (e *Explanation) sentence() string {
 	if e.BoundTo == "" || e.BoundTo == e.Winner && e.Gang == nil {
 		return e.today()
@@ -42,7 +42,7 @@ func (e *Explanation) sentence() string {
 	case e.Gang != nil && e.Gang.Missing != "":
 		return text + " Today it would wait: " + e.Gang.Missing + "."
 	case at < 0:
-		return fmt.Sprintf("It is bound to %s, which is not there any more. Today: %s", e.BoundTo, e.today())
+		return fmt.Sprintf("It is bound to %s, which does not exist any more. Today: %s", e.BoundTo, e.today())
 	case e.BoundTo == e.Winner:
 		return text
 	case len(scored) == 0:
@@ -59,7 +59,7 @@ func (e *Explanation) sentence() string {
 	return fmt.Sprintf("%s Today the scheduler would choose %s, because %s", text, e.Winner, because)
 }
 
-// today says which node the scheduler chooses now, or why none.
+// today says which node the scheduler would choose now, or why none.
 func (e *Explanation) today() string {
 	scored := e.scored()
 	switch {
@@ -78,8 +78,8 @@ func (e *Explanation) today() string {
 		return fmt.Sprintf("Its gang starts as a whole: %s %s on %s, this one on %s.",
 			plural.Of(len(e.Gang.Assignments), "member"),
 			plural.Choose(len(e.Gang.Assignments), "fits", "fit"), e.Gang.where(), e.Gang.node(e.Pod.Name))
-	case len(e.Held) > 0 && !e.Gang.follows():
-		return "It is not tried yet: " + strings.Join(e.Held[0].Reasons, ", ") + "."
+	case len(e.PreEnqueue) > 0 && !e.Gang.follows():
+		return "It is not tried yet: " + strings.Join(e.PreEnqueue[0].Reasons, ", ") + "."
 	case len(scored) == 0:
 		return e.whatIsLacking()
 	case len(scored) == 1:
@@ -98,11 +98,10 @@ func (e *Explanation) today() string {
 	return contrast(first, &scored[at], e.RunnerUp.Differences, at)
 }
 
-// mostReasons is how many plugins a sentence speaks of.
+// mostReasons is how many plugins a sentence names.
 const mostReasons = 3
 
-// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up
-// the margin.
+// contrast names the advantages of the first node over the second, of the plugins that contribute most to the margin.
 func contrast(first, second *Node, differences []Difference, tied int) string {
 	var good, bad []string
 	for _, d := range differences {
@@ -138,7 +137,7 @@ func contrast(first, second *Node, differences []Difference, tied int) string {
 	return text + "."
 }
 
-// strongestAgainst names the plugin that speaks most for the second node, if it has any weight.
+// strongestAgainst is the plugin that favors the second node most, if its difference matters.
 func strongestAgainst(differences []Difference) string {
 	for _, d := range differences {
 		if d.Points < 0 && -d.Points*4 >= differences[0].Points {
@@ -157,7 +156,7 @@ func costOn(n *Node, plugin string) *Cost {
 	return nil
 }
 
-// The units of costs that people have words for.
+// The units of costs with wordings of their own.
 const (
 	milliGPU = "milli-GPU"
 	dollars  = "dollars an hour"
@@ -179,7 +178,7 @@ func absolute(c *Cost) string {
 	}
 }
 
-// relative says what the second node costs more than the first, after "would", with what most of it is for.
+// relative says how much more the second node costs, after "would", with the main reason.
 func relative(first, second *Cost) string {
 	more := second.Total - first.Total
 	reason := ""
@@ -202,10 +201,10 @@ func relative(first, second *Cost) string {
 	}
 }
 
-// leastGPU is the least part of a GPU that is said, in thousandths.
+// leastGPU is the smallest part of a GPU that is mentioned, in thousandths.
 const leastGPU = 10
 
-// gpus are an amount of GPUs given in thousandths.
+// gpus writes a number of GPUs that is given in thousandths.
 func gpus(milli float64) string {
 	if math.Abs(milli) < leastGPU {
 		return "less than 0.01 GPUs"
@@ -224,7 +223,7 @@ func money(x float64) string {
 	return fmt.Sprintf("$%.2f per hour", x)
 }
 
-// listed joins parts as a person does: a, b and c.
+// listed joins parts as in a sentence: a, b and c.
 func listed(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
@@ -282,25 +281,25 @@ func counted(count map[string]int) string {
 	whys := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
-	var said []string
+	var parts []string
 	others := 0
 	for i, why := range whys {
-		// One more reason takes no more room than saying that there is one.
+		// One more reason is as short as "1 for other reasons".
 		if i >= mostRejections && len(whys) > mostRejections+1 {
 			others += count[why]
 			continue
 		}
-		said = append(said, fmt.Sprintf("%d %s", count[why], why))
+		parts = append(parts, fmt.Sprintf("%d %s", count[why], why))
 	}
 	if others > 0 {
-		said = append(said, fmt.Sprintf("%d for other reasons", others))
+		parts = append(parts, fmt.Sprintf("%d for other reasons", others))
 	}
-	return listed(said)
+	return listed(parts)
 }
 
-// inWords says why a node is rejected, after a number of nodes, and by which plugin.
+// inWords says why a node is rejected and by which plugin, for use after a number of nodes.
 func inWords(r *Rejection) string {
-	said := make([]string, len(r.Reasons))
+	parts := make([]string, len(r.Reasons))
 	for i, reason := range r.Reasons {
 		words, ofNodes := strings.CutPrefix(reason, "node(s) ")
 		resource, short := strings.CutPrefix(words, "Insufficient ")
@@ -310,16 +309,16 @@ func inWords(r *Rejection) string {
 		case !ofNodes:
 			words = "because of: " + words
 		}
-		said[i] = words
+		parts[i] = words
 	}
-	text := strings.Join(said, ", ")
+	text := strings.Join(parts, ", ")
 	if inner, ok := strings.CutSuffix(text, ")"); ok && !strings.HasSuffix(text, "(s)") {
 		return inner + "; " + r.Plugin + ")"
 	}
 	return text + " (" + r.Plugin + ")"
 }
 
-// help says what would let the gang start, where that is a matter of its members alone.
+// help says what would let the gang start if it has too few members.
 func (g *Gang) help() string {
 	if missing := g.MinMember - g.Bound - g.Pending; g.MinMember > 0 && missing > 0 {
 		if g.Gated >= missing {
@@ -330,7 +329,7 @@ func (g *Gang) help() string {
 	return ""
 }
 
-// where counts the nodes of the plan.
+// where is the number of nodes of the plan.
 func (g *Gang) where() string {
 	nodes := map[string]bool{}
 	for _, a := range g.Assignments {

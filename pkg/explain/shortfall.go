@@ -17,22 +17,23 @@ import (
 	"berth.dev/berth/pkg/spelling"
 )
 
-// closestNodes is how many of the rejected nodes are told with what they lack.
+// closestNodes is how many of the rejected nodes are shown with their shortfall.
 const closestNodes = 3
 
-// lack is what one node is short of, and the part of the request that is missing.
-type lack struct {
+// measured is the shortfall of a node with the part of the request that is missing, from 0 to 1.
+type measured struct {
 	Shortfall
 	missing float64
 }
 
-// closest returns the nodes that come nearest to what the pod asks for, of those that would accept it if pods there
-// ended: of each the resource that it lacks most of. If there are none, it returns what is larger than any node, of the
-// nearest. Hopeless are the nodes that would reject the pod even then, and why.
+// closest returns the nodes with the smallest shortfall, among those that would accept the pod if their pods ended. The
+// shortfall is that of the resource with the largest missing part. If there are no such nodes, closest returns a
+// request that is larger than any node. Hopeless are the nodes that would reject the pod even without other pods, and
+// why.
 func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses []*fwk.Status) (closest []Shortfall, hopeless []Node) {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
-	var lacks, others []lack
+	var shortfalls, others []measured
 	canEnd := func(on *v1.Pod) bool { return !podview.BelongsToNode(on) }
 	for i, info := range w.infos {
 		empty := statuses[i]
@@ -49,15 +50,15 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 				others = append(others, l)
 			}
 		case short:
-			lacks = append(lacks, l)
+			shortfalls = append(shortfalls, l)
 		}
 	}
-	for _, of := range [][]lack{lacks, others} {
-		slices.SortStableFunc(of, func(a, b lack) int {
+	for _, of := range [][]measured{shortfalls, others} {
+		slices.SortStableFunc(of, func(a, b measured) int {
 			return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.Node, b.Node))
 		})
 	}
-	for _, l := range lacks[:min(len(lacks), closestNodes)] {
+	for _, l := range shortfalls[:min(len(shortfalls), closestNodes)] {
 		closest = append(closest, l.Shortfall)
 	}
 	if len(closest) > 0 {
@@ -75,17 +76,17 @@ func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, hopeless
 }
 
-// byNode are the plugins that call a rejection final for what the pod asks for and what the node is alone. Others, such
-// as those of claims and addresses, call it so for what pods elsewhere hold, too.
+// byNode are the plugins whose final rejections depend only on the pod and the node. Those of other plugins, for
+// example of claims and addresses, also depend on pods on other nodes.
 var byNode = []string{names.NodeName, names.NodeUnschedulable, names.TaintToleration, names.NodeAffinity,
 	names.NodeResourcesFit, gpuaware.Name, costoptimized.Name}
 
-// ruledOut reports whether a node would reject the pod even if no other was there.
+// ruledOut reports whether a node would reject the pod even without other pods.
 func ruledOut(status *fwk.Status) bool {
 	return status.Code() == fwk.UnschedulableAndUnresolvable && slices.Contains(byNode, status.Plugin())
 }
 
-// largest is how much of the resource a node has at most, pods left out; empty if that is enough.
+// largest is the largest allocatable amount of the resource on a node; empty if that is enough.
 func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInfo) string {
 	var most int64
 	for _, info := range infos {
@@ -111,9 +112,9 @@ func offered(infos []fwk.NodeInfo) map[string]bool {
 	return names
 }
 
-// worst is the resource that the node is shortest of, and whether a shortage is why it was rejected.
-func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lack, bool) {
-	var found lack
+// worst is the resource with the largest missing part, and whether a shortfall is why the node was rejected.
+func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (measured, bool) {
+	var found measured
 	if by := status.Plugin(); by != names.NodeResourcesFit && by != gpuaware.Name {
 		return found, false
 	}
@@ -131,7 +132,7 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 		if missing < found.missing || missing == found.missing && string(name) > found.Resource {
 			continue
 		}
-		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
+		found = measured{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
 			Free: podview.Quantity(name, free).String()}, missing: missing}
 	}
 	return found, found.Node != ""

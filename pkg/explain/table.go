@@ -12,25 +12,24 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// exampleNodes is how many nodes are named where many were rejected for the same reason.
+// exampleNodes is how many nodes are named if many were rejected for the same reason.
 const exampleNodes = 3
 
-// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its
-// own.
+// page is the text of an explanation for a screen. Top bounds the rows of scored nodes; with 0 every node has its own
+// row.
 type page struct {
 	strings.Builder
 	screen tables.Screen
 	top    int
 }
 
-// line adds a line, broken where the screen ends.
+// line adds a line, wrapped to the width of the screen.
 func (p *page) line(format string, args ...any) {
 	p.WriteString(p.screen.Wrap(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given
-// the same in one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node in
-// its own row.
+// WriteTable prints the explanation: the best nodes with their points by plugin, nodes with equal points in one row,
+// and the rejected nodes by reason. Top bounds the rows of scored nodes; with 0 every node has its own row.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	p := &page{screen: tables.ScreenOf(out), top: top}
 	state := e.State
@@ -47,9 +46,9 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Late != "" {
 		p.line("%s", e.Late)
 	}
-	for _, h := range e.Held {
+	for _, r := range e.PreEnqueue {
 		if e.Gang == nil {
-			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))
+			p.line("kept out of the queue by %s: %s", r.Plugin, strings.Join(r.Reasons, ", "))
 		}
 	}
 	scored := e.scored()
@@ -91,7 +90,7 @@ func (e *Explanation) scored() []Node {
 	return e.Nodes[:i]
 }
 
-// gang says how the members of a gang are, and where its plan puts them.
+// gang prints the state of a gang and its plan.
 func (p *page) gang(g *Gang) {
 	var counts []string
 	for _, state := range []struct {
@@ -126,6 +125,14 @@ func (p *page) gang(g *Gang) {
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
 	}
+	p.plan(g)
+	if g.Bound == 0 {
+		p.line("the table ignores the gang and shows this pod alone")
+	}
+}
+
+// plan has a row for each node of a gang's plan.
+func (p *page) plan(g *Gang) {
 	byNode := map[string][]Assignment{}
 	var planned []string // by their lowest rank
 	for _, a := range g.Assignments {
@@ -133,6 +140,9 @@ func (p *page) gang(g *Gang) {
 			planned = append(planned, a.Node)
 		}
 		byNode[a.Node] = append(byNode[a.Node], a)
+	}
+	if len(planned) == 0 {
+		return
 	}
 	shown := len(planned)
 	if p.top > 0 {
@@ -162,26 +172,21 @@ func (p *page) gang(g *Gang) {
 		}
 		t.Row(append(row, strings.Join(names, ", "))...)
 	}
-	if shown > 0 {
-		p.WriteString("\n" + t.String())
-	}
+	p.WriteString("\n" + t.String())
 	if shown < len(planned) {
 		p.line("… and %d more nodes (berth explain --all-nodes)", len(planned)-shown)
 	}
-	if g.Bound == 0 {
-		p.line("the table ignores the gang and shows this pod alone")
-	}
 }
 
-// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin
-// that tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
+// scores has a row for each group of nodes with equal scores, and a column for each plugin whose scores differ between
+// nodes. Below it are the terms of plugins, for the same nodes.
 func (p *page) scores(nodes []Node, winner string) {
 	rows := alikeInRow(nodes, p.top == 0)
 	shown := rows
 	if p.top > 0 {
 		shown = rows[:min(p.top, len(rows))]
 	}
-	var telling []int
+	var differing []int
 	var same []string
 	for i, s := range nodes[0].Scores {
 		if len(nodes) > 1 && spread(nodes, i) == 0 {
@@ -190,12 +195,12 @@ func (p *page) scores(nodes []Node, winner string) {
 			}
 			continue
 		}
-		telling = append(telling, i)
+		differing = append(differing, i)
 	}
-	// What tells least apart is left out where the screen is too narrow.
-	slices.SortStableFunc(telling, func(a, b int) int { return cmp.Compare(spread(nodes, b), spread(nodes, a)) })
+	// On a narrow screen the plugins with the smallest differences are left out.
+	slices.SortStableFunc(differing, func(a, b int) int { return cmp.Compare(spread(nodes, b), spread(nodes, a)) })
 	p.WriteString("\n")
-	p.points(shown, telling, winner)
+	p.points(shown, differing, winner)
 	hidden := len(nodes)
 	for _, of := range shown {
 		hidden -= len(of)
@@ -203,7 +208,7 @@ func (p *page) scores(nodes []Node, winner string) {
 	if hidden > 0 {
 		p.line("… and %d more of the %d nodes that it fits (berth explain --all-nodes)", hidden, len(nodes))
 	}
-	if len(telling) > 0 {
+	if len(differing) > 0 {
 		p.line("in points: 0 to 100 of each plugin, times its weight")
 	}
 	if len(same) > 0 {
@@ -234,7 +239,7 @@ func (p *page) points(rows [][]Node, plugins []int, winner string) {
 	})
 }
 
-// perNode adds a table with a row for each node, the winner in a color, and how many others are like it where some are.
+// perNode adds a table with a row for each node, the winner in color, and the number of equal nodes if there are any.
 func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column,
 	cells func(row int) []any) {
 	first := []tables.Column{{Name: "node"}}
@@ -256,7 +261,7 @@ func (p *page) perNode(names []string, others []int, winner string, columns []ta
 	p.WriteString(t.String())
 }
 
-// spread is how far the points of a plugin are apart.
+// spread is the difference between the most and the fewest points of a plugin.
 func spread(nodes []Node, plugin int) int64 {
 	least, most := nodes[0].Scores[plugin].Weighted, nodes[0].Scores[plugin].Weighted
 	for i := range nodes {
@@ -265,8 +270,7 @@ func spread(nodes []Node, plugin int) int64 {
 	return most - least
 }
 
-// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every
-// node in its own row.
+// alikeInRow groups nodes with the same scores and terms in a row, or puts every node into its own row.
 func alikeInRow(nodes []Node, apart bool) [][]Node {
 	var rows [][]Node
 	at := map[string]int{}
@@ -283,7 +287,7 @@ func alikeInRow(nodes []Node, apart bool) [][]Node {
 	return rows
 }
 
-// points counts them.
+// points writes a number of points.
 func points(n int64) string {
 	if n == 1 {
 		return "1 point"
@@ -316,7 +320,7 @@ func (p *page) rejections(nodes []Node) {
 	p.WriteString("\n" + t.String())
 }
 
-// closest lists the nodes that lack least.
+// closest lists the nodes with the smallest shortfall.
 func (p *page) closest(nodes []Shortfall) {
 	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"},
 		tables.Column{Name: "free", Number: true},
@@ -327,7 +331,7 @@ func (p *page) closest(nodes []Shortfall) {
 	p.WriteString("\n" + t.String())
 }
 
-// runnerUp says what would have to change for the second node to win, and which plugins tell it from the first.
+// runnerUp says what would have to change for the runner-up to win, and which plugins score the nodes differently.
 func (p *page) runnerUp(r *RunnerUp) {
 	text := fmt.Sprintf("\nfor %s to win, it needs more than %s", r.Node, points(r.Margin))
 	for i, c := range r.Changes {

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// Cost is what a plugin's raw score stands for. Less is better.
+// Cost explains a plugin's raw score. Less is better.
 type Cost struct {
 	// Unit of the amounts.
 	Unit  string  `json:"unit"`
@@ -25,13 +25,13 @@ type Cost struct {
 	Terms []cycles.Term `json:"terms"`
 }
 
-// tellingShare is the part of the largest difference that a difference needs to be named as a reason.
-const tellingShare = 0.05
+// notableShare is the part of the largest difference from which on a difference is named as a reason.
+const notableShare = 0.05
 
-// leastAmount is the least amount that a raw score can tell from zero.
+// leastAmount is the smallest amount that a raw score distinguishes from zero.
 const leastAmount = 1e-6
 
-// addCosts adds to each score what it is the sum of, where the plugin can say so.
+// addCosts adds the cost to each score of a plugin that can explain it.
 func (w *world) addCosts(
 	ctx context.Context, nodes []Node, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo,
 ) error {
@@ -39,7 +39,7 @@ func (w *world) addCosts(
 	for _, info := range feasible {
 		infos[info.Node().Name] = info
 	}
-	// The framework lists no instances but those that wait for events.
+	// EnqueueExtensions is the only list of plugin instances that the framework has.
 	for _, plugin := range w.fw.EnqueueExtensions() {
 		scorer, ok := plugin.(cycles.Scorer)
 		if !ok || state.GetSkipScorePlugins().Has(plugin.Name()) {
@@ -60,7 +60,7 @@ func (w *world) addCosts(
 	return nil
 }
 
-// costOf leaves out the terms that are zero; nil if there is no cost at all.
+// costOf is the cost without terms that are zero; nil without any terms.
 func costOf(c cycles.Cost) *Cost {
 	if len(c.Terms) == 0 {
 		return nil
@@ -127,8 +127,8 @@ func merge(costs []*Cost) []string {
 	return names
 }
 
-// costs has a row for each of the nodes and a column for each term that one of them has, the largest first; it is empty
-// if no node has a cost. Nodes with the same terms share a row, unless every node is to have its own row.
+// costs prints a row for each node and a column for each term, the largest first; nothing if no node has a cost. Nodes
+// with the same terms share a row, unless every node has its own row.
 func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	var costs []*Cost
 	var names []string
@@ -176,8 +176,8 @@ func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	})
 }
 
-// why says in words by which terms the runner-up costs more than the winner, or less; it is empty where one of them has
-// no cost. Small differences are left to the table.
+// why names the terms in which the costs of the runner-up and the winner differ; it is empty if one of them has no
+// cost. It leaves out small differences.
 func why(node string, winner, second *Cost) string {
 	if winner == nil || second == nil {
 		return ""
@@ -200,17 +200,17 @@ func why(node string, winner, second *Cost) string {
 		return ""
 	}
 	total := second.Total - winner.Total
-	// First what explains the total, last what works against it.
+	// The terms that contribute to the total come first, those with the opposite sign last.
 	slices.SortStableFunc(steps, func(a, b step) int {
 		return cmp.Compare(math.Copysign(1, total)*b.more, math.Copysign(1, total)*a.more)
 	})
-	var said []string
+	var parts []string
 	for _, s := range steps {
-		if math.Abs(s.more) >= tellingShare*largest {
-			said = append(said, moreOrLess(s.more, "")+" for "+s.reason)
+		if math.Abs(s.more) >= notableShare*largest {
+			parts = append(parts, moreOrLess(s.more, "")+" for "+s.reason)
 		}
 	}
-	return fmt.Sprintf("on %s the pod costs %s: %s", node, moreOrLess(total, second.Unit), strings.Join(said, ", "))
+	return fmt.Sprintf("on %s the pod costs %s: %s", node, moreOrLess(total, second.Unit), strings.Join(parts, ", "))
 }
 
 // moreOrLess is an amount with its direction, and with the unit if one is given: 350 milli-GPU more.

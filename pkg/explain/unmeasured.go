@@ -13,15 +13,14 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// NotScored is a score plugin that had no say because what it scores by is not part of a snapshot.
+// NotScored is a plugin that did not score because a snapshot does not have its input.
 type NotScored struct {
 	Plugin string `json:"plugin"`
 	// Why names what is missing and where it is.
 	Why string `json:"why"`
 }
 
-// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus
-// has them.
+// notScored returns SLAAware for a pod with objectives: only Prometheus has the measured values of nodes.
 func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 	want, bad := podview.PodObjective(pod)
 	if bad != nil || want.None() {
@@ -52,7 +51,7 @@ func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 	return nil
 }
 
-// missing says where the figures for an objective are, or that there are none.
+// missing says where the values for an objective are, or that there are none.
 func missing(objective, field, query string, signals *config.SLOSignals) string {
 	if query == "" {
 		return fmt.Sprintf("the pod asks for %s, and the arguments have no signals.%s", objective, field)

@@ -21,17 +21,13 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
-const parallelism = 8
-
-// bystander is a scheduler that never leads: it answers a question, and what the one that leads has said of gangs
-// stays.
+// bystander makes a scheduler that never leads, so that it does not overwrite the status of gangs.
 type bystander struct{}
 
 // Leads is false.
 func (bystander) Leads() bool { return false }
 
-// world is the cluster in memory with the scheduler that looks at it.
+// world is the cluster in memory with its scheduler.
 type world struct {
 	*simulation.World
 	fw     framework.Framework
@@ -39,7 +35,7 @@ type world struct {
 	target *v1.Pod
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
-	// leader is the member that has led the planning of the target's gang, and led what its cycle noted.
+	// leader is the member that has planned for the target's gang, and led the state of its cycle.
 	leader *v1.Pod
 	led    fwk.CycleState
 }
@@ -53,12 +49,12 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	}
 	target = w.target
 	defer w.Stop()
-	err := w.Start(simulation.Setup{Config: configuration, Parallelism: parallelism, Leader: bystander{}})
+	err := w.Start(simulation.Setup{Config: configuration, Leader: bystander{}})
 	if err != nil {
 		return err
 	}
 	w.Settle()
-	// Gangs that wait are invited to plan a moment after their members are known.
+	// A waiting gang is tried a moment after its members are known.
 	time.Sleep(time.Second) //nolint:forbidigo // virtual time
 	w.Settle()
 	ctx := context.Background()
@@ -69,15 +65,15 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if len(w.infos) == 0 {
 		return errors.New("the cluster has no nodes")
 	}
-	e.Held = w.held(ctx, target)
+	e.PreEnqueue = w.preEnqueue(ctx, target)
 	alone := target
 	if gangs := coscheduling.Of(w.fw); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
-			said, _, _ := read.Of(target)
-			alone = read.WithoutGang(target, said != id)
+			declared, _, _ := read.Of(target)
+			alone = read.WithoutGang(target, declared != id)
 			if e.Gang.Missing == "" && e.Gang.node(target.Name) == "" {
-				alone = target // its gang decides where it may go, or that it may not
+				alone = target // its gang decides which nodes it may use
 			}
 		}
 	}
@@ -118,15 +114,15 @@ func (w *world) fill(objects []runtime.Object) error {
 	return nil
 }
 
-// held runs the plugins that decide whether a pod is queued at all.
-func (w *world) held(ctx context.Context, pod *v1.Pod) []Rejection {
-	var held []Rejection
+// preEnqueue runs the plugins that decide whether a pod enters the queue.
+func (w *world) preEnqueue(ctx context.Context, pod *v1.Pod) []Rejection {
+	var rejections []Rejection
 	for _, plugin := range w.fw.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(ctx, pod); !status.IsSuccess() {
-			held = append(held, Rejection{Plugin: plugin.Name(), Reasons: reasons(status)})
+			rejections = append(rejections, Rejection{Plugin: plugin.Name(), Reasons: reasons(status)})
 		}
 	}
-	return held
+	return rejections
 }
 
 func reasons(status *fwk.Status) []string {

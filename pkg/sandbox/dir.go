@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Layout gives the places of files below a sandbox's folder.
+// Layout is the folder of a sandbox, with the paths of the files in it.
 type Layout string
 
 // Kubeconfig is the administrator's kubeconfig.
@@ -24,10 +24,10 @@ func (d Layout) Keys() Keys { return Keys(filepath.Join(string(d), "pki")) }
 // Etcd is etcd's data folder.
 func (d Layout) Etcd() string { return filepath.Join(string(d), "etcd") }
 
-// Nodes is the file of nodes as it was when the sandbox was started.
+// Nodes is a copy of the nodes file.
 func (d Layout) Nodes() string { return filepath.Join(string(d), "nodes.yaml") }
 
-// SchedulerConfig is the configuration that the scheduler runs with: the given one plus the kubeconfig.
+// SchedulerConfig is the configuration of the scheduler, with the path of its kubeconfig added.
 func (d Layout) SchedulerConfig() string { return filepath.Join(string(d), "scheduler-config.yaml") }
 
 // SchedulerKubeconfig is the kubeconfig of the scheduler, with the rights of its ServiceAccount only.
@@ -38,13 +38,13 @@ func (d Layout) SchedulerKubeconfig() string {
 func (d Layout) lock() string  { return filepath.Join(string(d), "berth.lock") }
 func (d Layout) state() string { return filepath.Join(string(d), "state.json") }
 
-// State is what a running sandbox tells about itself in state.json.
+// State is the content of state.json.
 type State struct {
 	// Options that the sandbox was started with.
 	Options Options `json:"options"`
 	// Server is the URL of the API server.
 	Server string `json:"server"`
-	// Etcd is the URL of etcd, which asks its clients for the certificate of the API server.
+	// Etcd is the URL of etcd, for which clients need the API server's certificate.
 	Etcd string `json:"etcd"`
 	// Scheduler is the URL at which the scheduler serves its metrics and its health.
 	Scheduler string `json:"scheduler,omitempty"`
@@ -52,7 +52,7 @@ type State struct {
 	PIDs map[string]int `json:"pids"`
 }
 
-// WriteState replaces state.json whole, so that a reader never sees half of it.
+// WriteState replaces state.json atomically.
 func (d Layout) WriteState(s State) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -84,9 +84,9 @@ func (d Layout) ReadState() (State, error) {
 // ErrUp says that a sandbox is already up in a folder.
 var ErrUp = errors.New("a sandbox is already up here")
 
-// acquire creates the folder if need be and takes its lock, which stays held as long as any process has the returned
-// file open: the control plane inherits it, so a crashed sandbox frees it at once. A folder that holds anything but a
-// sandbox is refused, because `berth down` removes what is in it.
+// acquire creates the folder if necessary and locks it until every process that has the returned file open has ended.
+// The control plane inherits the file, so a crash ends the lock. A folder with other files is refused, because `berth
+// down` removes its content.
 func (d Layout) acquire() (*os.File, error) {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the sandbox's folder: %w", err)
@@ -114,7 +114,7 @@ func (d Layout) acquire() (*os.File, error) {
 	return lock, nil
 }
 
-// clean removes what a sandbox wrote; the folder itself goes too if nothing else is in it. The caller holds the lock.
+// clean removes the files of a sandbox. The caller has the lock.
 func (d Layout) clean() error {
 	for _, path := range d.contents() {
 		if err := os.RemoveAll(path); err != nil {
@@ -124,7 +124,7 @@ func (d Layout) clean() error {
 	return nil
 }
 
-// contents lists all that a sandbox writes, but for the lock file.
+// contents lists the files of a sandbox, except the lock file.
 func (d Layout) contents() []string {
 	return []string{
 		d.Kubeconfig(), d.Logs(), string(d.Keys()), d.Etcd(), d.Nodes(), d.SchedulerConfig(),
@@ -133,7 +133,7 @@ func (d Layout) contents() []string {
 	}
 }
 
-// Remove removes what a sandbox wrote, and its folder unless something else is in it. The caller holds the lock.
+// Remove removes the files of a sandbox, and its folder unless there are other files in it. The caller has the lock.
 func (d Layout) Remove() error { return d.remove([]string{string(d)}) }
 
 // remove cleans, removes the lock file and then those of the folders that are empty.
@@ -156,7 +156,7 @@ func removeEmpty(folders []string) error {
 	return nil
 }
 
-// missing returns the folder and its parents as far as they do not exist, the deepest first.
+// missing returns the folder and those of its parents that do not exist, the deepest first.
 func (d Layout) missing() []string {
 	var folders []string
 	for folder := string(d); ; folder = filepath.Dir(folder) {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// emulatedMinors is how many minors back a component can go.
+	// emulatedMinors is how many minor versions back a component can emulate.
 	emulatedMinors = 3
 	// versionTimeout bounds how long an executable may take to print its version.
 	versionTimeout = 30 * time.Second
 )
 
-// EmulationFor returns the minor version that the other components must emulate beside the API server at path, because
-// none may be newer than the API server. It is empty if they need not, as beside the built-in one.
+// EmulationFor returns the minor version that the other components have to emulate, because none may be newer than the
+// API server at path. It is empty if they need not emulate one.
 func EmulationFor(ctx context.Context, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -30,11 +30,11 @@ func EmulationFor(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", path, err)
 	}
-	// Not what the build stamped: a binary that was built without a version is of this one all the same.
+	// The version that the build stamped may be missing.
 	return emulation(path, string(out), version.MustParse(baseversion.DefaultKubeBinaryVersion))
 }
 
-// emulation decides by what the API server's --version prints.
+// emulation compares the output of the API server's --version with our version.
 func emulation(path, printed string, ours *version.Version) (string, error) {
 	theirs, err := version.Parse(strings.TrimPrefix(strings.TrimSpace(printed), "Kubernetes "))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
-// schedulerUser is the name under which the API server knows the ServiceAccount of manifests/base: a client
-// certificate with it has exactly the rights that the shipped manifests give.
+// schedulerUser is the user name of the ServiceAccount in manifests/base, so that a client certificate for it has the
+// rights of the shipped manifests.
 const schedulerUser = "system:serviceaccount:kube-system:berth-scheduler"
 
 // Names of the key pairs: <name>.crt, <name>.key.
@@ -31,12 +31,12 @@ const (
 	KeyServiceAccount = "service-account"
 )
 
-// certLifetime is longer than anybody leaves a sandbox up.
+// certLifetime is longer than the expected life of a sandbox.
 const certLifetime = 365 * 24 * time.Hour
 
-// Keys is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every
-// client, and one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server
-// would check the certificate of a client twice for each request.
+// Keys is the folder with the keys of one sandbox: an authority for etcd, the API server and all clients, and one for
+// front proxies. As in kubeadm these are two authorities: with one, the API server would check the certificate of a
+// client twice for each request.
 type Keys string
 
 // Cert is the path of a certificate.
@@ -52,7 +52,7 @@ func (p Keys) Make() error {
 	}
 	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"},
 		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	// No certificate may have the subject of its authority: OpenSSL, and what is built on it, takes it for self-signed.
+	// OpenSSL takes a certificate with the subject of its authority for self-signed.
 	ca, caKey, err := p.newAuthority(KeyCA, "berth-sandbox-ca")
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (p Keys) write(name string, cert *x509.Certificate, key crypto.Signer) erro
 	return nil
 }
 
-// WriteKubeconfig writes a kubeconfig, readable by its owner only, that carries the certificates in itself so that it
-// can be copied.
+// WriteKubeconfig writes a kubeconfig, readable by its owner only. It embeds the certificates, so that it can be
+// copied.
 func (p Keys) WriteKubeconfig(path, server, certName string) error {
 	config := clientcmdapi.NewConfig()
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()

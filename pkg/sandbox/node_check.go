@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkNode finds what the API server would refuse, so that it is said before anything is started.
+// checkNode returns an error for a node that the API server would refuse, before anything is started.
 func checkNode(node *corev1.Node, at place) error {
 	name := at.of("metadata.name")
 	if node.Name == "" {

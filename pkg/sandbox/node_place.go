@@ -33,7 +33,7 @@ func (p place) of(path string) place {
 	return p.below("." + path)
 }
 
-// fault is what is wrong with a place.
+// fault is an error at a place.
 type fault struct {
 	line int
 	text string
@@ -46,7 +46,7 @@ func (p place) fault(format string, args ...any) error {
 	return fault{line: p.line(), text: text}
 }
 
-// line is that of the deepest part of the place that is there. It is asked for only where something is wrong.
+// line is that of the deepest part of the place that exists. It is only computed for errors.
 func (p place) line() int {
 	var root yaml.Node
 	if err := yaml.Unmarshal(p.document.Text, &root); err != nil || len(root.Content) == 0 {
@@ -62,15 +62,15 @@ func syntaxFault(d yamldoc.Document, err error) error {
 	return fault{line: d.First + max(line, 1) - 1, text: text}
 }
 
-// decode reads a document into an object. Fields that are unknown to an object of the API are those of a newer version,
-// and are left out; the short form has none of them.
+// decode reads a document into an object. Unknown fields of a Kubernetes object are ignored: they may be of a newer
+// version. In the short form they are errors.
 func decode(d yamldoc.Document, content []byte, into any) error {
 	var strict []sigsyaml.JSONOpt
 	_, short := into.(*nodesFile)
 	if short {
 		strict = append(strict, sigsyaml.DisallowUnknownFields)
 	}
-	// It takes numbers for texts, unlike the search for faults.
+	// Unmarshal accepts numbers for strings, but Faults does not.
 	err := sigsyaml.Unmarshal(d.Text, into, strict...)
 	if err == nil {
 		return nil

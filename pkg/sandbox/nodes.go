@@ -17,15 +17,15 @@ import (
 	"berth.dev/berth/pkg/yamldoc"
 )
 
-// maxNodesFileBytes bounds what is read: 5,000 real nodes printed as YAML take about 60 MiB.
+// maxNodesFileBytes bounds the file: 5,000 real nodes in YAML take about 60 MiB.
 const maxNodesFileBytes = 256 << 20
 
-// maxNodes bounds a short form that asks for more nodes than a local control plane can hold.
+// maxNodes is the limit of a local control plane.
 const maxNodes = 20_000
 
-// LoadNodes reads the nodes of a file: what `kubectl get nodes -o yaml` (or json) prints, any number of Node documents,
-// or the short form {shapes: [...]}, also mixed. What belongs to the cluster the nodes came from (UIDs, versions,
-// owners, addresses) is left out; every node is Ready, as a kubelet would report it.
+// LoadNodes reads the nodes of a file: the output of `kubectl get nodes -o yaml` (or json), Node documents, or the
+// short form {shapes: [...]}, in any combination. Fields that belong to the original cluster (UIDs, versions, owners,
+// addresses) are left out. Every node is Ready.
 func LoadNodes(path string) ([]*corev1.Node, error) {
 	data, err := readNodesFile(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	return ParseNodes(path, data)
 }
 
-// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a
-// pipe, whose content may never come.
+// readNodes returns the content of the nodes file, if there is one, after checking it. It returns when ctx ends,
+// because reading from a pipe may block.
 func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	if o.NodesFile == "" {
 		return nil, nil
@@ -61,7 +61,7 @@ func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// ParseNodes is LoadNodes for a file that has been read. Path is what errors call it, with the line.
+// ParseNodes is LoadNodes for a file that has been read. Errors have its path and the line.
 func ParseNodes(path string, data []byte) ([]*corev1.Node, error) {
 	nodes, err := parseNodes(data)
 	var at fault
@@ -83,7 +83,7 @@ func readNodesFile(path string) ([]byte, error) {
 	return ReadNodesFile(f, path)
 }
 
-// ReadNodesFile returns the content of a nodes file, unless it is too large for one.
+// ReadNodesFile returns the content of a nodes file. A file that is too large is an error.
 func ReadNodesFile(r io.Reader, path string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxNodesFileBytes+1))
 	if err == nil && len(data) > maxNodesFileBytes {
@@ -133,7 +133,7 @@ func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 		return nil, syntaxFault(d, err)
 	}
 	var meta metav1.TypeMeta
-	// What is not an object, or has a kind that is not a text, is named below.
+	// Errors are reported below.
 	_ = json.Unmarshal(content, &meta)
 	switch meta.Kind {
 	case "Node":
@@ -173,7 +173,7 @@ func readNode(node *corev1.Node, at place) (placedNode, error) {
 	return placedNode{asReady(node), at.below(".metadata.name")}, checkNode(node, at)
 }
 
-// asReady keeps of a node what decides about placement and reports it ready.
+// asReady keeps the fields of a node that affect placement, and sets it ready.
 func asReady(in *corev1.Node) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: in.Name, Labels: maps.Clone(in.Labels), Annotations: maps.Clone(in.Annotations)},
@@ -219,8 +219,8 @@ func asReady(in *corev1.Node) *corev1.Node {
 	return node
 }
 
-// lastingTaints leaves out the taints that the node lifecycle controller sets from conditions: here every node is
-// ready, and nothing would take them away.
+// lastingTaints leaves out the taints that the node lifecycle controller sets: every node is ready here, and no
+// controller would remove them.
 func lastingTaints(taints []corev1.Taint) []corev1.Taint {
 	var kept []corev1.Taint
 	for _, taint := range taints {

@@ -32,9 +32,8 @@ func CreateFiles(
 	return CreateObjects(ctx, config, namespace, objects...)
 }
 
-// CreateObjects creates objects, in their order and of any kind the API server serves, and returns them as it stored
-// them. Namespaced objects that name no namespace go to the given one. A field that the API server does not know is an
-// error.
+// CreateObjects creates objects of any kind in their order, and returns them as the API server stored them. Namespaced
+// objects without a namespace are created in the given one. Unknown fields are errors.
 func CreateObjects(
 	ctx context.Context, config *rest.Config, namespace string, objects ...*unstructured.Unstructured,
 ) ([]*unstructured.Unstructured, error) {

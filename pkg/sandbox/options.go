@@ -11,14 +11,14 @@ import (
 // DefaultDir is where a sandbox lives unless the user says otherwise, relative to the current folder.
 const DefaultDir = ".berth"
 
-// Options says what a sandbox consists of. The zero value of every field but Dir is the default. The options travel
-// as JSON from Start to the control plane's own process, so every path is made absolute first.
+// Options of a sandbox. The zero value of every field but Dir is the default. Start passes the options as JSON to the
+// process of the control plane, so it makes every path absolute first.
 type Options struct {
 	// Dir holds everything the sandbox writes: kubeconfig, keys, data, logs. It is created with mode 0700.
 	Dir string `json:"dir"`
 	// NodesFile describes the nodes to create, see LoadNodes. Empty: no nodes.
 	NodesFile string `json:"nodesFile,omitempty"`
-	// Scale is how many nodes to make of those in NodesFile, see ScaleNodes; 0 is their own number.
+	// Scale is the number of nodes to create from those in NodesFile, see ScaleNodes; 0 adds no copies.
 	Scale int `json:"scale,omitempty"`
 	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
 	NoScheduler bool `json:"noScheduler,omitempty"`
@@ -27,7 +27,7 @@ type Options struct {
 	Bare bool `json:"bare,omitempty"`
 	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: a shipped one, see ShippedConfig.
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
-	// ReplaceDefault takes the shipped configuration that serves every pod, also those that name no scheduler.
+	// ReplaceDefault uses the shipped configuration that also schedules pods without a schedulerName.
 	ReplaceDefault bool `json:"replaceDefault,omitempty"`
 	// NoKubelet leaves out kwok and the controller manager: nodes and pods stay as the API server stores them.
 	NoKubelet bool `json:"noKubelet,omitempty"`
@@ -35,17 +35,15 @@ type Options struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// FeatureGates ("Name=true") go to the API server, the controller manager and the scheduler.
 	FeatureGates []string `json:"featureGates,omitempty"`
-	// SchedulerFeatureGates count for the scheduler before FeatureGates: a feature of the API may be none of the
-	// scheduler.
+	// SchedulerFeatureGates take precedence over FeatureGates for the scheduler, which may not know a gate of the API.
 	SchedulerFeatureGates []string `json:"schedulerFeatureGates,omitempty"`
 	// RuntimeConfig ("group/version=true") goes to the API server.
 	RuntimeConfig []string `json:"runtimeConfig,omitempty"`
-	// Fsync makes etcd wait for the disk. Off by default: a sandbox is not kept.
+	// Fsync makes etcd wait for the disk, which is unnecessary for temporary data.
 	Fsync bool `json:"fsync,omitempty"`
-	// Split runs etcd and the API server as processes of their own, so that a test can kill one.
+	// Split runs etcd and the API server as separate processes, so that a test can kill one.
 	Split bool `json:"split,omitempty"`
-	// EtcdQuotaBytes is how much etcd may store before it refuses writes, as on a full disk; 0 leaves room for 20,000
-	// nodes.
+	// EtcdQuotaBytes is how much etcd may store before it refuses writes, as on a full disk; 0 is enough for 20,000 nodes.
 	EtcdQuotaBytes int64 `json:"etcdQuotaBytes,omitempty"`
 	// APIServer is a kube-apiserver executable to run in place of the built-in one, of this version or up to three minors
 	// older. It runs as with Split. Empty: the built-in one.
@@ -59,8 +57,8 @@ type Options struct {
 	StopWithParent bool `json:"stopWithParent,omitempty"`
 }
 
-// APIServerEnv names the environment variable that stands for Options.APIServer where that is empty, so that the tests
-// can be run against other versions of the API server.
+// APIServerEnv is the environment variable that sets an empty Options.APIServer, for tests with other versions of the
+// API server.
 const APIServerEnv = "BERTH_KUBE_APISERVER"
 
 // BinaryEnv names the environment variable that tells tests where the berth executable is.
@@ -94,24 +92,53 @@ func FindBinary() (string, error) {
 	}
 }
 
-// isBerth tells whether an executable is the operator's tool, by any name a kubectl plugin may give it.
+// isBerth reports whether an executable is berth, possibly under its name as a kubectl plugin.
 func isBerth(path string) bool {
 	base := filepath.Base(path)
 	return base == "berth" || strings.HasPrefix(base, "kubectl-berth")
 }
 
-// InputError is an error of what was asked for: a file, a folder or an option that cannot be used. Nothing has been
-// started.
+// InputError says that a file, a folder or an option cannot be used. Nothing has been started.
 type InputError struct{ error }
 
 // Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.error }
 
-// complete makes paths absolute, fills defaults and refuses what cannot work, before anything is started.
+// complete sets defaults and checks the options, before anything is started.
 func (o *Options) complete() error {
 	if o.Dir == "" {
 		o.Dir = DefaultDir
 	}
+	if o.APIServer == "" {
+		o.APIServer = os.Getenv(APIServerEnv)
+	}
+	o.NoScheduler = o.NoScheduler || o.Bare
+	o.Split = o.Split || o.APIServer != ""
+	if err := o.checkValues(); err != nil {
+		return err
+	}
+	if o.Binary == "" {
+		binary, err := FindBinary()
+		if err != nil {
+			return err
+		}
+		o.Binary = binary
+	}
+	for _, path := range []*string{&o.Dir, &o.NodesFile, &o.SchedulerConfig, &o.APIServer, &o.Binary} {
+		if *path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("resolving %s: %w", *path, err)
+		}
+		*path = abs
+	}
+	return o.checkFiles()
+}
+
+// checkValues refuses values that are out of range or contradict each other.
+func (o *Options) checkValues() error {
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d: must be 0 (any free port) to 65535", o.Port)
 	}
@@ -121,7 +148,6 @@ func (o *Options) complete() error {
 	if o.Scale != 0 && o.NodesFile == "" {
 		return fmt.Errorf("scale %d: makes no sense without a file of nodes to copy", o.Scale)
 	}
-	o.NoScheduler = o.NoScheduler || o.Bare
 	if o.NoScheduler && o.SchedulerConfig != "" {
 		return fmt.Errorf("a scheduler configuration (%s) makes no sense without the scheduler", o.SchedulerConfig)
 	}
@@ -136,37 +162,21 @@ func (o *Options) complete() error {
 		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run",
 			strings.Join(o.Controllers, ","))
 	}
-	if o.Binary == "" {
-		binary, err := FindBinary()
-		if err != nil {
-			return err
-		}
-		o.Binary = binary
-	}
-	if o.APIServer == "" {
-		o.APIServer = os.Getenv(APIServerEnv)
-	}
-	for _, path := range []*string{&o.Dir, &o.NodesFile, &o.SchedulerConfig, &o.APIServer, &o.Binary} {
-		if *path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("resolving %s: %w", *path, err)
-		}
-		*path = abs
-	}
+	return nil
+}
+
+// checkFiles checks the files that the components need.
+func (o *Options) checkFiles() error {
 	if o.SchedulerConfig != "" {
 		info, err := os.Stat(o.SchedulerConfig)
 		if err != nil {
 			return fmt.Errorf("reading the scheduler configuration: %w", err)
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("scheduler configuration %s: it is followed, so it must be a regular file", o.SchedulerConfig)
+			return fmt.Errorf("scheduler configuration %s: must be a regular file", o.SchedulerConfig)
 		}
 	}
 	if o.APIServer != "" {
-		o.Split = true
 		if _, err := os.Stat(o.APIServer); err != nil {
 			return fmt.Errorf("finding the executable of the API server: %w", err)
 		}
@@ -179,8 +189,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ShippedConfig is the path, in the shipped manifests, of the configuration that the scheduler runs with if no other is
-// given.
+// ShippedConfig is the path of the default scheduler configuration in the shipped manifests.
 func (o *Options) ShippedConfig() string {
 	if o.ReplaceDefault {
 		return "replace-default/scheduler-config.yaml"

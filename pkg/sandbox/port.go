@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// Free ports are taken from below those that the kernel gives to connections, which may take one while no server has
-// it, and from below those of Services of type NodePort.
+// The range of free ports is below that of outgoing connections, which may use a port while no server listens on it,
+// and below that of NodePorts.
 const (
 	firstFree = 20000
 	lastFree  = 29999
@@ -22,13 +22,12 @@ const (
 
 // Port is a port of 127.0.0.1 that is reserved for a server that does not listen yet, or not all the time.
 //
-// A server that is told its port listens seconds after the port was chosen, and again after each restart. Meanwhile
-// nothing would keep the port from others. So it is held on a second address of loopback, where nothing is served, and
-// everything that chooses ports in this way needs both addresses. That of the server stays free.
+// A server listens seconds after its port was chosen, and again after each restart. Meanwhile the port is reserved by a
+// listener on a second loopback address: ReservePort needs both addresses. The address of the server stays free.
 type Port struct {
 	// Number of the port.
-	Number int
-	holder net.Listener
+	Number      int
+	reservation net.Listener
 }
 
 // ReservePort reserves the port, or any free one for 0, until Close. Nothing listens on it yet.
@@ -47,14 +46,14 @@ func ReservePort(number int) (*Port, error) {
 	return nil, failure
 }
 
-// reservePort asks for the address of the server last, and so not at all while the port is reserved: the server may be
-// about to listen.
+// reservePort checks the address of the server last, and so never for a reserved port, on which a server may be about
+// to listen.
 func reservePort(number int) (*Port, error) {
-	holder, err := net.Listen("tcp", address(reserved, number))
+	reservation, err := net.Listen("tcp", address(reserved, number))
 	if err != nil {
 		return nil, fmt.Errorf("reserving a port: %w", err)
 	}
-	r := &Port{Number: number, holder: holder}
+	r := &Port{Number: number, reservation: reservation}
 	free, err := net.Listen("tcp", r.Address())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking a port: %w", err), r.Close())
@@ -70,7 +69,7 @@ func (r *Port) Address() string { return address(serving, r.Number) }
 
 // Close ends the reservation. A server that listens on the port goes on.
 func (r *Port) Close() error {
-	if err := r.holder.Close(); err != nil {
+	if err := r.reservation.Close(); err != nil {
 		return fmt.Errorf("ending the reservation of port %d: %w", r.Number, err)
 	}
 	return nil

@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// ReportFD is the file descriptor on which the control plane's process reports to the one that started it. The lock of
-// the folder follows: it stays held through the inherited descriptor until the process ends.
+// ReportFD is the file descriptor on which the control plane reports to the process that started it. The next one is
+// the lock of the folder, which lasts until the process ends.
 const ReportFD = 3
 
-// Report is one line that the control plane's process sends while it comes up.
+// Report is one line that the control plane sends while it starts.
 type Report struct {
 	// Step that begins now, for a progress display.
 	Step string `json:"step,omitempty"`
-	// Ready is sent once, when everything that was asked for runs.
+	// Ready is sent once, when all components are ready.
 	Ready bool `json:"ready,omitempty"`
 	// Error ends the start; the process exits after it.
 	Error string `json:"error,omitempty"`
@@ -42,5 +42,5 @@ func follow(in io.Reader, progress func(step string)) error {
 	return errStoppedEarly
 }
 
-// errStoppedEarly says that the control plane's process ended without a word.
+// errStoppedEarly says that the control plane ended without a report.
 var errStoppedEarly = errors.New("the control plane stopped before it was ready")

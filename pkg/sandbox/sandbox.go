@@ -1,8 +1,8 @@
-// Package sandbox gives a real local control plane: etcd, kube-apiserver and the controller manager in one process,
-// kwok in the place of kubelets, and the scheduler as a process of its own, all on loopback, in one folder.
+// Package sandbox starts a real local control plane: etcd, kube-apiserver and the controller manager in one process,
+// kwok instead of kubelets, and the scheduler as a separate process, all on loopback and with their data in one folder.
 //
-// This package is the side of the one who starts and uses a sandbox; it links no control plane and so keeps test
-// binaries small. The processes themselves are in package controlplane, which only the berth executable links.
+// The commands up, down and demo and the tests call it. It links no control plane, so that test binaries stay small:
+// package controlplane, which only the berth executable links, runs the processes.
 package sandbox
 
 import (
@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ControlPlaneCommand is the hidden subcommand of berth that runs the control plane's process.
+// ControlPlaneCommand is the hidden subcommand of berth that runs the process of the control plane.
 const ControlPlaneCommand = "control-plane"
 
 // Sandbox is a control plane that is up.
@@ -33,9 +33,9 @@ type Sandbox struct {
 	layout Layout
 }
 
-// Start brings a sandbox up and returns when its API server is ready and its scheduler, if any, leads. Each step is
-// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left: no process, no file, no
-// folder that was not there before. What cannot be used as it was given is an InputError.
+// Start starts a sandbox and returns when its API server is ready and its scheduler, if any, leads. It calls progress,
+// which may be nil, for each step. If it fails, or ctx ends before, it leaves no process, file or new folder behind.
+// For options that cannot be used it returns an InputError.
 func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sandbox, err error) {
 	if err := opts.complete(); err != nil {
 		return nil, InputError{err}
@@ -60,7 +60,7 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 			err = errors.Join(err, layout.remove(made))
 		}
 	}()
-	// The lock was free, so whatever is here is of a sandbox that crashed.
+	// The lock was free, so existing data belongs to a crashed sandbox.
 	if _, err := os.Stat(layout.Etcd()); err == nil && progress != nil {
 		progress("removing the data of a control plane that was not stopped with `berth down`")
 	}
@@ -70,10 +70,10 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 	if err := os.MkdirAll(layout.Logs(), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the log folder: %w", err)
 	}
-	// The control plane creates what was checked, whatever becomes of the file, which may be a pipe.
+	// The control plane reads a copy, because the file may change or be a pipe.
 	if opts.NodesFile != "" {
 		if err := os.WriteFile(layout.Nodes(), nodes, 0o600); err != nil {
-			return nil, fmt.Errorf("keeping the nodes: %w", err)
+			return nil, fmt.Errorf("copying the nodes: %w", err)
 		}
 	}
 	if err := startControlPlane(ctx, opts, lock, progress); err != nil {
@@ -82,6 +82,8 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 	return &Sandbox{layout: layout}, nil
 }
 
+// startControlPlane starts the process of the control plane, and returns when it is ready. The process inherits the
+// lock.
 func startControlPlane(ctx context.Context, opts Options, lock *os.File, progress func(string)) error {
 	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"),
 		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -102,7 +104,7 @@ func startControlPlane(ctx context.Context, opts Options, lock *os.File, progres
 	cmd := exec.Command(opts.Binary, ControlPlaneCommand, string(encoded))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{reportsOut, lock}
-	// A session of its own: a Ctrl-C at the terminal reaches berth, which stops the control plane in order.
+	// In a session of its own the process does not get a Ctrl-C of the terminal. berth stops it in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if opts.StopWithParent {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
@@ -137,8 +139,8 @@ func startControlPlane(ctx context.Context, opts Options, lock *os.File, progres
 	return err
 }
 
-// startOnLastingThread starts a command whose Pdeathsig, if set, is tied to the life of this whole process: the kernel
-// sends it when the *thread* that forked ends, so the fork is done on a thread that never does.
+// startOnLastingThread starts a command so that its Pdeathsig, if set, is sent at the end of this process: the kernel
+// sends it at the end of the thread that forked, so the fork is done on a thread that never ends.
 func startOnLastingThread(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr.Pdeathsig == 0 {
 		return cmd.Start()
@@ -184,7 +186,7 @@ func (s *Sandbox) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// SchedulerConfig is RESTConfig for what the scheduler itself serves, its metrics for instance.
+// SchedulerConfig is RESTConfig for the endpoints of the scheduler, such as its metrics.
 func (s *Sandbox) SchedulerConfig() (*rest.Config, error) {
 	config, err := s.RESTConfig()
 	if err != nil {
@@ -201,7 +203,7 @@ func (s *Sandbox) SchedulerConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// PID is the process of a component: "control-plane", "scheduler", or with Split "etcd" and "kube-apiserver".
+// PID is the process ID of a component: "control-plane", "scheduler", or with Split "etcd" and "kube-apiserver".
 func (s *Sandbox) PID(component string) (int, error) {
 	state, err := s.layout.ReadState()
 	if err != nil {
@@ -214,10 +216,10 @@ func (s *Sandbox) PID(component string) (int, error) {
 	return pid, nil
 }
 
-// stopTimeout bounds an orderly stop; what still runs after it is killed.
+// stopTimeout bounds an orderly stop. Processes that still run after it are killed.
 const stopTimeout = 15 * time.Second
 
-// Stop ends every process of the sandbox and removes its data. Stopping one that has crashed removes what it left.
+// Stop ends every process of the sandbox and removes its data, also after a crash.
 func (s *Sandbox) Stop() error {
 	lock, err := s.layout.acquire()
 	if errors.Is(err, ErrUp) {
@@ -234,8 +236,8 @@ func (s *Sandbox) Stop() error {
 	return s.layout.Remove()
 }
 
-// stopControlPlane ends the control plane's process, by force if it does not end in time, and returns the lock that it
-// held. Its children end with it.
+// stopControlPlane ends the process of the control plane, which ends its children, and returns the lock that it had. If
+// the process does not end in time, it is killed.
 func (s *Sandbox) stopControlPlane(pid int) (*os.File, error) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -258,11 +260,10 @@ func (s *Sandbox) stopControlPlane(pid int) (*os.File, error) {
 	return nil, fmt.Errorf("process %d holds %s and does not end", pid, s.layout.lock())
 }
 
-// klogLine is a line of a component's log: its error, if it has one, stands quoted behind err=.
+// klogLine matches a line of klog. Its error, if there is one, is quoted after err=.
 var klogLine = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \S+\] (.*)$`)
 
-// LastLogLine returns what the last line of a log that is not empty says, for an error that has nothing better to say:
-// of a line by klog, only the error in it or, without one, its message.
+// LastLogLine returns the last line of a log for an error message: of a line of klog, its error or else its message.
 func LastLogLine(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -28,8 +28,7 @@ func ScaleNodes(nodes []*corev1.Node, count int) ([]*corev1.Node, error) {
 	return scaled, nil
 }
 
-// copyOf is another machine of the same kind. Its name fits into a label, as pods may choose a node by the label of its
-// name.
+// copyOf is a copy with a new name, which is short enough for the label kubernetes.io/hostname.
 func copyOf(node *corev1.Node, number int, taken map[string]bool) *corev1.Node {
 	made := node.DeepCopy()
 	made.Spec.ProviderID = ""

@@ -18,7 +18,7 @@ type Shape struct {
 	// Labels and Annotations that every one of them carries.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Spread gives each node one value of a label in turn: {topology.kubernetes.io/rack: [r1, r2]}.
+	// Spread sets a label to one value per node, in rotation: {topology.kubernetes.io/rack: [r1, r2]}.
 	Spread map[string][]string `json:"spread,omitempty"`
 	// Taints that every one of them carries.
 	Taints []corev1.Taint `json:"taints,omitempty"`
@@ -41,14 +41,14 @@ func expandShapes(whole place, shapes []Shape) ([]placedNode, error) {
 		}
 		for n := range shape.Count {
 			node := shape.node(n)
-			// Some shape of the same file may have the name with another number behind it.
+			// Another shape of the file may have a node of the same name.
 			nodes = append(nodes, placedNode{node, at.below(".name")})
 		}
 	}
 	return nodes, nil
 }
 
-// check finds what no node can be made of.
+// check returns an error for a shape from which no node can be made.
 func (s Shape) check(at place) error {
 	if s.Name == "" {
 		return at.below(".name").fault("missing; must be the beginning of the nodes' names")

@@ -17,16 +17,16 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// Profile is what a profile comes to when defaults, multiPoint and disabled plugins are worked in.
+// Profile is a profile after defaults, multiPoint and disabled plugins have been applied.
 type Profile struct {
 	File string `json:"file"`
 	Name string `json:"name"`
 	// Weights of the score plugins, in the order in which they run.
 	Weights []Weight `json:"weights"`
-	// Unsigned are the plugins without which identical pods would share one pass over the nodes.
+	// Unsigned are the plugins that prevent the batching of identical pods.
 	Unsigned []string `json:"unsigned"`
 
-	// cfg is the profile as the file has it, with defaults, and plugins what it comes to.
+	// cfg is the profile of the file with defaults, and plugins are the resulting ones.
 	cfg     *schedulerapi.KubeSchedulerProfile
 	plugins *schedulerapi.Plugins
 }
@@ -60,7 +60,7 @@ func (r *Report) knownProfiles() []string {
 	return names
 }
 
-// gpuKeys are the names of GPUs of the profile in the configurations that were read. Without one they are the defaults.
+// gpuKeys are the names of GPUs of the profile in the configurations, or the defaults.
 func (r *Report) gpuKeys(profile string) *gpuview.Keys {
 	c := &schedulerconfig.Configuration{Component: &schedulerapi.KubeSchedulerConfiguration{}}
 	for _, component := range r.configurations {
@@ -103,14 +103,14 @@ func enables(set schedulerapi.PluginSet, plugin string) bool {
 	return slices.ContainsFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
 }
 
-// build makes the scheduler of the configuration, with an empty cluster in memory, as the command would at its start.
+// build makes the scheduler of the configuration with an empty cluster in memory, as the command does at its start.
 func build(c *schedulerconfig.Configuration) ([]Profile, error) {
 	c, _ = c.WithoutSignals()
 	var profiles []Profile
 	err := simulation.Virtual(time.Unix(1_800_000_000, 0), func() error {
 		w := simulation.NewWorld()
 		defer w.Stop()
-		if err := w.Start(simulation.Setup{Config: c, Parallelism: 1}); err != nil {
+		if err := w.Start(simulation.Setup{Config: c}); err != nil {
 			return err
 		}
 		w.Settle()
@@ -136,8 +136,8 @@ func allPlugins() (frameworkruntime.Registry, error) {
 	return registry, nil
 }
 
-// unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
-// plugins: World has those that are not Kubernetes' own, and of the others all sign but one.
+// unsigned returns the plugins of a profile that affect the choice of the node and do not sign pods. A framework does
+// not give access to its plugins: World has those that are not of Kubernetes; of the others, all but one sign.
 func unsigned(w *simulation.World, list *schedulerapi.Plugins) []string {
 	var found []string
 	for _, set := range []schedulerapi.PluginSet{list.PreFilter, list.Filter, list.PreScore, list.Score} {

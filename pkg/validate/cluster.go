@@ -16,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/process/rights"
 )
 
-// AskCluster adds to the report which rights its configurations need that the account lacks, nil for that of the
-// kubeconfig, and which fields of custom resources the API server drops; and for manifests, what nodes and PodGroups
-// the cluster has.
+// AskCluster adds to the report the rights that the configurations need and the account does not have, and the fields
+// of custom resources that the API server drops. For manifests it adds the nodes and PodGroups of the cluster. A nil
+// account is that of the kubeconfig.
 func (r *Report) AskCluster(ctx context.Context, config *rest.Config, account *rights.Account) error {
 	configurations := r.Configurations()
 	// A check is a hundred small requests.
@@ -52,7 +52,7 @@ func (r *Report) AskCluster(ctx context.Context, config *rest.Config, account *r
 	return err
 }
 
-// readCluster reads what pods of manifests may refer to. PodGroups that are not served, or may not be listed, are none.
+// readCluster reads the nodes and PodGroups to which pods of manifests may refer. PodGroups need not be readable.
 func (r *Report) readCluster(ctx context.Context, config *rest.Config, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

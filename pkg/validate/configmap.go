@@ -13,7 +13,7 @@ import (
 // namesConfigurationKind finds the kind in a text that cannot be parsed.
 var namesConfigurationKind = regexp.MustCompile(`\bkind["']?[ \t]*:[ \t]*["']?` + configurationKind + `\b`)
 
-// configMap checks the configurations that a ConfigMap carries.
+// configMap checks the configurations in a ConfigMap.
 func (d *document) configMap() {
 	data := yamldoc.Child(d.root, "data")
 	if data != nil && data.Kind == yaml.AliasNode {
@@ -38,11 +38,10 @@ func (d *document) configMap() {
 	}
 }
 
-// holdsConfiguration says whether one of the documents in a text is a configuration of a scheduler, or seems to be
-// meant as one.
+// holdsConfiguration reports whether a document in the text is a scheduler configuration, or a broken one.
 func holdsConfiguration(text string) bool {
 	if !strings.Contains(text, configurationKind) {
-		return false // which spares parsing it
+		return false // without parsing the text
 	}
 	return slices.ContainsFunc(yamldoc.Split([]byte(text)), func(doc yamldoc.Document) bool {
 		var node yaml.Node

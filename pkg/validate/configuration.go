@@ -21,11 +21,11 @@ import (
 	"berth.dev/berth/pkg/yamldoc"
 )
 
-// unknownPlugin is how the scheduler says that there is none of that name.
+// unknownPlugin matches the scheduler's message about an unknown plugin.
 var unknownPlugin = regexp.MustCompile(`"([^"]+)" does not exist`)
 
-// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as the scheduler does, then its
-// profiles are built with the real plugins, and then what they consist of is looked at.
+// configuration checks a KubeSchedulerConfiguration: it is decoded and validated as by the scheduler, its profiles are
+// built with the real plugins, and these are then checked for combinations that defeat each other.
 func (d *document) configuration() {
 	if !d.configurationFields() {
 		return
@@ -81,8 +81,8 @@ func (d *document) configuration() {
 	d.lint(component, profiles)
 }
 
-// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether it can be
-// decoded.
+// configurationFields checks the fields of the configuration and of the args of its plugins, and returns whether it can
+// be decoded.
 func (d *document) configurationFields() bool {
 	version := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupVersion()
 	obj, err := scheme.Scheme.New(version.WithKind(d.Kind))
@@ -99,8 +99,8 @@ func (d *document) configurationFields() bool {
 			}
 		}
 	}
-	_ = json.Unmarshal(d.json, &given) // what cannot be read is among the faults
-	known, _ := allPlugins()           // building the profiles says what is wrong with them
+	_ = json.Unmarshal(d.json, &given) // errors are among the faults
+	known, _ := allPlugins()           // an error occurs again when the profiles are built
 	for i := range given.Profiles {
 		for j, plugin := range given.Profiles[i].PluginConfig {
 			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
@@ -109,17 +109,17 @@ func (d *document) configurationFields() bool {
 				d.find(Error, "plugin", strings.TrimSuffix(path.String(), "args")+"name", fmt.Sprintf(
 					"there is no plugin %q: nothing reads its args%s", plugin.Name, instead(plugin.Name)))
 			}
-			// Args of plugins that are not known are the decoder's business.
+			// The decoder checks the args of unknown plugins.
 			if obj, err := scheme.Scheme.New(version.WithKind(plugin.Name + "Args")); err == nil && node != nil {
 				faults = append(faults, yamldoc.Faults(node, plugin.Args, reflect.TypeOf(obj), path)...)
 			}
 		}
 	}
-	d.tell(faults)
+	d.reportFaults(faults)
 	return len(faults) == 0
 }
 
-// instead says what was meant by the name of a plugin that there is not, as far as that can be told.
+// instead suggests a plugin with a similar name, if there is one.
 func instead(plugin string) string {
 	known, _ := allPlugins()
 	if like := spelling.Closest(plugin, known); like != "" {
@@ -128,8 +128,8 @@ func instead(plugin string) string {
 	return ""
 }
 
-// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes
-// its plugins in no certain order and stops at the first that it cannot make.
+// badArgs reports invalid args of Berth's own plugins, and returns whether there are any. The scheduler stops at the
+// first plugin with invalid args, in a random order.
 func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {

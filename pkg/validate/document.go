@@ -22,19 +22,19 @@ const configurationKind = "KubeSchedulerConfiguration"
 type document struct {
 	report *Report
 	file   string
-	// offset is added to lines: a configuration inside a ConfigMap begins further down.
+	// offset is added to line numbers, for a configuration inside a ConfigMap.
 	offset int
 	root   *yaml.Node
 	json   []byte
 	metav1.TypeMeta
 	name, namespace string
-	// profile is the one of a configuration that is looked at.
+	// profile is the profile of the configuration that is being checked.
 	profile string
-	// misspelt says that there is a field that the kind does not have.
+	// misspelt says that there is an unknown field.
 	misspelt bool
 }
 
-// object is how findings call the document.
+// object is the name of the document in findings.
 func (d *document) object() string {
 	switch {
 	case d.profile != "":
@@ -53,7 +53,7 @@ func (d *document) find(severity Severity, rule, path, message string) {
 	d.findAt(severity, rule, d.line(path), message)
 }
 
-// findIn is about the field at the path.
+// findIn adds a finding about the field at the path.
 func (d *document) findIn(severity Severity, rule, path, message string) {
 	d.add(severity, rule, d.line(path), path, message)
 }
@@ -69,7 +69,7 @@ func (d *document) add(severity Severity, rule string, line int, path, message s
 	})
 }
 
-// check finds out what the document is.
+// check checks the document by its kind.
 func (d *document) check() {
 	d.report.Objects++
 	if err := json.Unmarshal(d.json, &d.TypeMeta); err != nil || d.root.Kind != yaml.MappingNode {
@@ -89,21 +89,21 @@ func (d *document) check() {
 	}
 }
 
-// faults reports the fields that the type of the object does not have, and the values that it cannot hold. It says
-// whether the document can be read as one.
+// faults reports fields that the type of the object does not have, and values of a wrong type. It returns whether the
+// document can be decoded.
 func (d *document) faults(object any) bool {
-	return d.tell(yamldoc.Faults(d.root, d.json, reflect.TypeOf(object), nil))
+	return d.reportFaults(yamldoc.Faults(d.root, d.json, reflect.TypeOf(object), nil))
 }
 
-// tell reports faults, and says whether there are none but unknown fields.
-func (d *document) tell(faults []yamldoc.Fault) bool {
+// reportFaults reports faults, and returns whether all of them are unknown fields.
+func (d *document) reportFaults(faults []yamldoc.Fault) bool {
 	readable := true
 	for _, f := range faults {
 		if f.Unknown {
 			d.misspelt = true
 			severity, message := Error, f.Message
-			if word := schedulerconfig.Renamed[f.Path[strings.LastIndexByte(f.Path, '.')+1:]]; word != "" {
-				message += "; Coscheduling has " + word
+			if name := schedulerconfig.Renamed[f.Path[strings.LastIndexByte(f.Path, '.')+1:]]; name != "" {
+				message += "; Coscheduling has " + name
 			}
 			if !d.owned() { // a newer server may know the field
 				severity = Warning
@@ -120,18 +120,18 @@ func (d *document) tell(faults []yamldoc.Fault) bool {
 	return readable
 }
 
-// line is that of the deepest part of the path that is there.
+// line is the line of the deepest part of the path that exists.
 func (d *document) line(path string) int {
 	_, line := d.at(path)
 	return line
 }
 
-// at follows a path. Where it leads further than the document goes, the node is nil and the line that of the last one.
+// at follows a path. If the end does not exist, the node is nil and the line that of the last existing part.
 func (d *document) at(path string) (*yaml.Node, int) { return yamldoc.At(d.root, path) }
 
 var anyPath = regexp.MustCompile(`[A-Za-z]+(?:\[[^\]]*\])*(?:\.[A-Za-z]+(?:\[[^\]]*\])*)+`)
 
-// longestBody is how much of a message is shown: some repeat the whole object.
+// longestBody bounds messages: some repeat the whole object.
 const longestBody = 400
 
 // body is the message without the field.

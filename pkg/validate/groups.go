@@ -15,14 +15,15 @@ import (
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
-// namedGroup is a group of Kubernetes or of another scheduler in the files.
+// namedGroup is a group of Kubernetes or of another scheduler.
 type namedGroup struct {
 	d     *document
 	state read.OwnerState
-	told  bool
+	// reported says that a warning about its fields has been added.
+	reported bool
 }
 
-// declares remembers the group that the document declares, if it is one, for the pods that name it.
+// declares keeps the group in the document, if it is one, for the pods that name it.
 func (d *document) declares() {
 	kind, known := read.GroupKindOf(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind))
 	obj := &unstructured.Unstructured{}
@@ -40,10 +41,10 @@ func (d *document) declares() {
 	d.report.groups[owner.Gang()] = &namedGroup{d: d, state: state}
 }
 
-// namedGroups says what is not followed of the groups that pods of the profiles name, and of those around them, and
-// which groups are missing.
+// namedGroups warns of missing groups of the pods of the profiles, and of unsupported fields of groups and their
+// parents.
 func (r *Report) namedGroups(profiles []string) {
-	for _, pod := range r.together.pods {
+	for _, pod := range r.inventory.pods {
 		m, err := (*read.OwnerPolicy)(nil).GangOf(pod.pod)
 		kind, known := read.OwnerKindOf(m.Owner.Kind)
 		if err != nil || !known || kind.Object == "" || !slices.Contains(profiles, pod.pod.Spec.SchedulerName) {
@@ -51,7 +52,7 @@ func (r *Report) namedGroups(profiles []string) {
 		}
 		owner := m.Owner
 		owner.Namespace = nameIn(pod.pod.Namespace, "").Namespace
-		owner.Priority = max(owner.Priority, r.together.priorities[owner.Class])
+		owner.Priority = max(owner.Priority, r.inventory.priorities[owner.Class])
 		for range grouptree.MaxDepth {
 			if owner.Name == "" {
 				break
@@ -59,18 +60,18 @@ func (r *Report) namedGroups(profiles []string) {
 			group := r.groups[owner.Gang()]
 			if group == nil {
 				// Only PodGroups of Berth's own kind were read from the cluster.
-				if !r.together.clustered {
+				if !r.inventory.clustered {
 					title, _, _ := strings.Cut(owner.Object(), " "+owner.Namespace+"/")
 					pod.d.findAt(Warning, "no-group", pod.d.line(pod.at), fmt.Sprintf(
 						"there is no %s %s in the files: without one in the cluster the pods wait", title, owner.Name))
 				}
 				break
 			}
-			if unkept := group.state.NotKept(&owner); unkept != "" && !group.told {
-				group.told = true
+			if unkept := group.state.NotKept(&owner); unkept != "" && !group.reported {
+				group.reported = true
 				group.d.findAt(Warning, "no-effect", group.d.line("spec"), "not followed: "+unkept)
 			}
-			r.together.levels(group.d, "spec", group.state.PodGroup(gang.ID{}), &v1.Pod{})
+			r.inventory.levels(group.d, "spec", group.state.PodGroup(gang.ID{}), &v1.Pod{})
 			owner.Kind, owner.Name = read.CompositeGroup, group.state.Node.Parent
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/yamldoc"
 )
 
-// keyLine finds an annotation or a label, whose keys have dots in them and so are no path.
+// keyLine finds the line of an annotation or a label, whose key contains dots and cannot be part of a path.
 func (d *document) keyLine(at, key string) int {
 	for _, in := range []string{wellknown.Annotations, wellknown.Labels} {
 		for _, k := range d.keysIn(at, in) {
@@ -25,10 +25,10 @@ func (d *document) keyLine(at, key string) int {
 	return d.line(at)
 }
 
-// controllers are objects that make pods of templates. Nothing is read of them that is read of pods.
+// controllers are objects that create pods from templates. Keys of pods have no effect on them.
 const controllers = "the controller"
 
-// placesOf are where a key of Berth's own, or one that names a gang, is read on what is not a group.
+// placesOf are the places where a key is read that is Berth's own or names a gang, except on groups.
 func placesOf(key, of string) []wellknown.Place {
 	if of == controllers && slices.Contains(read.GroupAnnotations(), key) {
 		return []wellknown.Place{{Of: wellknown.Pods, In: wellknown.Annotations}}
@@ -39,9 +39,8 @@ func placesOf(key, of string) []wellknown.Place {
 	return wellknown.Places(key)
 }
 
-// keysAt finds keys under the metadata at a path that mean nothing, or nothing there: they would be passed over in
-// silence. Of is what carries them, empty for objects that have nothing to read; the pods of controllers have their
-// templates at the paths.
+// keysAt warns of annotations and labels at a path that have no effect. Of is the sort of object, empty for one from
+// which no keys are read; templates are the paths of the pod templates of a controller.
 func (d *document) keysAt(at, of string, templates ...string) {
 	for _, in := range []string{wellknown.Annotations, wellknown.Labels} {
 		for _, key := range d.keysIn(at, in) {
@@ -68,8 +67,7 @@ func (d *document) keysIn(at, in string) []*yaml.Node {
 	return keys
 }
 
-// misplaced warns of a key that is not read where it is. One that the templates of the pods have besides is there for
-// those who look for it.
+// misplaced warns of a key in a place where it is not read, unless the pod templates have it, too.
 func (d *document) misplaced(key *yaml.Node, is wellknown.Place, read []wellknown.Place, templates []string) {
 	onPods := slices.IndexFunc(read, func(p wellknown.Place) bool { return p.Of == wellknown.Pods })
 	here := slices.IndexFunc(read, func(p wellknown.Place) bool { return p.Of == is.Of })
@@ -92,8 +90,7 @@ func (d *document) misplaced(key *yaml.Node, is wellknown.Place, read []wellknow
 		strings.TrimSuffix(is.In, "s"), key.Value, instead))
 }
 
-// unknownKey tells of a key of Berth's own that there is not, and of one that is almost a label by which a gang is
-// named.
+// unknownKey reports an unknown key of Berth's own, and a key that resembles the label of a gang.
 func (d *document) unknownKey(key *yaml.Node, at, in, of string) {
 	likely := wellknown.Pods
 	if of == wellknown.Nodes || of == wellknown.PodGroups {

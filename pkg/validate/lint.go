@@ -20,16 +20,16 @@ import (
 	"berth.dev/berth/pkg/yamldoc"
 )
 
-// Client-go's defaults, with which a scheduler binds some 16 pods a second, whatever its own speed.
+// defaultQPS is client-go's default, with which a scheduler binds about 16 pods a second.
 const (
 	defaultQPS = 50
 	stockLease = "kube-scheduler"
 )
 
-// audible divides the weight of a packing plugin: a score with more than that part works against it.
+// audible divides the weight of packing plugins: a spreading score with more than that part works against them.
 const audible = 10
 
-// lint looks for combinations that defeat each other.
+// lint warns of combinations that defeat each other.
 func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles []Profile) {
 	if c.ClientConnection.QPS <= defaultQPS && c.ClientConnection.QPS >= 0 {
 		d.find(Warning, "qps", "clientConnection.qps", fmt.Sprintf(
@@ -94,7 +94,7 @@ func args[T any](l *profileLint, plugin string) (*T, string) {
 	return argsOf[T](l.profile), "pluginConfig[" + plugin + "].args"
 }
 
-// unreadArgs looks for args of plugins that the profile does not enable.
+// unreadArgs warns of args of plugins that the profile does not enable.
 func (l *profileLint) unreadArgs() {
 	list, _ := l.at(l.path + ".pluginConfig")
 	for _, item := range yamldoc.Items(list) {
@@ -107,7 +107,7 @@ func (l *profileLint) unreadArgs() {
 	}
 }
 
-// packing looks for stock scores that spread where ours pack.
+// packing warns of stock scores that spread while Berth's pack.
 func (l *profileLint) packing() {
 	packs := l.profile.weight(gpuaware.Name) + l.profile.weight(costoptimized.Name)
 	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil &&
@@ -134,7 +134,7 @@ func (l *profileLint) packing() {
 			"MostAllocated works with it", weight))
 }
 
-// gpuNames looks for plugins that count and price different GPUs.
+// gpuNames warns of plugins that count and price different GPUs.
 func (l *profileLint) gpuNames() {
 	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
 	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
@@ -147,7 +147,7 @@ func (l *profileLint) gpuNames() {
 			"and labels should be the same in both")
 }
 
-// objectives looks for a plugin that has nothing to score by.
+// objectives warns of SLAAware without measured values.
 func (l *profileLint) objectives() {
 	if a, path := args[config.SLAAwareArgs](l, slaaware.Name); a != nil && a.Signals == nil &&
 		l.profile.weight(slaaware.Name) > 0 {
@@ -156,7 +156,7 @@ func (l *profileLint) objectives() {
 	}
 }
 
-// classes looks for service levels that change nothing.
+// classes warns of service classes without an effect.
 func (l *profileLint) classes() {
 	a, path := args[config.CoschedulingArgs](l, coscheduling.Name)
 	if a == nil || a.SLA == nil {
@@ -173,7 +173,7 @@ func (l *profileLint) classes() {
 	}
 }
 
-// batching looks for what keeps identical pods from sharing one pass over the nodes.
+// batching warns of plugins that prevent the batching of identical pods.
 func (l *profileLint) batching(extender bool) {
 	if len(l.profile.Unsigned) > 0 {
 		l.warn("batching", "plugins", "the batching of identical pods is off: no SignPod in "+
@@ -189,7 +189,7 @@ func (l *profileLint) batching(extender bool) {
 	}
 }
 
-// gangs looks at where Coscheduling stands.
+// gangs checks the position of Coscheduling in PostFilter.
 func (l *profileLint) gangs() {
 	stock := false
 	for _, p := range l.profile.plugins.PostFilter.Enabled {
@@ -203,7 +203,7 @@ func (l *profileLint) gangs() {
 	}
 }
 
-// network looks for a NetworkTopology that does not know what it needs.
+// network warns of NetworkTopology without the extension points that it needs.
 func (l *profileLint) network() {
 	if l.profile.weight(networktopology.Name) == 0 {
 		return
@@ -221,7 +221,7 @@ func (l *profileLint) network() {
 	}
 }
 
-// sample looks for a choice of the best node among some of the nodes.
+// sample warns of scores that see only a sample of the nodes.
 func (l *profileLint) sample(global *int32) {
 	percentage, path := l.profile.cfg.PercentageOfNodesToScore, "percentageOfNodesToScore"
 	if percentage == nil {

@@ -38,7 +38,7 @@ var manifestScheme = func() *runtime.Scheme {
 
 var manifests = serializer.NewCodecFactory(manifestScheme).UniversalDeserializer()
 
-// manifest checks any other object: the fields of kinds that are known, and the keys that our plugins read.
+// manifest checks any other object: the fields of known kinds, and the keys that Berth's plugins read.
 func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	switch {
@@ -62,7 +62,7 @@ func (d *document) manifest() {
 		d.find(Note, "not-checked", "kind", "not checked: the fields of this kind in "+d.APIVersion+" are not known here")
 		d.declares()
 		d.controller()
-		d.report.together.unread = append(d.report.together.unread, d)
+		d.report.inventory.unread = append(d.report.inventory.unread, d)
 		return
 	}
 	obj, err := manifestScheme.New(gvk)
@@ -83,7 +83,7 @@ func (d *document) manifest() {
 	}
 	d.keys(obj)
 	d.declares()
-	d.report.together.add(d, obj)
+	d.report.inventory.add(d, obj)
 }
 
 // list checks the objects of a list.
@@ -119,13 +119,13 @@ func (d *document) valueLine(node *yaml.Node, value string) int {
 	return 0
 }
 
-// keys checks the annotations and labels that our plugins read, and the objects of Berth's own.
+// keys checks the annotations and labels that Berth's plugins read, and objects of Berth's own kinds.
 func (d *document) keys(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
-		d.report.together.pods = append(d.report.together.pods, &reference{d: d, pod: o, at: "metadata", count: 1})
+		d.report.inventory.pods = append(d.report.inventory.pods, &podSource{d: d, pod: o, at: "metadata", count: 1})
 	case *v1.Node:
-		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, o, "metadata"})
+		d.report.inventory.nodes = append(d.report.inventory.nodes, nodeIn{d, o, "metadata"})
 	case *schedulingv1.PriorityClass:
 		d.keysAt("metadata", wellknown.PriorityClasses)
 	case *schedulingv1alpha1.PodGroup:
@@ -149,7 +149,7 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// badErrors reports what readers found; most errors are bad values.
+// badErrors reports errors of readers. Most are bad values.
 func (d *document) badErrors(at string, errs ...error) {
 	for _, err := range errs {
 		var bad *wellknown.BadValue
@@ -171,7 +171,7 @@ func (d *document) bad(at string, all ...*wellknown.BadValue) {
 			d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
 			continue
 		}
-		// The path says already of what object, and which key, the message speaks.
+		// The path names the object and the key already.
 		message := bad.Error()
 		if i := strings.Index(message, bad.Key+": "); i >= 0 {
 			message = message[i+len(bad.Key)+2:]

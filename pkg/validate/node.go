@@ -35,19 +35,19 @@ func (d *document) shapes() {
 		for key, values := range shape.Spread {
 			metav1.SetMetaDataLabel(&node.ObjectMeta, key, cmp.Or(values...))
 		}
-		d.report.together.nodes = append(d.report.together.nodes, nodeIn{d, node, fmt.Sprintf("shapes[%d]", i)})
+		d.report.inventory.nodes = append(d.report.inventory.nodes, nodeIn{d, node, fmt.Sprintf("shapes[%d]", i)})
 	}
 }
 
-// nodeIn is a node, or a shape of nodes, with the path of its labels and annotations. It is checked when all files are
-// read, as a configuration among them may give the names of GPUs.
+// nodeIn is a node, or a shape of nodes, with the path of its labels and annotations. It is checked after all files are
+// read, because the names of GPUs may be in one of them.
 type nodeIn struct {
 	d    *document
 	node *v1.Node
 	at   string
 }
 
-// check checks what a node says of its GPUs and of its price.
+// check checks the labels and annotations of a node about GPUs and its price.
 func (n nodeIn) check(keys *gpuview.Keys) {
 	d, node, at := n.d, n.node, n.at
 	read, bad := keys.ReadGPUNode(node)
@@ -61,11 +61,11 @@ func (n nodeIn) check(keys *gpuview.Keys) {
 	}
 	d.labelsOfGPUs(keys, node, read, bad, at)
 	d.keysAt(at, wellknown.Nodes)
-	d.report.together.addNode(node, read)
+	d.report.inventory.addNode(node, read)
 }
 
-// unknownGPUs warns of GPUs whose model or memory nothing tells, unless the configuration reads no labels for it.
-// Feature discovery leaves out the memory of GPUs that have none of their own.
+// unknownGPUs warns of GPUs of unknown model or memory, unless the configuration reads no labels for it. Feature
+// discovery leaves out the memory of GPUs that have none of their own.
 func (d *document) unknownGPUs(keys *gpuview.Keys, pool *gpuview.Node, at string) {
 	model, memory := pool.Unknown()
 	var unknown, annotations, labels []string
@@ -89,7 +89,7 @@ func (d *document) unknownGPUs(keys *gpuview.Keys, pool *gpuview.Node, at string
 // mibLabel is the label in which GPU feature discovery writes the memory of a GPU as a number of MiB.
 const mibLabel = "nvidia.com/gpu.memory"
 
-// labelsOfGPUs finds labels that describe GPUs and are not read, or not by all plugins.
+// labelsOfGPUs warns of labels that describe GPUs and have no effect.
 func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
 	at string) {
 	described := keys.DescribingLabels()

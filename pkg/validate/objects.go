@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/policy"
 )
 
-// policy reads the rules as the scheduler does. The API server checks fields only, and compiles no expressions.
+// policy reads the rules as the scheduler does. The API server does not compile the expressions.
 func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 	set, all := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
 	problems := all[p.Name]
@@ -22,8 +22,7 @@ func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 	}
 }
 
-// pool reads the addresses as the scheduler does. The API server does not see that a range ends before it begins or
-// that two overlap.
+// pool reads the addresses as the scheduler does. The API server accepts overlapping and reversed ranges.
 func (d *document) pool(p *networkv1alpha1.IPPool) {
 	_, problems := podview.AddressPool(p)
 	for _, problem := range problems {
@@ -31,7 +30,7 @@ func (d *document) pool(p *networkv1alpha1.IPPool) {
 	}
 }
 
-// reservation checks what ties an IPReservation to its address.
+// reservation checks that the name of an IPReservation fits its address.
 func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {

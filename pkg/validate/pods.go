@@ -24,29 +24,29 @@ import (
 	"berth.dev/berth/pkg/yamldoc"
 )
 
-// reference is a pod, or a template of pods, with what it refers to. It is checked when all files are read, as a
-// configuration among them may give its profile.
-type reference struct {
+// podSource is a pod or a template of pods. It is checked after all files are read, because its profile may be in one
+// of them.
+type podSource struct {
 	d   *document
 	pod *v1.Pod
-	// at is the path of its metadata, and around those of the objects that the template is in.
+	// at is the path of its metadata, and around are the paths of the metadata of the objects around the template.
 	at     string
 	around []string
-	// count is how many such pods are made.
+	// count is the number of pods that are created.
 	count int
-	// gang says that a template asks for a gang of its pods.
+	// gang says that the template makes a gang of its pods.
 	gang bool
 	// keys are the names of GPUs of its profile.
 	keys *gpuview.Keys
 }
 
 // scheduler is the name of the profile that places the pod.
-func (r *reference) scheduler() string {
+func (r *podSource) scheduler() string {
 	return cmp.Or(r.pod.Spec.SchedulerName, v1.DefaultSchedulerName)
 }
 
-// values checks what the pod says in keys of Berth's own.
-func (r *reference) values() {
+// values checks the values of Berth's own annotations and labels.
+func (r *podSource) values() {
 	d, pod, at := r.d, r.pod, r.at
 	_, gpuErr := r.keys.PodGPURequest(pod)
 	_, _, gangErr := read.Of(pod)
@@ -83,10 +83,10 @@ func (r *reference) values() {
 }
 
 // spec is the path to the pod's spec.
-func (r *reference) spec() string { return strings.TrimSuffix(r.at, "metadata") + "spec" }
+func (r *podSource) spec() string { return strings.TrimSuffix(r.at, "metadata") + "spec" }
 
 // asked are the resources that the pod's containers ask for, each with its line.
-func (r *reference) asked() map[string]int {
+func (r *podSource) asked() map[string]int {
 	lines := map[string]int{}
 	spec := r.spec()
 	for _, asked := range podview.AskedResources(r.pod) {
@@ -101,9 +101,8 @@ func (r *reference) asked() map[string]int {
 	return lines
 }
 
-// misspelt warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an
-// event.
-func (r *reference) misspelt(profiles []string) {
+// misspelt warns of a scheduler name that resembles a profile. A pod with an unknown name waits without an event.
+func (r *podSource) misspelt(profiles []string) {
 	name := r.pod.Spec.SchedulerName
 	known := append([]string{v1.DefaultSchedulerName}, profiles...)
 	if like := closest(name, known); name != "" && !slices.Contains(known, name) && like != "" {
@@ -113,15 +112,15 @@ func (r *reference) misspelt(profiles []string) {
 	}
 }
 
-// implied resources are those of parts of GPUs: an agent hands them out, and not every node lists them.
-func (r *reference) implied(name string) bool {
+// implied resources are parts of GPUs that an agent manages. Not every node lists them.
+func (r *podSource) implied(name string) bool {
 	return r.keys.ReadsResource(name) && !slices.Contains(r.keys.Resources, name)
 }
 
-// foreign warns of a pod that says to another scheduler than ours that it is in a group, and is in none of ours.
-func (r *reference) foreign() {
-	f, says := read.ForeignOf(r.pod)
-	if !says || r.pod.Annotations[wellknown.GangKey] != "" || r.pod.Spec.SchedulingGroup != nil {
+// foreign warns of a pod with the group of another scheduler that Berth does not read.
+func (r *podSource) foreign() {
+	f, found := read.ForeignOf(r.pod)
+	if !found || r.pod.Annotations[wellknown.GangKey] != "" || r.pod.Spec.SchedulingGroup != nil {
 		return
 	}
 	if id, _, err := read.Of(r.pod); err == nil && id == (gang.ID{}) {
@@ -129,9 +128,9 @@ func (r *reference) foreign() {
 	}
 }
 
-// foreignMinimum warns of a minimum that an object around the template declares in the way of another project for pods
-// that are in no gang.
-func (r *reference) foreignMinimum() {
+// foreignMinimum warns of a minimum in an annotation of another project on an object around the template, for pods
+// without a gang.
+func (r *podSource) foreignMinimum() {
 	for _, at := range r.around {
 		annotations := map[string]string{}
 		for _, k := range r.d.keysIn(at, wellknown.Annotations) {
@@ -146,9 +145,8 @@ func (r *reference) foreignMinimum() {
 	}
 }
 
-// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration
-// among the files nothing is known of that.
-func (r *reference) unread(report *Report) {
+// unread warns of annotations that no plugin of the pod's profile reads, if there is a configuration among the files.
+func (r *podSource) unread(report *Report) {
 	if len(report.Profiles) == 0 {
 		return
 	}
@@ -165,7 +163,7 @@ func (r *reference) unread(report *Report) {
 	if len(named) > 0 {
 		return
 	}
-	// No profile reads nothing: these are all annotations that some plugin has to read.
+	// Without plugins, these are all annotations that some plugin would read.
 	for _, key := range plugins.Unread(r.pod, &schedulerapi.Plugins{}) {
 		warn(key, fmt.Sprintf(
 			"annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not "+
@@ -174,13 +172,12 @@ func (r *reference) unread(report *Report) {
 	}
 }
 
-// windowAndClass warns of a pod that names a price window or a class that its profile does not have in any
-// configuration among the files: with these it never starts.
-func (r *reference) windowAndClass(report *Report) {
+// windowAndClass warns of a price window or a class that the pod's profile does not have: the pod would never start.
+func (r *podSource) windowAndClass(report *Report) {
 	profiles := report.profilesNamed(r.scheduler())
 	r.class(profiles)
 	if len(profiles) == 0 && r.scheduler() == v1.DefaultSchedulerName {
-		for _, other := range report.profileNames() { // a policy may give the pod any of them
+		for _, other := range report.profileNames() { // an admission policy may set any of them
 			profiles = append(profiles, report.profilesNamed(other)...)
 		}
 	}
@@ -188,7 +185,7 @@ func (r *reference) windowAndClass(report *Report) {
 }
 
 // window warns of a window that the profile does not have.
-func (r *reference) window(profiles []*Profile) {
+func (r *podSource) window(profiles []*Profile) {
 	name := r.pod.Annotations[wellknown.StartWindowKey]
 	if name == "" {
 		return
@@ -221,7 +218,7 @@ func (r *reference) window(profiles []*Profile) {
 }
 
 // class warns of a class that the profile does not have, or not for pods of this priority class.
-func (r *reference) class(profiles []*Profile) {
+func (r *podSource) class(profiles []*Profile) {
 	name, kind, bad := podview.NamedSLAClass(r.pod)
 	if kind == "" || name == "" || bad != nil {
 		return

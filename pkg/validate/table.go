@@ -47,7 +47,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 	return nil
 }
 
-// weights has a row a profile and a column a plugin that scores in any of them.
+// weights has a row for each plugin that scores in a profile, and a column for each profile.
 func (r *Report) weights(screen tables.Screen) string {
 	var plugins []string
 	seen := map[string]bool{}

@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// indirect are kinds that make pods through other objects, and what of their own metadata counts: no pod gets it.
-// Volcano puts that of a Job on its PodGroup.
+// indirect are kinds that create pods through other objects, with the sort of object that their metadata is checked as:
+// it does not reach the pods. Volcano copies that of a Job to its PodGroup.
 var indirect = map[schema.GroupKind]string{
 	{Group: "ray.io", Kind: "RayJob"}:                 controllers,
 	{Group: "ray.io", Kind: "RayService"}:             controllers,
@@ -27,8 +27,8 @@ var indirect = map[schema.GroupKind]string{
 	{Group: "batch.volcano.sh", Kind: "Job"}:          wellknown.PodGroups,
 }
 
-// controller checks the templates of pods in an object of Kubernetes, or of a kind whose pods can be a gang. What other
-// kinds do with their templates is not known. An object without templates is a group, or has nothing that is read.
+// controller checks the pod templates in an object of Kubernetes, or of a kind whose pods can be a gang. The use of
+// templates in other kinds is unknown. An object without templates is a group, or one from which no keys are read.
 func (d *document) controller() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	owner, owns := read.OwnerKindOf(d.Kind)
@@ -46,8 +46,8 @@ func (d *document) controller() {
 	}
 }
 
-// templates checks the templates below a value at a path of the object, and returns their paths. Within is the object
-// around the value.
+// templates checks the pod templates below a value at a path of the object, and returns their paths. Within is the
+// object around the value.
 func (d *document) templates(obj *unstructured.Unstructured, value any, path string, within map[string]any) []string {
 	var paths []string
 	switch v := value.(type) {
@@ -73,11 +73,11 @@ func (d *document) templates(obj *unstructured.Unstructured, value any, path str
 	return paths
 }
 
-// template checks the pods that are made of a template.
+// template checks the pods that are created from a template.
 func (d *document) template(obj *unstructured.Unstructured, fields map[string]any, path string, within map[string]any) {
 	var t v1.PodTemplateSpec
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &t) != nil {
-		return // a fault of its own where the kind is known
+		return // reported as a fault if the kind is known
 	}
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
@@ -90,13 +90,13 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 		kind = batchv1.SchemeGroupVersion.WithKind("Job")
 	case "Deployment":
 		kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
-	case "DaemonSet": // makes a pod for each node
-		d.report.together.unread = append(d.report.together.unread, d)
+	case "DaemonSet": // the number of pods is unknown
+		d.report.inventory.unread = append(d.report.inventory.unread, d)
 	}
 	if manifestScheme.Recognizes(kind) {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: d.name}, kind)}
 	} else {
-		// Its pods name their gang in labels that the controller sets.
+		// The controller sets labels with the gang of its pods.
 		maps.DeleteFunc(pod.Annotations, func(key, value string) bool {
 			return key == wellknown.GangKey && value == "true" || read.MinMemberKey(map[string]string{key: value}) != ""
 		})
@@ -108,7 +108,7 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 	if id, _, err := read.Of(pod); gang || err == nil && id.Name != "" {
 		d.eviction(within, obj, path, podsOf(within))
 	}
-	d.report.together.pods = append(d.report.together.pods, &reference{d: d, pod: pod, at: path + ".metadata",
+	d.report.inventory.pods = append(d.report.inventory.pods, &podSource{d: d, pod: pod, at: path + ".metadata",
 		around: around, count: podsOf(within), gang: asked})
 	if !asked || !owns {
 		return
@@ -123,7 +123,7 @@ func (d *document) template(obj *unstructured.Unstructured, fields map[string]an
 		strings.TrimPrefix(states[""].Why, d.Kind+" "+d.name+" "))
 }
 
-// podsOf is how many pods an object makes of its template at a time.
+// podsOf is how many pods an object creates from its template at a time.
 func podsOf(within map[string]any) int {
 	number := func(key string, otherwise int64) int64 {
 		if n, given := within[key].(int64); given {

@@ -1,9 +1,9 @@
-// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
-// of each fault, and for combinations that are allowed but defeat each other.
+// Package validate checks scheduler configurations and manifests before they reach a cluster. It reports the line of
+// each unknown field and invalid value, and warns of valid combinations that defeat each other.
 //
-// The command berth validate calls it with files, and optionally with what a cluster serves and permits. The validation
-// of arguments is that of apis/config. It never changes a file or a cluster, and guesses nothing: what it cannot check
-// is said. What an API server would refuse of the objects of Kubernetes is asked of one by kubectl.
+// The command berth validate calls it with files, and optionally with a cluster. The checks of plugin arguments are in
+// apis/config. It never changes a file or a cluster. It reports what it could not check. It does not validate objects
+// of Kubernetes as the API server does, for which there is kubectl apply --dry-run=server.
 package validate
 
 import (
@@ -32,12 +32,12 @@ import (
 // Severity of a finding.
 type Severity string
 
-// A configuration with an error does not start, or does not mean what it says; a warning is about a combination that
-// works but defeats a purpose.
+// An error prevents the scheduler from starting, or an object from having the intended effect. A warning is about valid
+// input that defeats a purpose.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
-	// Note is about what was not checked.
+	// Note says what was not checked.
 	Note Severity = "note"
 )
 
@@ -79,31 +79,31 @@ func (f Finding) colored(screen tables.Screen) string {
 	return fmt.Sprintf("%s: %s (%s)", strings.Join(parts, ": "), f.Message, f.Rule)
 }
 
-// Report is what is known of the files that were checked.
+// Report is the result of checking files.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Profiles []Profile `json:"profiles"`
 	// Objects counts the documents that were checked, configurations included.
 	Objects int `json:"objects"`
-	// Rights is what the API server says of the rights that the configurations need, if it was asked.
+	// Rights are the missing rights for the configurations, if the API server was asked.
 	Rights *rights.Report `json:"rights,omitempty"`
 	// Pruned are the fields of custom resources that the API server drops, if it was asked.
 	Pruned []crd.Pruned `json:"pruned"`
 
 	known          map[Finding]bool
 	configurations []*schedulerconfig.KubeSchedulerConfiguration
-	// together is what the files say about each other.
-	together together
+	// inventory is for checks of references between objects.
+	inventory inventory
 	// groups are those of Kubernetes and of other schedulers in the files, by the gang of their pods.
 	groups map[gang.ID]*namedGroup
 }
 
-// Configurations returns the scheduler configurations that were read and can be used, with their defaults.
+// Configurations returns the valid scheduler configurations, with their defaults.
 func (r *Report) Configurations() []*schedulerconfig.KubeSchedulerConfiguration {
 	return r.configurations
 }
 
-// Has says whether there is a finding of that severity.
+// Has reports whether there is a finding of that severity.
 func (r *Report) Has(s Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == s })
 }
@@ -124,11 +124,10 @@ func (r *Report) Read(in io.Reader, name string) error {
 	return nil
 }
 
-// extensions of the files that are read of a folder.
+// extensions of the files that are read in a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// ReadFile reads a file, or the files of YAML or JSON in a folder and in the folders in it. In a folder, what begins
-// with a dot is left out.
+// ReadFile reads a file, or the YAML and JSON files in a folder and its subfolders, except names that begin with a dot.
 func (r *Report) ReadFile(root string) error {
 	if info, err := os.Stat(root); err == nil && info.IsDir() {
 		root = filepath.Clean(root) + string(filepath.Separator) // the walk follows a link to a folder
@@ -185,7 +184,7 @@ func (r *Report) check(name string, data []byte, offset int) {
 	}
 }
 
-// add leaves out what is known already: a document may be pointed to from several places.
+// add adds findings once: an alias can lead to the same part of a document several times.
 func (r *Report) add(findings ...Finding) {
 	for _, f := range findings {
 		if r.known[f] {
@@ -199,8 +198,8 @@ func (r *Report) add(findings ...Finding) {
 	}
 }
 
-// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not
-// know, else the first one, which it never numbers.
+// unnumbered is the line of an error without a line number: that of the first character that is invalid in YAML, else
+// the first line, which the parser never numbers.
 func unnumbered(data []byte) int {
 	line := 1
 	for len(data) > 0 {
@@ -216,7 +215,7 @@ func unnumbered(data []byte) int {
 	return 1
 }
 
-// yamlFindings takes the lines out of the messages of the YAML parser. Those without one are about the given line.
+// yamlFindings reads the line numbers from the messages of the YAML parser. Line is that of a message without one.
 func yamlFindings(name string, offset, line int, err error) []Finding {
 	var findings []Finding
 	for text := range strings.Lines(strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")) {
@@ -229,25 +228,25 @@ func yamlFindings(name string, offset, line int, err error) []Finding {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Finish adds what the files that were read say about each other, and orders the findings by file and line.
+// Finish checks references between the objects of all files, and orders the findings by file and line.
 func (r *Report) Finish() {
 	profiles := r.knownProfiles()
-	for _, n := range r.together.nodes {
+	for _, n := range r.inventory.nodes {
 		n.check(r.gpuKeys(""))
 	}
-	for _, p := range r.together.pods {
+	for _, p := range r.inventory.pods {
 		p.keys = r.gpuKeys(p.pod.Spec.SchedulerName)
 		p.values()
 		p.unread(r)
 		p.windowAndClass(r)
-		// Groups of other schedulers are theirs to place.
+		// Other schedulers read groups of their own.
 		if slices.Contains(profiles, p.scheduler()) {
 			p.foreign()
 			p.foreignMinimum()
 		}
 	}
 	r.namedGroups(profiles)
-	r.together.check(profiles)
+	r.inventory.check(profiles)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)

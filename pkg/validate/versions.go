@@ -18,13 +18,13 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
-// formerGroups are API groups of objects that Berth reads by the names that they once had.
+// formerGroups are former names of API groups that Berth reads.
 var formerGroups = map[string]string{"scheduling.sigs.k8s.io": "scheduling.x-k8s.io"}
 
-// inKubernetes ends what is said of the kinds of Kubernetes. A newer release may have more of them.
+// inKubernetes ends messages about kinds of Kubernetes, because a newer release may have more of them.
 const inKubernetes = " in Kubernetes " + baseversion.DefaultKubeBinaryVersion
 
-// owned says whether the kind is Berth's own.
+// owned reports whether the kind is Berth's own, or that of a scheduler configuration.
 func (d *document) owned() bool {
 	switch schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).Group {
 	case schedulingv1alpha1.GroupName, placementv1alpha1.GroupName, schedulerapi.GroupName:
@@ -33,7 +33,7 @@ func (d *document) owned() bool {
 	return d.Kind == "" // nodes in the short form
 }
 
-// removed says whether the version of Kubernetes with which this was built serves objects like this no more.
+// removed reports whether the built-in version of Kubernetes no longer serves the kind of the object.
 func removed(obj runtime.Object) bool {
 	old, removed := obj.(interface{ APILifecycleRemoved() (major, minor int) })
 	if !removed {
@@ -43,8 +43,8 @@ func removed(obj runtime.Object) bool {
 	return version.MustParse(baseversion.DefaultKubeBinaryVersion).AtLeast(version.MajorMinor(uint(major), uint(minor)))
 }
 
-// noKind tells of a kind that none of the API groups known here has in that version, and what to write instead. It says
-// nothing of other groups.
+// noKind reports a kind that does not exist in that version of a known API group, and suggests another. It returns
+// false for unknown groups.
 func (d *document) noKind(gvk schema.GroupVersionKind) bool {
 	known, group, of := manifestScheme, cmp.Or(formerGroups[gvk.Group], gvk.Group), ""
 	if d.Kind == configurationKind {

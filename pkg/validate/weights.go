@@ -15,7 +15,7 @@ import (
 var weighted = map[string]bool{"multiPoint": true, "score": true, "placementScore": true}
 
 // weightsOf calls f for each plugin that the document enables in a profile, with the extension point and the node of
-// its weight, nil where it has none. What a file says of a weight is lost when it is decoded.
+// its weight, nil without one. After decoding, a missing weight cannot be distinguished from 0.
 func (d *document) weightsOf(profile string, f func(point, plugin string, item, weight *yaml.Node)) {
 	plugins, _ := d.at(profile + ".plugins")
 	if plugins == nil || plugins.Kind != yaml.MappingNode {
@@ -30,8 +30,8 @@ func (d *document) weightsOf(profile string, f func(point, plugin string, item, 
 	}
 }
 
-// negativeWeights finds weights below nothing and says whether there are any. The scheduler takes them or stops at an
-// overflow, depending on the order of its plugins.
+// negativeWeights reports negative weights, and returns whether there are any. The scheduler accepts them or stops at
+// an overflow, depending on the order of its plugins.
 func (d *document) negativeWeights(c *schedulerconfig.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
@@ -47,8 +47,8 @@ func (d *document) negativeWeights(c *schedulerconfig.KubeSchedulerConfiguration
 	return found
 }
 
-// weights looks for weights that mean something else than they seem to. A weight of 0 is none: the scheduler writes it
-// behind every plugin without one when it prints a complete configuration.
+// weights warns of weights with an unexpected effect. A weight of 0 means none: the scheduler prints it for every
+// plugin without a weight in a complete configuration.
 func (l *profileLint) weights() {
 	printed := false
 	l.weightsOf(l.path, func(point, plugin string, _, weight *yaml.Node) {

@@ -16,17 +16,17 @@ import (
 	"berth.dev/berth/pkg/spelling"
 )
 
-// Fault is a part of a document that its type does not have, or cannot hold.
+// Fault is an unknown field of a document, or a value of a wrong type.
 type Fault struct {
 	Line int
 	Path string
-	// Unknown is a field that the type does not have; other faults are values of a wrong type.
+	// Unknown is set for an unknown field.
 	Unknown bool
 	Message string
 }
 
-// Faults holds a part of a document, at a path, against a type: a decoder stops at the first value of a wrong type, and
-// names no line. Text is the node in JSON. The faults are in the order of the document.
+// Faults compares a part of a document, at a path, with a type. A decoder would stop at the first value of a wrong
+// type, and not know its line. Text is the node in JSON. The faults are in the order of the document.
 func Faults(node *yaml.Node, text []byte, t reflect.Type, path *field.Path) []Fault {
 	var faults []Fault
 	find(&faults, node, text, t, path)
@@ -60,7 +60,7 @@ func find(faults *[]Fault, node *yaml.Node, text json.RawMessage, t reflect.Type
 		var items []json.RawMessage
 		if json.Unmarshal(text, &items) == nil {
 			for i, item := range items {
-				at := field.NewPath(fmt.Sprint(i)) // the list may be all that there is
+				at := field.NewPath(fmt.Sprint(i)) // the document may be a list
 				if path != nil {
 					at = path.Index(i)
 				}
@@ -105,7 +105,7 @@ func findInEntries(faults *[]Fault, node *yaml.Node, entries map[string]json.Raw
 	}
 }
 
-// fieldsOf are the fields of a struct by their names in JSON.
+// fieldsOf are the types of the fields of a struct by their JSON names.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -138,7 +138,7 @@ func textOf(path *field.Path) string {
 	return path.String()
 }
 
-// shown is a value as a message repeats it.
+// shown is a value for a message.
 func shown(node *yaml.Node, text json.RawMessage) string {
 	const longest = 60
 	switch {
@@ -147,14 +147,14 @@ func shown(node *yaml.Node, text json.RawMessage) string {
 	case text[0] == '[':
 		return "a list"
 	case text[0] != '"' && node.Kind == yaml.ScalarNode:
-		return node.Value // in the words of the file: yes, and not true
+		return node.Value // as in the file: yes, and not true
 	case len(text) > longest:
 		return string(text[:longest]) + "…"
 	}
 	return string(text)
 }
 
-// wanted says what a value of the type has to be.
+// wanted says what a value of the type must be.
 func wanted(t reflect.Type, err error) string {
 	switch kind := t.Kind(); {
 	case t == reflect.TypeFor[resource.Quantity]():

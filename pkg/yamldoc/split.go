@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// Document is one of those in a file.
+// Document is a document of a file.
 type Document struct {
 	// First is the line of the file in which it begins, from 1.
 	First int
 	Text  []byte
 }
 
-// Split returns the documents that have any content. A parser of YAML reads the first document alone, so all
-// that can begin another is looked for: the marks of YAML, and the end of an object in JSON.
+// Split returns the documents that are not empty. They are separated by the marks of YAML, or follow each other as
+// objects in JSON. A YAML parser would only read the first one.
 func Split(data []byte) []Document {
 	var documents []Document
 	current, content, number := Document{First: 1}, false, 0
@@ -40,7 +40,7 @@ func Split(data []byte) []Document {
 	return documents
 }
 
-// afterMark returns what follows a mark between two documents in its line.
+// afterMark returns the rest of a line after a mark between documents, and whether there is a mark.
 func afterMark(line []byte) (rest []byte, marks bool) {
 	if rest, begins := bytes.CutPrefix(line, []byte("---")); begins &&
 		(isBlank(rest) || rest[0] == ' ' || rest[0] == '\t') {
@@ -50,7 +50,7 @@ func afterMark(line []byte) (rest []byte, marks bool) {
 	return rest, ends && isBlank(rest)
 }
 
-// objects returns the objects in JSON that follow each other, as jq prints them, and what is left after them.
+// objects returns consecutive objects in JSON, as jq prints them, and the rest after them.
 func (d Document) objects() []Document {
 	var objects []Document
 	for {
@@ -61,7 +61,7 @@ func (d Document) objects() []Document {
 		var object json.RawMessage
 		decoder := json.NewDecoder(bytes.NewReader(d.Text))
 		if d.Text[0] != '{' || decoder.Decode(&object) != nil {
-			return append(objects, d) // YAML, or a mistake that its parser names
+			return append(objects, d) // YAML, or a mistake that its parser reports
 		}
 		length := int(decoder.InputOffset())
 		objects = append(objects, Document{First: d.First, Text: d.Text[:length]})
@@ -69,7 +69,7 @@ func (d Document) objects() []Document {
 	}
 }
 
-// withoutBlanks leaves out the lines at the beginning that say nothing.
+// withoutBlanks leaves out empty lines and comments at the beginning.
 func (d Document) withoutBlanks() Document {
 	d.Text = bytes.TrimPrefix(d.Text, []byte("\ufeff"))
 	for len(d.Text) > 0 {
@@ -86,7 +86,7 @@ func (d Document) withoutBlanks() Document {
 	return d
 }
 
-// lineLength is that of the first line with its end.
+// lineLength is the length of the first line with its line break.
 func lineLength(data []byte) int {
 	if end := bytes.IndexByte(data, '\n'); end >= 0 {
 		return end + 1
@@ -94,7 +94,7 @@ func lineLength(data []byte) int {
 	return len(data)
 }
 
-// isBlank tells whether there is nothing but a comment.
+// isBlank reports whether a line is empty or a comment.
 func isBlank(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || line[0] == '#'

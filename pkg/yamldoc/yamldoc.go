@@ -1,8 +1,7 @@
-// Package yamldoc reads files of YAML and JSON documents with the lines of what is in them.
+// Package yamldoc reads files of YAML and JSON documents with line numbers.
 //
-// It splits a file into documents, follows paths to parts of them, and holds them against Go types: every unknown field
-// and every value of a wrong type, with its line. The checks of files, the sandbox and explain call it. It knows
-// nothing of what the documents are about.
+// It splits a file into documents, follows paths in them, and finds every unknown field and every value of a wrong type
+// for a Go type. Packages validate, sandbox and explain call it. It does not know what the documents are about.
 package yamldoc
 
 import (
@@ -15,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// JSON converts a document. A key that an object has twice is an error, but for one that overrides what << merges in.
+// JSON converts a document. A duplicate key is an error, unless it overrides a key that << merges in.
 func JSON(text []byte) ([]byte, error) {
 	content, err := sigsyaml.YAMLToJSONStrict(text)
 	var value any
@@ -25,7 +24,7 @@ func JSON(text []byte) ([]byte, error) {
 	return sigsyaml.YAMLToJSON(text)
 }
 
-// Child is the value of a key of an object; nil if the node is none, or does not have it.
+// Child is the value of a key; nil if the node is not an object or does not have the key.
 func Child(node *yaml.Node, key string) *yaml.Node {
 	value, _ := entry(node, key)
 	return value
@@ -62,7 +61,7 @@ func entry(node *yaml.Node, key string) (value *yaml.Node, line int) {
 	return nil, 0
 }
 
-// Items are the elements of a list, none if the node is something else.
+// Items are the elements of a list; none if the node is not a list.
 func Items(list *yaml.Node) []*yaml.Node {
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil
@@ -78,10 +77,10 @@ func Text(node *yaml.Node) string {
 	return node.Value
 }
 
-// segment of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
+// segment matches a part of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
 var segment = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
 
-// At follows a path. Where it leads further than the document goes, the node is nil and the line that of the last one.
+// At follows a path. If the end does not exist, the node is nil and the line that of the last existing part.
 func At(root *yaml.Node, path string) (*yaml.Node, int) {
 	node, line := root, root.Line
 	for _, m := range segment.FindAllStringSubmatch(path, -1) {

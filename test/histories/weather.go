@@ -65,10 +65,10 @@ func (w *weather) delay(roll uint64) time.Duration {
 	return time.Duration(roll % uint64(w.maxDelay)) //nolint:gosec // less than maxDelay
 }
 
-// Request implements memapi.Weather.
-func (w *weather) Request(req *http.Request) (there, back time.Duration, fate memapi.Fate) {
+// Request implements memapi.Network.
+func (w *weather) Request(req *http.Request) (there, back time.Duration, delivery memapi.Delivery) {
 	if req.UserAgent() == userAgent || w.calm.Load() {
-		return 0, 0, memapi.Arrives
+		return 0, 0, memapi.Delivered
 	}
 	to := req.Method + req.URL.Path
 	w.mu.Lock()
@@ -77,16 +77,16 @@ func (w *weather) Request(req *http.Request) (there, back time.Duration, fate me
 	w.mu.Unlock()
 	back = w.delay(w.roll("back"+to, n))
 	if lost := w.roll("lost"+to, n); int(lost%100) < w.lostPercent { //nolint:gosec // less than 100
-		fate = memapi.RequestLost
+		delivery = memapi.RequestLost
 		if lost>>32%2 == 0 {
-			fate = memapi.AnswerLost
+			delivery = memapi.ResponseLost
 		}
 		back = time.Duration(lost >> 8 % uint64(noticed+2*w.maxDelay)) //nolint:gosec // less than that
 	}
-	return w.delay(w.roll("there"+to, n)), back, fate
+	return w.delay(w.roll("there"+to, n)), back, delivery
 }
 
-// Event implements memapi.Weather.
+// Event implements memapi.Network.
 func (w *weather) Event() time.Duration {
 	w.mu.Lock()
 	w.events++

@@ -102,7 +102,7 @@ func live(h *history.History, configuration *schedulerconfig.Configuration, logs
 		if w.local {
 			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound
 		}
-		w.api.Weather = w.weather
+		w.api.Network = w.weather
 		w.api.Graceful = true
 		w.api.Observe = func(e memapi.Event) {
 			w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old)

@@ -105,7 +105,7 @@ func newVirtual(s script) (*virtual, error) {
 			return nil, err
 		}
 	}
-	c.world.API.Rules, c.world.API.Weather = r, &latency{sent: map[string]uint64{}}
+	c.world.API.Rules, c.world.API.Network = r, &latency{sent: map[string]uint64{}}
 	return c, nil
 }
 
@@ -214,20 +214,20 @@ const (
 	longestEvent   = 2 * time.Millisecond
 )
 
-// Request implements memapi.Weather.
-func (l *latency) Request(req *http.Request) (there, back time.Duration, fate memapi.Fate) {
+// Request implements memapi.Network.
+func (l *latency) Request(req *http.Request) (there, back time.Duration, delivery memapi.Delivery) {
 	if req.UserAgent() == administrator {
-		return 0, 0, memapi.Arrives
+		return 0, 0, memapi.Delivered
 	}
 	what := req.Method + req.URL.Path
 	l.mu.Lock()
 	n := l.sent[what]
 	l.sent[what]++
 	l.mu.Unlock()
-	return scatter(what, n, longestRequest), scatter(what, n+1, longestRequest), memapi.Arrives
+	return scatter(what, n, longestRequest), scatter(what, n+1, longestRequest), memapi.Delivered
 }
 
-// Event implements memapi.Weather.
+// Event implements memapi.Network.
 func (l *latency) Event() time.Duration {
 	l.mu.Lock()
 	l.events++

@@ -130,7 +130,7 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	c := named(t)
 	prices, rates, err := c.Prices("")
 	require.NoError(t, err)
-	b := overview.NewBook(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels())
+	b := overview.NewStore(c.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}, c.NetworkLevels())
 	b.Set(namedNode("a", "Big", "8"))
 	pod := namedPod("p", "a", "3")
 	pod.Status.Phase = v1.PodRunning

@@ -19,18 +19,18 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// Configuration is one as it was found.
+// Configuration is the file of a scheduler configuration.
 type Configuration struct {
-	// Name says where it is.
+	// Name is the path of the file, or the ConfigMap.
 	Name    string
 	Content []byte
 }
 
-// ErrNone means that there is no configuration to be found; what wraps it says why.
+// ErrNone is wrapped by errors that say why the configuration was not found.
 var ErrNone = errors.New("the scheduler's configuration is not known")
 
-// ConfigurationOf returns the configuration of the sandbox that serves the API of a cluster and is kept in one of the
-// folders, else the one that the cluster's scheduler mounts. The error wraps ErrNone if there is neither.
+// ConfigurationOf returns the configuration of a sandbox in one of the folders if it serves the API of the cluster,
+// else the configuration that the cluster's scheduler mounts. The error wraps ErrNone if there is neither.
 func ConfigurationOf(ctx context.Context, cluster *rest.Config, folders []string) (*Configuration, error) {
 	if found, err := configurationOfSandbox(cluster.Host, folders); found != nil || err != nil {
 		return found, err
@@ -42,8 +42,7 @@ func ConfigurationOf(ctx context.Context, cluster *rest.Config, folders []string
 	return configurationOfCluster(ctx, client)
 }
 
-// configurationOfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in
-// one of the folders. It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
+// configurationOfSandbox returns nil if no sandbox in the folders serves the API at that address and runs a scheduler.
 func configurationOfSandbox(server string, folders []string) (*Configuration, error) {
 	layout, running := SandboxAt(server, folders)
 	if !running {
@@ -71,12 +70,12 @@ func SandboxAt(server string, folders []string) (sandbox.Layout, bool) {
 	return "", false
 }
 
-// SandboxFolders are where a sandbox of the kubeconfig in use may be kept.
+// SandboxFolders are the folders in which the sandbox of the kubeconfig in use may be.
 func (f Flags) SandboxFolders() []string {
 	return sandboxFolders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
-// sandboxFolders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
+// sandboxFolders are the folders of the kubeconfigs, and the default one.
 func sandboxFolders(kubeconfigs []string) []string {
 	var folders []string
 	for _, path := range kubeconfigs {
@@ -89,11 +88,11 @@ func sandboxFolders(kubeconfigs []string) []string {
 
 func address(url string) string { return strings.TrimSuffix(url, "/") }
 
-// The labels of the shipped manifests and of the chart.
+// schedulers selects the Deployments of the shipped manifests and of the chart.
 const schedulers = "app.kubernetes.io/name=berth-scheduler"
 
-// configurationOfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if
-// there is none that may be read.
+// configurationOfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if it
+// cannot be read.
 func configurationOfCluster(ctx context.Context, client kubernetes.Interface) (*Configuration, error) {
 	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: schedulers})
 	if err != nil {
@@ -105,7 +104,7 @@ func configurationOfCluster(ctx context.Context, client kubernetes.Interface) (*
 		return nil, fmt.Errorf("%w: no Deployment with the label %s mounts a ConfigMap", ErrNone, schedulers)
 	case 1:
 	default:
-		// One that is scaled to nothing schedules nothing.
+		// A Deployment without ready replicas does not count beside one that has some.
 		slices.SortStableFunc(deployments, func(a, b appsv1.Deployment) int {
 			return cmp.Compare(b.Status.ReadyReplicas, a.Status.ReadyReplicas)
 		})
@@ -140,7 +139,7 @@ func configMapOf(d *appsv1.Deployment) string {
 // shippedKey is the file's name in the shipped ConfigMap.
 const shippedKey = "scheduler-config.yaml"
 
-// configKey is the key of the configuration: the shipped one, or the only one that there is.
+// configKey is the key of the configuration: the shipped one, or the only one of the ConfigMap.
 func configKey(m *v1.ConfigMap) string {
 	if _, shipped := m.Data[shippedKey]; shipped || len(m.Data) != 1 {
 		return shippedKey

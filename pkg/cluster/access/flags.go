@@ -1,9 +1,8 @@
-// Package access is how the operator's tool gets at a cluster: it binds the flags of kubectl that choose one and who
-// asks, completes them, says what to do when no cluster is named or none answers, and finds the configuration with
-// which the cluster's scheduler runs.
+// Package access connects commands to a cluster: it binds and completes kubectl's flags for cluster and user, adds
+// advice to the errors when no cluster is named or answers, and finds the configuration of the cluster's scheduler.
 //
-// The commands that ask a cluster call it. cli-runtime, which binds the same flags, links all of kustomize. It reads
-// the kubeconfig and never writes it.
+// The commands that read a cluster call it. cli-runtime has the same flags, but would link all of kustomize. It never
+// writes the kubeconfig.
 package access
 
 import (
@@ -40,8 +39,8 @@ func NewFlags() Flags {
 	return Flags{rules: rules, overrides: &clientcmd.ConfigOverrides{}}
 }
 
-// AddTo adds the flags; without a namespace where a command is about the whole cluster. kubectl's --cluster gives way
-// to a flag of that name that the command has already.
+// AddTo adds the flags, with --namespace if namespaced is set. If the command has a flag --cluster of its own,
+// kubectl's is left out.
 func (f Flags) AddTo(cmd *cobra.Command, namespaced bool) {
 	flags, all := cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags("")
 	chosen := clientcmd.ConfigOverrideFlags{
@@ -68,12 +67,12 @@ func (f Flags) AddTo(cmd *cobra.Command, namespaced bool) {
 	}
 }
 
-// Kubeconfig is what the flags choose. It is read when it is first asked.
+// Kubeconfig is the one that the flags choose. It is read at the first use.
 func (f Flags) Kubeconfig() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, f.overrides)
 }
 
-// RESTConfig is how to reach the cluster that the flags choose.
+// RESTConfig is the client configuration for the cluster that the flags choose.
 func (f Flags) RESTConfig() (*rest.Config, error) {
 	config, err := f.Kubeconfig().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
@@ -86,7 +85,7 @@ func (f Flags) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Client reads the cluster that the flags choose.
+// Client makes a client of the cluster that the flags choose.
 func (f Flags) Client() (kubernetes.Interface, error) {
 	config, err := f.RESTConfig()
 	if err != nil {
@@ -122,7 +121,7 @@ func (f Flags) ContextName() string {
 	return ""
 }
 
-// completionTimeout is how long a shell may be kept waiting, and completions how many names it is given.
+// completionTimeout is how long a shell waits for completions, and completions the number of names that it gets.
 const (
 	completionTimeout = 2 * time.Second
 	completions       = 500
@@ -133,7 +132,7 @@ func (f Flags) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]s
 	return f.Names(cmd.Context(), v1.SchemeGroupVersion.WithResource("namespaces"), ""), cobra.ShellCompDirectiveNoFileComp
 }
 
-// Names asks the cluster for the names of objects; a cluster that cannot be reached has none.
+// Names asks the cluster for the names of objects. Without an answer there are none.
 func (f Flags) Names(ctx context.Context, resource schema.GroupVersionResource,
 	namespace string) (names []string) {
 	if ctx == nil {
@@ -166,10 +165,10 @@ func (f Flags) In(namespace string) Flags {
 	return Flags{rules: f.rules, overrides: &overrides}
 }
 
-// whereClusters says how to name or to get a cluster.
+// whereClusters is the advice of errors about a missing cluster.
 const whereClusters = "name a cluster with --kubeconfig or --context, or start a local one with `berth up`"
 
-// reaching says what to do when nothing answers at the address of the API server.
+// reaching adds advice to the error when nothing answers at the address of the API server.
 type reaching struct{ next http.RoundTripper }
 
 // RoundTrip is part of http.RoundTripper.
@@ -181,13 +180,13 @@ func (r reaching) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Unreachable says whether nothing listens at an address, or it has no such host.
+// Unreachable reports whether an error says that nothing listens at an address, or that the host does not exist.
 func Unreachable(err error) bool {
 	var host *net.DNSError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &host)
 }
 
-// Complete offers names of the kubeconfig that the command would use.
+// Complete offers names from the kubeconfig that the command would use.
 func Complete(names func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -1,7 +1,7 @@
-// Package dump takes snapshots of clusters to files and reads them: of each object that a scheduler reads, the fields
-// that it reads, with names hashed on demand.
+// Package dump writes snapshots of clusters to files and reads them. A dump has the objects and the fields that a
+// scheduler reads; names can be hashed.
 //
-// The command berth dump writes them, and replay, explain and advise read them. Which fields that are is in package
-// inputs. A dump never has environment variables, Secrets or other fields that no scheduler reads, and a file that
-// cannot be read exactly is an error.
+// The command berth dump writes dumps; replay, compare, explain and advise read them. Package inputs selects the
+// fields: never environment variables, Secrets or others that no scheduler reads. A file that cannot be read exactly is
+// an error.
 package dump

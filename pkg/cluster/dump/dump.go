@@ -58,9 +58,10 @@ type Writer struct {
 	objects    int
 }
 
-// NewWriter begins a dump on w; format and version of the header are set by it. The caller closes w after Close.
+// NewWriter begins a dump on w. It sets the format and the version of the header. The caller closes w after Close.
 func NewWriter(w io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
+	header.Taken = header.Taken.UTC().Truncate(time.Second)
 	compressed := gzip.NewWriter(w)
 	d := &Writer{compressed: compressed, buffered: bufio.NewWriterSize(compressed, 1<<16)}
 	return d, d.line(header)

@@ -22,23 +22,22 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses
-// cannot be tried out without the key.
+// NameHasher replaces names by keyed hashes. Equal names get equal hashes, so that references stay valid; without the
+// key, guessed names cannot be verified.
 type NameHasher struct {
 	key []byte
 	// keys are the names by which GPUs are known.
 	keys *gpuview.Keys
 }
 
-// NewNameHasher makes a hasher; the key should be random and be kept nowhere.
+// NewNameHasher makes a hasher. The key should be random and not be stored.
 func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
 	return &NameHasher{key: key, keys: keys}
 }
 
-// Hash returns obj, as Keep makes it, with hashes in the place of what is listed in paths and nameAnnotations, and of
-// UUIDs wherever they are. Names that Kubernetes itself gives stay, and so do the values of labels that describe
-// hardware, price or place, small numbers, and what is not listed. Of a placement policy the rules with expressions are
-// left out.
+// Hash hashes the fields of obj that are listed in paths and nameAnnotations, and every UUID. obj must come from Keep.
+// Not hashed are names that Kubernetes gives, values of labels that describe hardware, price or place, small numbers,
+// and all fields that are not listed. Rules with expressions are removed from placement policies.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -64,7 +63,7 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	return out, nil
 }
 
-// walk hashes within one object, in place. Parent is the name of the field that holds it.
+// walk hashes the fields of one object in place. Parent is the name of the field that has the object.
 func (h *NameHasher) walk(parent string, fields map[string]any) {
 	label, _ := fields["key"].(string)
 	for field, value := range maps.Clone(fields) {
@@ -75,13 +74,13 @@ func (h *NameHasher) walk(parent string, fields map[string]any) {
 		delete(fields, field)
 		items, _ := value.([]any)
 		switch {
-		case rule == drop, rule == hashMessage && !isJSON(value): // a sentence has names in it
+		case rule == drop, rule == hashMessage && !isJSON(value): // a sentence contains names
 			continue
 		case rule == hashMessage:
 			fields[field] = h.grant(value)
 			continue
 		case rule == dropExpressions && items != nil:
-			// Names occur in expressions, and would match nothing if they were hashed.
+			// An expression contains names, and would match nothing if they were hashed elsewhere.
 			value = slices.DeleteFunc(items, hasExpression)
 		case rule == dropExpressions && hasExpression(value):
 			continue
@@ -92,7 +91,7 @@ func (h *NameHasher) walk(parent string, fields map[string]any) {
 	}
 }
 
-// hashed returns what comes in the place of the value of a field. Label is the key of a label that stands beside it.
+// hashed returns the value of a field with hashes. Label is the key if the value is that of a label.
 func (h *NameHasher) hashed(value any, rule rule, field, label string) any {
 	switch v := value.(type) {
 	case string:
@@ -126,8 +125,8 @@ func (h *NameHasher) hashed(value any, rule rule, field, label string) any {
 	return value
 }
 
-// annotations hashes names in annotations. Which price windows there are is in the configuration, which a dump does not
-// hold: without the name the pod may start. Without the groups of a gang, its members are of one gang all the same.
+// annotations hashes names in annotations. It removes the name of the price window, which a replay could not look up:
+// the configuration is not part of a dump. It removes the groups of a gang; the members stay in the gang.
 func (h *NameHasher) annotations(all map[string]any) {
 	delete(all, wellknown.StartWindowKey)
 	delete(all, wellknown.GroupsKey)
@@ -158,7 +157,7 @@ func isJSON(value any) bool {
 	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
-// structured hashes names in a text that is a JSON object; it is empty if the text is none.
+// structured hashes names in a text that is a JSON object. Other texts become empty.
 func (h *NameHasher) structured(text any) any {
 	value := map[string]any{}
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
@@ -170,7 +169,7 @@ func (h *NameHasher) structured(text any) any {
 // grantFields are the fields of the record of the GPUs that a pod was given.
 var grantFields = []string{"pod", "node", "devices", "uuids", "milli", "memMiB"}
 
-// grant hashes names in a record of the GPUs that a pod was given, and leaves out what is no field of it.
+// grant hashes names in a record of the GPUs that a pod was given, and removes unknown fields.
 func (h *NameHasher) grant(text any) any {
 	value := map[string]any{}
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
@@ -203,11 +202,10 @@ func (h *NameHasher) sum(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// uuid is a UUID as it stands in a text, for example in that of a GPU behind "GPU-".
+// uuid matches a UUID within a text, such as GPU-UUID.
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource
-// that is named after one.
+// text hashes the parts of a text that identify the cluster: UUIDs, and the device class in the name of a resource.
 func (h *NameHasher) text(text string) string {
 	if class, ok := strings.CutPrefix(text, resourcev1.ResourceDeviceClassPrefix); ok {
 		return resourcev1.ResourceDeviceClassPrefix + h.name(class)
@@ -228,7 +226,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 	return h.nameOrNumber(value)
 }
 
-// nameOrNumber hashes a name. A small number stays: affinities compare numbers, and controllers count with them.
+// nameOrNumber hashes a name. Small numbers stay: affinities compare them, and they number the pods of controllers.
 func (h *NameHasher) nameOrNumber(text string) string {
 	if n, err := strconv.Atoi(text); err == nil && -1000 < n && n < 1000 {
 		return text

@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// rule says what becomes of the value at a path. Unlisted values stay.
+// rule says how the value at a path is hashed. Values without a rule stay.
 type rule int
 
 const (
@@ -26,8 +26,7 @@ const (
 	drop
 )
 
-// paths are the ends of the paths at which names are in objects: a field, or a field and the one that holds it, which
-// goes before.
+// paths are the fields that contain names: a field, or PARENT.FIELD, which takes precedence.
 var paths = rulesFor(map[rule]string{
 	hashName: `name namespace namespaces generateName uid podUID nodeName nominatedNodeName node nodeID volumeName
 		claimName storageClassName persistentVolumeName priorityClassName runtimeClassName resourceClaimName
@@ -41,7 +40,7 @@ var paths = rulesFor(map[rule]string{
 	hashMessage:     `conditions.message`,
 	dropExpressions: `spec.licenses spec.datasets spec.compliance`,
 	drop:            `status.images disruptedPods minTaskMember`,
-	// Gates, drivers, and what a claim calls its requests.
+	// Names of gates, drivers, runtime handlers, and of requests within a claim.
 	keep: `schedulingGates.name drivers.name runtimeHandlers.name requests.name firstAvailable.name`,
 })
 
@@ -77,7 +76,7 @@ var openKeys = append(append(gpuview.ProviderLabels(), capacityLabels()...),
 	read.ReplicaTypeLabel, read.MPIRoleLabel,
 )
 
-// capacityLabels say whether a node is spot.
+// capacityLabels are the labels that mark spot nodes.
 func capacityLabels() []string {
 	var keys []string
 	for _, rule := range priceview.DefaultCapacityRules() {
@@ -86,8 +85,8 @@ func capacityLabels() []string {
 	return keys
 }
 
-// openLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, or
-// number the pods of a set, so that a dump may show them.
+// openLabel reports whether a dump may show the values of a label: they describe hardware, price or place in terms that
+// every cluster uses, or number the pods of a set.
 func openLabel(key string) bool {
 	return key != schedulingv1alpha1.PodGroupLabel && key != wellknown.GroupKey &&
 		(slices.Contains(openKeys, key) || numbering.IsOrdinal(key) ||

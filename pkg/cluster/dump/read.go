@@ -20,7 +20,7 @@ import (
 	"berth.dev/berth/pkg/cluster/inputs"
 )
 
-// Bounds of what is read from a dump: a few kilobytes of compressed zeros must not fill the memory.
+// Bounds of what is read: a few kilobytes of compressed zeros must not fill the memory.
 const (
 	// maxDumpBytes bounds the decompressed size: 5,000 nodes and 100,000 pods take about 250 MiB.
 	maxDumpBytes = 2 << 30
@@ -43,7 +43,7 @@ func readUpTo(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one", name)
 	}
-	defer func() { _ = compressed.Close() }() // what it read has been checked by then
+	defer func() { _ = compressed.Close() }() // its checksum has been verified by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}
 	p := parser{name: name, dump: &Dump{}, seen: map[string]int{}, limited: limited, maxBytes: maxBytes}
 	lines := bufio.NewScanner(limited)
@@ -115,7 +115,7 @@ func (p *parser) tooLarge() error {
 }
 
 func (p *parser) header(line []byte) error {
-	// What a later version says, and how, is not known: its number is read alone, and is the better message.
+	// The fields of a later version are unknown. Its number gives the better error message.
 	var begins struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
@@ -144,7 +144,7 @@ func (p *parser) footer(line []byte) error {
 	return nil
 }
 
-// end judges how the reading ended; err is the scanner's.
+// end returns the error of a dump that is not complete; err is that of the scanner.
 func (p *parser) end(err error) error {
 	switch {
 	case err == nil && p.ended:
@@ -167,7 +167,7 @@ func strictJSON(data []byte, into any) error {
 	return d.Decode(into)
 }
 
-// decodeObject reads one line. Kinds that are not built in stay as they are.
+// decodeObject reads one line. Custom resources stay unstructured.
 func decodeObject(line []byte) (runtime.Object, error) {
 	var typed struct {
 		APIVersion string `json:"apiVersion"`

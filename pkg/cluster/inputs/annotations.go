@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// placementAnnotations are those that decide about placement.
+// placementAnnotations are the annotations that affect placement.
 var placementAnnotations = slices.Concat(gpuview.Annotations, read.PodAnnotations(), []string{
 	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,

@@ -25,10 +25,10 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// Keep returns what a dump keeps of an object as the API server has it: the fields that a scheduler reads, copied one
-// by one, so that a field that was not considered is left out. Environment variables, commands, names of Secrets and
-// annotations that do not decide about placement are among what is left out. What it returns is typed for kinds of
-// Kubernetes itself, and unstructured for others. An object of another kind is an error.
+// Keep returns a copy of an object with the fields that a scheduler reads. Fields are copied one by one, so that
+// unknown fields are left out, as are environment variables, commands, names of Secrets and annotations that do not
+// affect placement. The copy is typed for kinds of Kubernetes, else unstructured. An object that a dump does not hold
+// is an error.
 func Keep(obj runtime.Object) (runtime.Object, error) {
 	gvk, err := KindOf(obj)
 	if err != nil {
@@ -61,7 +61,7 @@ func Keep(obj runtime.Object) (runtime.Object, error) {
 	return custom, custom.UnmarshalJSON(data)
 }
 
-// KindOf is the kind of an object, which a typed one need not name.
+// KindOf is the kind of an object. A typed object need not name it.
 func KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	if gvk := obj.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
 		return gvk, nil
@@ -119,7 +119,7 @@ func keep(obj runtime.Object) (runtime.Object, error) {
 		}
 		return kept, nil
 	case *resourcev1.DeviceClass:
-		// The drivers' own parameters are read by no scheduler, here and in claims.
+		// No scheduler reads the parameters of drivers, here and in claims.
 		kept := &resourcev1.DeviceClass{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}
 		kept.Spec.Config = nil
 		return kept, nil
@@ -147,7 +147,7 @@ func keepClaim(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	return kept
 }
 
-// keepOwner keeps of an object whose pods may form a gang what says so.
+// keepOwner keeps the fields of an object that say whether its pods form a gang.
 func keepOwner(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, known := read.GroupKindOf(obj.GroupVersionKind())
 	if !known {
@@ -159,7 +159,7 @@ func keepOwner(obj *unstructured.Unstructured) (*unstructured.Unstructured, erro
 	return kind.Keep(obj), nil
 }
 
-// keepJob does the same for a Job.
+// keepJob is keepOwner for a Job.
 func keepJob(job *batchv1.Job) (*batchv1.Job, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {

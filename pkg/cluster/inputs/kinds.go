@@ -1,7 +1,8 @@
-// Package inputs is what is read of a cluster, by the tool and by a scheduler: which kinds, and of each object which
-// fields. Dumps hold what a scheduler reads and nothing else, simulations serve it, and an overview keeps no more of
-// nodes and pods in memory. It copies fields one by one, so that what was not considered, such as environment variables
-// and names of Secrets, is left out. A Reader reads a live cluster, once or until it is told to end.
+// Package inputs defines what the tool reads of a cluster: which kinds, and which fields of each object. Reader lists
+// or watches a live cluster; Keep selects the fields that a scheduler reads.
+//
+// Dumps, simulations and the overview use it. Fields are copied one by one, so that all others, such as environment
+// variables and names of Secrets, are left out. It never writes to a cluster.
 package inputs
 
 import (
@@ -28,25 +29,25 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// Kind is a kind that is read.
+// Kind is a kind of objects that is read.
 type Kind struct {
 	schema.GroupVersionResource
 	Kind string
-	// Dumped kinds are what a scheduler reads, Shown ones what an overview shows.
+	// Dumped kinds are read by a scheduler, Shown ones by an overview.
 	Dumped, Shown bool
-	// Required kinds make up a cluster; without the others a dump is merely less exact.
+	// Required kinds have to be readable. Without one of the others a dump is less exact.
 	Required bool
-	// Foreign kinds are those that most clusters do not serve, or serve in one version only: they are not missed.
+	// Foreign kinds are not reported as missing: most clusters do not serve them, or serve one of several versions.
 	Foreign bool
 	// Cluster is set for custom resources without a namespace.
 	Cluster bool
-	// untyped kinds are read without their type.
+	// untyped kinds are read as unstructured objects even if there is a Go type.
 	untyped bool
-	// served and Namespaced are what the server says of it.
+	// served and Namespaced come from the discovery of the server.
 	served, Namespaced bool
 }
 
-// types are those of the kinds that have one in Go.
+// types has the kinds with a Go type.
 var types = func() *runtime.Scheme {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, schedulingv1alpha1.AddToScheme,
@@ -58,12 +59,12 @@ var types = func() *runtime.Scheme {
 
 var codecs = serializer.NewCodecFactory(types).WithoutConversion()
 
-// Kinds lists what a scheduler reads, and nothing else. The order is that of a dump: what others refer to comes first.
+// Kinds lists the kinds that a scheduler reads, in the order of a dump: an object follows those that it refers to.
 func Kinds() []Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !k.Dumped })
 }
 
-// kinds are all that are read. What others refer to comes first, and of several versions the one to be read.
+// kinds are all kinds that are read. A kind follows those that it refers to; the preferred version comes first.
 var kinds = func() (kinds []Kind) {
 	add := func(gv schema.GroupVersion, resource, kind string) *Kind {
 		kinds = append(kinds, Kind{GroupVersionResource: gv.WithResource(resource), Kind: kind, Dumped: true})
@@ -118,7 +119,7 @@ var kinds = func() (kinds []Kind) {
 			foreign(schema.GroupVersion{Group: group.Group, Version: group.Versions[0]}, group.Resource, group.Object)
 		}
 	}
-	// What Kueue admits has the same fields in both versions.
+	// The fields that are read are the same in both versions of Kueue.
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		gv := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: version}
 		for _, of := range [][2]string{{"workloads", "Workload"}, {"localqueues", "LocalQueue"},
@@ -134,12 +135,12 @@ var kinds = func() (kinds []Kind) {
 	return kinds
 }()
 
-// ClusterScoped says whether objects of a kind of Berth's own have no namespace.
+// ClusterScoped reports whether a kind is one of Berth's own without a namespace.
 func ClusterScoped(gvk schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Cluster && k.gvk() == gvk })
 }
 
-// Holds says whether a dump may hold objects of that kind.
+// Holds reports whether a dump may have objects of that kind.
 func Holds(gvk schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Dumped && k.gvk() == gvk })
 }

@@ -67,7 +67,7 @@ func keepContainers(containers []v1.Container) []v1.Container {
 	return kept
 }
 
-// keepContainerStatuses keeps what the kubelet has allotted, which during a resize differs from the spec.
+// keepContainerStatuses keeps the allocated resources, which differ from the spec during a resize.
 func keepContainerStatuses(statuses []v1.ContainerStatus) []v1.ContainerStatus {
 	var kept []v1.ContainerStatus
 	for i := range statuses {
@@ -79,14 +79,14 @@ func keepContainerStatuses(statuses []v1.ContainerStatus) []v1.ContainerStatus {
 	return kept
 }
 
-// keepVolume keeps the volumes that bind a pod to some nodes, without the secrets by which they are reached.
+// keepVolume keeps the volumes that restrict the nodes of a pod, without their secrets.
 func keepVolume(v *v1.Volume) (v1.Volume, bool) {
 	kept := v1.Volume{Name: v.Name}
 	switch {
 	case v.PersistentVolumeClaim != nil:
 		kept.PersistentVolumeClaim = v.PersistentVolumeClaim
 	case v.Ephemeral != nil:
-		// The claim made from the template is in the dump; the scheduler asks no more than that there is a template.
+		// The dump has the claim that was made from the template. The scheduler only checks that there is a template.
 		kept.Ephemeral = &v1.EphemeralVolumeSource{}
 		if t := v.Ephemeral.VolumeClaimTemplate; t != nil {
 			kept.Ephemeral.VolumeClaimTemplate = &v1.PersistentVolumeClaimTemplate{Spec: keepClaimSpec(t.Spec)}

@@ -24,20 +24,19 @@ import (
 )
 
 const (
-	// pageSize is how many objects are asked for at a time: it bounds what server and client hold at once.
+	// pageSize is the number of objects of one response: it bounds the memory of server and client.
 	pageSize = 500
-	// expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its
-	// first pages came from.
+	// expiredPages is how often a list is started again after the server has compacted the version of its first pages.
 	expiredPages = 3
 )
 
-// one is how to ask for one object.
+// one limits a list to one object.
 var one = metav1.ListOptions{Limit: 1}
 
 // Reader reads a live cluster: it lists kinds, or follows them. It changes nothing.
 type Reader struct {
-	// Progress, when set, is told after each page how many objects of a kind there are so far and, once done is set,
-	// in all.
+	// Progress, if set, is called after each page with the number of objects of a kind so far, and with done when all are
+	// read.
 	Progress func(resource string, objects int, done bool)
 
 	config    *rest.Config
@@ -61,7 +60,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
 	if config.QPS == 0 {
-		// Pages follow each other; the default of 5 requests a second would be all the time that reading takes.
+		// With the default of 5 requests a second, reading would mostly wait for the client's own limit.
 		config.QPS, config.Burst = 50, 100
 	}
 	client, httpErr := rest.HTTPClientFor(config)
@@ -76,7 +75,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	return &Reader{config: config, http: client, discovery: disco, dynamic: dyn}, nil
 }
 
-// Version is that of the API server. It is a request that every user may make.
+// Version asks for the version of the API server, which every user may do.
 func (r *Reader) Version(ctx context.Context) (string, error) {
 	info, err := r.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -85,9 +84,8 @@ func (r *Reader) Version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Collect calls add with what a dump keeps of every object, kind by kind, and returns which kinds were left out, a
-// line each: those that the server does not serve and those that the user may not list. Without nodes and pods there is
-// no dump, so there that is an error.
+// Collect calls add with each object as Keep returns it, kind by kind. It returns the kinds that were left out, with
+// the reason: the server does not serve them, or the user may not list them. For nodes and pods that is an error.
 func (r *Reader) Collect(ctx context.Context, add func(runtime.Object) error) (leftOut []string, err error) {
 	kinds, err := r.kinds(ctx, func(k *Kind) bool { return k.Dumped })
 	if err != nil {
@@ -112,7 +110,7 @@ func (r *Reader) Collect(ctx context.Context, add func(runtime.Object) error) (l
 	return leftOut, nil
 }
 
-// collect calls add with what a dump keeps of the objects of a kind. One that is followed is not listed again.
+// collect does so for one kind. The objects of a kind that is watched are not listed again.
 func (r *Reader) collect(ctx context.Context, kind Kind, add func(runtime.Object) error) error {
 	name, objects := kind.GroupResource().String(), 0
 	keep := func(obj runtime.Object) error {
@@ -149,13 +147,13 @@ func (r *Reader) report(resource string, objects int, done bool) {
 	}
 }
 
-// List calls each with every object of a kind, of one namespace if the kind has them, or of all with "".
+// List calls each with every object of a kind in a namespace, "" for all namespaces.
 func (r *Reader) List(ctx context.Context, kind Kind, namespace string, each func(runtime.Object) error) error {
 	source, err := r.source(kind, namespace)
 	if err != nil {
 		return err
 	}
-	// A list that is begun again meets objects that were there before.
+	// A list that is started again returns objects for which each was called before.
 	seen := map[string]bool{}
 	first := func(obj runtime.Object) error {
 		m, err := meta.Accessor(obj)
@@ -182,8 +180,8 @@ func (r *Reader) List(ctx context.Context, kind Kind, namespace string, each fun
 	}
 }
 
-// Follow tells the handler of the objects of a kind as they are and as they change, until ctx ends. A kind that cannot
-// be listed and watched is an error: without the right to watch, what is shown would be behind and not say so.
+// Follow calls the handler for the objects of a kind and for their changes, until ctx ends. A kind that cannot be
+// listed and watched is an error: without the right to watch, a view would be out of date without saying so.
 func (r *Reader) Follow(ctx context.Context, kind Kind, handler cache.ResourceEventHandler) error {
 	source, err := r.source(kind, metav1.NamespaceAll)
 	if err != nil {
@@ -209,7 +207,7 @@ func (r *Reader) Follow(ctx context.Context, kind Kind, handler cache.ResourceEv
 	return nil
 }
 
-// Synced returns when the handlers were told of all objects of the kinds that are followed.
+// Synced returns when the handlers have been called for all objects of the kinds that are watched.
 func (r *Reader) Synced(ctx context.Context) error {
 	for _, f := range r.followed {
 		if !cache.WaitForCacheSync(ctx.Done(), f.informer.HasSynced) {
@@ -220,13 +218,13 @@ func (r *Reader) Synced(ctx context.Context) error {
 	return nil
 }
 
-// Answers says whether the server still answers, by the first kind that is followed.
+// Answers fails if the server does not answer a list of the first kind that is watched.
 func (r *Reader) Answers(ctx context.Context) error {
 	_, err := r.followed[0].source.ListWithContext(ctx, one)
 	return err
 }
 
-// objects are copies of those that there are now, in the order in which the server lists them.
+// objects are copies of the current objects, in the order in which the server lists them.
 func (f *followed) objects() []runtime.Object {
 	keys := f.store.ListKeys()
 	slices.Sort(keys)
@@ -239,8 +237,8 @@ func (f *followed) objects() []runtime.Object {
 	return list
 }
 
-// trim leaves out of a followed object what is neither shown nor dumped: with 50,000 pods it would be most of the
-// memory.
+// trim removes the fields of a watched object that are neither shown nor dumped. With 50,000 pods they would take most
+// of the memory.
 func (k Kind) trim(obj any) (any, error) {
 	m, ok := obj.(metav1.Object)
 	if !ok {
@@ -264,13 +262,13 @@ func (r *Reader) Shown(ctx context.Context) ([]Kind, error) {
 	return slices.DeleteFunc(kinds, func(k Kind) bool { return !k.served && !k.Required }), err
 }
 
-// kinds are those that are wanted; of several versions of a kind that the server has, the first.
+// kinds are the wanted ones, each in the first version that the server has.
 func (r *Reader) kinds(ctx context.Context, wanted func(*Kind) bool) (found []Kind, err error) {
 	_, lists, err := r.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("asking the API server what it serves: %w", err)
 	}
-	// An API of another project that does not answer does not matter.
+	// An aggregated API that does not answer is no error.
 	served := map[string]metav1.APIResource{}
 	for _, list := range lists {
 		for _, resource := range list.APIResources {

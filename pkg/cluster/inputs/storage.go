@@ -34,10 +34,10 @@ func keepStorage(obj runtime.Object) (runtime.Object, error) {
 				Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: o.Spec.Source.PersistentVolumeName}},
 			Status: storagev1.VolumeAttachmentStatus{Attached: o.Status.Attached}}, nil
 	}
-	return nil, fmt.Errorf("nothing is known of %T", obj)
+	return nil, fmt.Errorf("no fields of a %T are known to be kept", obj)
 }
 
-// keepVolumeObject keeps of a volume's source what identifies it to limits and zones.
+// keepVolumeObject keeps the fields of a volume's source that limits and zones depend on.
 func keepVolumeObject(p *v1.PersistentVolume) *v1.PersistentVolume {
 	s := &p.Spec
 	kept := &v1.PersistentVolume{

@@ -30,7 +30,7 @@ status:
   reservedFor: [{resource: pods, name: p, uid: p}, {resource: pods, name: q, uid: q}]
   allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a, device: gpu-1}]}}`)
 	claiming := func(p *v1.Pod) { p.UID = types.UID(p.Name) }
-	b := newBook(node("a", ""), slice, pod("p", "a", "cpu=1", claiming), pod("q", "a", "cpu=1", claiming))
+	b := newStore(node("a", ""), slice, pod("p", "a", "cpu=1", claiming), pod("q", "a", "cpu=1", claiming))
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -61,7 +61,7 @@ status:
 func TestPodsThatClaimAndWaitAreLeftOut(t *testing.T) {
 	t.Parallel()
 	claiming := func(p *v1.Pod) { p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}} }
-	b := newBook(node("a", ""), pod("bound", "a", "cpu=1", claiming), pod("waits", "", "cpu=1", claiming),
+	b := newStore(node("a", ""), pod("bound", "a", "cpu=1", claiming), pod("waits", "", "cpu=1", claiming),
 		pod("plain", "", "cpu=1"))
 	want := []string{"1 pending pod: devices that are claimed count when they are allocated"}
 	assert.Equal(t, "left out", want, b.Cluster(now).LeftOut)
@@ -73,7 +73,7 @@ func TestMoney(t *testing.T) {
 	costs := func(dollars string) func(*v1.Node) {
 		return func(n *v1.Node) { n.Annotations = map[string]string{wellknown.PricePerHourKey: dollars} }
 	}
-	b := newBook(node("a", "nvidia.com/gpu=4", costs("8")), node("host", "", costs("1")),
+	b := newStore(node("a", "nvidia.com/gpu=4", costs("8")), node("host", "", costs("1")),
 		node("unpriced", "nvidia.com/gpu=1"), pod("p", "a", "nvidia.com/gpu=4"))
 	c := b.Cluster(now)
 	// GPUs carry of the price of a what cores (16 at 3 cents) and memory (64 GiB at 0.4) leave over: 0.736 dollars are

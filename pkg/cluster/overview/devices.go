@@ -14,58 +14,59 @@ import (
 	"berth.dev/berth/pkg/gpu/claimview"
 )
 
-// deviceBook holds ResourceSlices, and ResourceClaims with an allocation. It counts them only when they have changed
-// and the overview is read: a large cluster changes claims many times a second. Devices and Allocated are those of the
-// last Count.
-type deviceBook struct {
-	Devices *claimview.Slices
-	// Allocated is what claims hold of them.
-	Allocated *structured.AllocatedState
-	// heldMilli is what pods have of GPUs by their claims. One that several pods share counts for each in equal parts.
-	heldMilli map[types.UID]int64
+// claimedDevices holds ResourceSlices, and ResourceClaims with an allocation. They are counted when the overview is
+// read after a change, because claims of a large cluster change many times a second. The first three fields are the
+// result of the last count.
+type claimedDevices struct {
+	devices *claimview.Slices
+	// allocated are the devices of claims.
+	allocated *structured.AllocatedState
+	// claimedMilli are the GPUs of pods by their claims, in thousandths. A claim of several pods counts for each in equal
+	// parts.
+	claimedMilli map[types.UID]int64
 
 	slices map[string]*resourcev1.ResourceSlice
 	claims map[types.UID]*resourcev1.ResourceClaim
 	stale  bool // they have changed since they were counted
 }
 
-func newDeviceBook(drivers []string) *deviceBook {
-	return &deviceBook{Devices: claimview.NoSlices(drivers), stale: true, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}}
+func newClaimedDevices(drivers []string) *claimedDevices {
+	return &claimedDevices{devices: claimview.NoSlices(drivers), stale: true,
+		slices: map[string]*resourcev1.ResourceSlice{}, claims: map[types.UID]*resourcev1.ResourceClaim{}}
 }
 
-func (b *deviceBook) deleteClaim(uid types.UID) {
-	if b.claims[uid] != nil {
-		delete(b.claims, uid)
-		b.stale = true
+func (d *claimedDevices) deleteClaim(uid types.UID) {
+	if d.claims[uid] != nil {
+		delete(d.claims, uid)
+		d.stale = true
 	}
 }
 
-// Count reads what has changed, and returns the nodes that have such devices, or had them before.
-func (b *deviceBook) Count() sets.Set[string] {
-	if !b.stale {
+// count counts devices and claims after a change, and returns the nodes that have such devices, or had them before.
+func (d *claimedDevices) count() sets.Set[string] {
+	if !d.stale {
 		return nil
 	}
-	b.stale = false
-	list := slices.SortedFunc(maps.Values(b.slices), func(x, y *resourcev1.ResourceSlice) int {
+	d.stale = false
+	list := slices.SortedFunc(maps.Values(d.slices), func(x, y *resourcev1.ResourceSlice) int {
 		return cmp.Compare(x.Name, y.Name)
 	})
-	old := b.Devices
-	b.Devices, b.Allocated, b.heldMilli = old.Read(list), allocated(b.claims), map[types.UID]int64{}
-	for _, c := range b.claims {
+	old := d.devices
+	d.devices, d.allocated, d.claimedMilli = old.Read(list), allocated(d.claims), map[types.UID]int64{}
+	for _, c := range d.claims {
 		_, requested := c.Annotations[resourcev1.ExtendedResourceClaimAnnotation]
 		if requested || len(c.Status.ReservedFor) == 0 {
-			continue // one that stands for requests of a pod is counted as these
+			continue // a claim made for an extended resource counts as that request of the pod
 		}
-		each := b.Devices.MilliOf(c) / int64(len(c.Status.ReservedFor))
-		for _, holder := range c.Status.ReservedFor {
-			b.heldMilli[holder.UID] += each
+		each := d.devices.MilliOf(c) / int64(len(c.Status.ReservedFor))
+		for _, pod := range c.Status.ReservedFor {
+			d.claimedMilli[pod.UID] += each
 		}
 	}
-	return sets.New(slices.Collect(b.Devices.Names())...).Insert(slices.Collect(old.Names())...)
+	return sets.New(slices.Collect(d.devices.Names())...).Insert(slices.Collect(old.Names())...)
 }
 
-// allocated is what claims hold.
+// allocated are the devices of claims.
 func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
 	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
 		AggregatedCapacity: structured.NewConsumedCapacityCollection()}

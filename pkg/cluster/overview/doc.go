@@ -1,7 +1,6 @@
-// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, used, stranded or out of
-// order, what waits and why, which gangs there are, and what that costs.
+// Package overview describes a cluster for people: which GPUs are idle, used, stranded or unavailable, what waits and
+// why, which gangs there are, and what that costs.
 //
-// Book owns the objects that it is fed with, by a Watcher or by a test, and answers with a Cluster. The terminal view,
-// the dashboard and the JSON output show that. It changes nothing in the cluster, and keeps of each object only the
-// fields that it reads.
+// Store keeps the objects of a cluster, read once or watched, and answers with a Cluster. The commands status, jobs,
+// top and dashboard show it. It runs no scheduler and changes nothing in the cluster.
 package overview

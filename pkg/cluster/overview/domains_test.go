@@ -47,7 +47,7 @@ func TestDomainsAreNamedByTheNarrowestLevelOfANode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBook()
+			b := newStore()
 			for i, labels := range tc.nodes {
 				n := fmt.Sprint("n", i+1)
 				set(b, node(n, "nvidia.com/gpu=8", func(made *v1.Node) {
@@ -81,7 +81,7 @@ func TestADomainIsAFieldOfItsOwn(t *testing.T) {
 		"r1": `"domain":{"level":"topology.kubernetes.io/rack","value":"r1"}`,
 		"":   `"name":"n1","model":"Tesla-T4","state"`,
 	} {
-		c := newBook(node("n1", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels[wellknown.RackLabel] = value })).Cluster(now)
+		c := newStore(node("n1", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels[wellknown.RackLabel] = value })).Cluster(now)
 		data, err := json.Marshal(c)
 		require.NoError(t, err)
 		assert.Contains(t, string(data), want)

@@ -20,11 +20,11 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// JobState says in a word how far a workload is.
+// JobState is the state of a workload.
 type JobState string
 
-// The states of a workload, from the one that is furthest from running. Queued is Kueue's to end, Suspended, NoPods and
-// Gated a controller's or the user's, Pending and Partial the scheduler's.
+// The states of a workload, from the one that is furthest from running. Kueue ends Queued; a controller or the user
+// ends Suspended, NoPods and Gated; the scheduler ends Pending and Partial.
 const (
 	JobQueued    JobState = "Queued"
 	JobSuspended JobState = "Suspended"
@@ -36,7 +36,7 @@ const (
 	JobRunning   JobState = "Running"
 )
 
-// Words are the state within a sentence.
+// Words is the state as part of a sentence.
 func (s JobState) Words() string {
 	if s == JobNoPods {
 		return "without pods"
@@ -58,20 +58,20 @@ type Job struct {
 	Running   int `json:"running"`
 	// MinMember pods start together, 0 if they are no gang.
 	MinMember int `json:"minMember"`
-	// MilliGPU is what all pods ask for, ScheduledMilliGPU what those with a node have.
+	// MilliGPU is requested by all pods, ScheduledMilliGPU is allocated to those with a node.
 	MilliGPU          int64 `json:"milliGPU"`
 	ScheduledMilliGPU int64 `json:"scheduledMilliGPU"`
 	// Nodes on which its pods are, in order, and the domains of those that are in one that is known.
 	Nodes              []string         `json:"nodes"`
 	Domains            []podview.Domain `json:"domains"`
 	NodesWithoutDomain int              `json:"nodesWithoutDomain"`
-	// AgeSeconds is since the oldest of the pods exists, or the controller if it has none.
+	// AgeSeconds is the age of the oldest pod, or of the controller if it has no pods.
 	AgeSeconds float64 `json:"ageSeconds"`
-	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
+	// Reason is the scheduler's or Kueue's latest reason why it does not run; empty if all pods have a node.
 	Reason string `json:"reason"`
 	// Reserved says how many nodes are reserved for it, and when it starts if that is known.
 	Reserved string `json:"reserved,omitempty"`
-	// Late says which deadline it cannot keep any more; empty if it keeps all.
+	// Late is a deadline that it can no longer keep, empty if there is none.
 	Late string `json:"late,omitempty"`
 	// Queue is its place in Kueue, nil without one.
 	Queue *Place `json:"queue,omitempty"`
@@ -80,7 +80,7 @@ type Job struct {
 // jobKey names a workload.
 type jobKey struct{ namespace, kind, name string }
 
-// jobEntry sums up a workload.
+// jobEntry is a workload while its pods are counted.
 type jobEntry struct {
 	Job
 	since time.Time
@@ -89,12 +89,12 @@ type jobEntry struct {
 	// failed is why the Job of a gang has failed, empty if it has not.
 	failed string
 	pod    string // the first that waits, in the order of names
-	// scheduler is whose that pod is.
+	// scheduler is the name of the scheduler of that pod.
 	scheduler string
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.
-func (b *Book) addJobs(c *Cluster, now time.Time) {
+func (s *Store) addJobs(c *Cluster, now time.Time) {
 	jobs := map[jobKey]*jobEntry{}
 	at := func(key jobKey) *jobEntry {
 		if jobs[key] == nil {
@@ -102,36 +102,36 @@ func (b *Book) addJobs(c *Cluster, now time.Time) {
 		}
 		return jobs[key]
 	}
-	for id, g := range b.gangs {
-		b.addGangJob(at, id, g)
+	for id, g := range s.gangs {
+		s.addGangJob(at, id, g)
 	}
-	for _, p := range b.pods {
+	for _, p := range s.pods {
 		if p.gang == (gang.ID{}) && !podview.BelongsToNode(p.pod) {
 			at(controllerKey(p.pod)).add(p)
 		}
 	}
 	withPods := map[types.UID]bool{}
-	for _, p := range b.pods {
+	for _, p := range s.pods {
 		if owner := metav1.GetControllerOf(p.pod); owner != nil && !podview.Finished(p.pod) {
 			withPods[owner.UID] = true
 		}
 	}
-	for _, job := range b.jobs {
+	for _, job := range s.jobs {
 		suspended := ptr.Deref(job.Spec.Suspend, false)
 		if jobCondition(job, batchv1.JobFailed) == nil && (suspended || !withPods[job.UID]) {
 			at(jobKey{job.Namespace, "Job", job.Name}).addJob(job, suspended)
 		}
 	}
-	b.queues.place(at)
+	s.queues.place(at)
 	for _, key := range slices.SortedFunc(maps.Keys(jobs), compareKeys) {
 		if j := jobs[key]; j.Pods > 0 || j.State != "" {
-			c.Jobs = append(c.Jobs, j.finish(b, now))
+			c.Jobs = append(c.Jobs, j.finish(s, now))
 		}
 	}
 	slices.SortStableFunc(c.Jobs, func(x, y Job) int {
 		return cmp.Or(cmp.Compare(rank(x.State), rank(y.State)), -cmp.Compare(x.AgeSeconds, y.AgeSeconds))
 	})
-	c.Queues = b.queues.list(b.keys)
+	c.Queues = s.queues.list(s.keys)
 }
 
 func compareKeys(x, y jobKey) int {
@@ -166,7 +166,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 }
 
 // addGangJob adds a gang under the controller that all of its members share, or else under its own name.
-func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
+func (s *Store) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	shown := Gang{Namespace: id.Namespace, Name: id.Name}
 	shown.describe(g)
 	var alive []*podEntry
@@ -179,7 +179,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 		return
 	}
 	if len(alive) == 0 {
-		b.addEmptyGang(at, id, g.group, shown.MinMember)
+		s.addEmptyGang(at, id, g.group, shown.MinMember)
 		return
 	}
 	j := at(g.key(id))
@@ -193,7 +193,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 }
 
 // addEmptyGang adds a gang without pods, under the Job for which its PodGroup was made, if there is one.
-func (b *Book) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup, minimum int) {
+func (s *Store) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup, minimum int) {
 	key := jobKey{id.Namespace, "PodGroup", id.Name}
 	failed := ""
 	for _, owner := range group.OwnerReferences {
@@ -201,7 +201,7 @@ func (b *Book) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedu
 			continue
 		}
 		key.kind, key.name = owner.Kind, owner.Name
-		if job := b.jobs[owner.UID]; job != nil {
+		if job := s.jobs[owner.UID]; job != nil {
 			if c := jobCondition(job, batchv1.JobFailed); c != nil {
 				failed = plainText(c.Message)
 			}
@@ -268,8 +268,8 @@ func (j *jobEntry) add(p *podEntry) {
 	}
 }
 
-// finish says how far the workload is, and where.
-func (j *jobEntry) finish(b *Book, now time.Time) Job {
+// finish sets the state, the place and the reason of the workload.
+func (j *jobEntry) finish(s *Store, now time.Time) Job {
 	switch {
 	case j.Queue != nil && !j.Queue.Admitted && j.Scheduled == 0:
 		j.State = JobQueued
@@ -288,8 +288,8 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	j.Nodes, j.Domains = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []podview.Domain{}
 	for _, name := range j.Nodes {
 		var d podview.Domain
-		if n := b.nodes[name]; n != nil && n.node != nil {
-			d = b.levels.Narrowest(n.node)
+		if n := s.nodes[name]; n != nil && n.node != nil {
+			d = s.levels.Narrowest(n.node)
 		}
 		if d.Level == "" {
 			j.NodesWithoutDomain++
@@ -320,34 +320,34 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	return j.Job
 }
 
-// controllerKey names what a pod belongs to.
+// controllerKey names the controller of a pod, or the pod itself.
 func controllerKey(pod *v1.Pod) jobKey {
 	kind, name := podview.WorkloadOf(pod)
 	return jobKey{pod.Namespace, kind, name}
 }
 
-// JobList is what is known of workloads alone.
+// JobList are the workloads of a cluster without its nodes.
 type JobList struct {
 	// Taken is the moment.
 	Taken  time.Time `json:"taken"`
 	Jobs   []Job     `json:"jobs"`
 	Queues []Queue   `json:"queues"`
-	// LeftOut is what could not be read, or is not counted yet, each with the reason.
+	// LeftOut are the kinds that could not be read, and devices that do not count yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 
-// JobList is what the book knows of workloads at this moment.
-func (b *Book) JobList(now time.Time) *JobList {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.countDevices()
-	c := &Cluster{LeftOut: b.leftOutNow()}
-	b.addJobs(c, now)
+// JobList lists the workloads at this moment.
+func (s *Store) JobList(now time.Time) *JobList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.countDevices()
+	c := &Cluster{LeftOut: s.leftOutNow()}
+	s.addJobs(c, now)
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 
-// Where says on which nodes the workload is: their names while they are few, else how many, and in which domain or how
-// many of them, if that is known of all.
+// Where describes the nodes of the workload: one or two by name, else their number, and the domain or the number of
+// domains if the domain of each node is known.
 func (j *Job) Where() string {
 	var where string
 	switch n := len(j.Nodes); {
@@ -368,5 +368,5 @@ func (j *Job) Where() string {
 	return where
 }
 
-// Why says why not all of the workload runs, what is reserved for it, and which deadline it misses.
+// Why joins the reason why not all pods run, what is reserved for the workload, and a deadline that it misses.
 func (j *Job) Why() string { return joined(j.Reason, j.Reserved, j.Late) }

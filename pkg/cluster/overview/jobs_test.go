@@ -144,7 +144,7 @@ func TestJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, j := range newBook(tc.objects...).Cluster(now).Jobs {
+			for _, j := range newStore(tc.objects...).Cluster(now).Jobs {
 				got = append(got, lineOf(&j))
 			}
 			assert.Equal(t, "workloads", tc.want, got)
@@ -159,7 +159,7 @@ func TestQueuesOfKueue(t *testing.T) {
 	cluster := object(t, `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: c},
 		spec: {resourceGroups: [{flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: "4"}]}, {name: g, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]},
 		status: {flavorsReservation: [{name: f, resources: [{name: nvidia.com/gpu, total: "9", borrowed: "1"}]}]}}`)
-	b := newBook(local)
+	b := newStore(local)
 	want := []Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 2, Admitted: 1, UsedGPUs: 5, QuotaGPUs: -1,
 		BorrowedGPUs: -1}}
 	assert.Equal(t, "queues without a right to ClusterQueues", want, b.Cluster(now).Queues)
@@ -183,7 +183,7 @@ func TestAgesOfJobs(t *testing.T) {
 	aged := func(d time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-d)) }
 	}
-	b := newBook(pod("young", "", "", aged(time.Minute)), pod("old", "", "", aged(time.Hour)),
+	b := newStore(pod("young", "", "", aged(time.Minute)), pod("old", "", "", aged(time.Hour)),
 		pod("runs", "n1", "", aged(2*time.Hour)),
 		pod("a", "", "", ownedBy("Job", "j"), aged(time.Second)),
 		pod("b", "n", "", ownedBy("Job", "j"), aged(30*time.Second)))
@@ -203,7 +203,7 @@ func TestNamespacesAndUse(t *testing.T) {
 		}
 	}
 	priced := func(n *v1.Node) { n.Annotations = map[string]string{"berth.dev/price-per-hour": "8"} }
-	b := newBook(node("n1", "nvidia.com/gpu=8", priced), pod("a", "n1", "nvidia.com/gpu=4", ownedBy("Job", "train"),
+	b := newStore(node("n1", "nvidia.com/gpu=8", priced), pod("a", "n1", "nvidia.com/gpu=4", ownedBy("Job", "train"),
 		inGang("10", "Running")),
 		pod("b", "", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("9", "Pending")),
 		pod("small", "n1", "nvidia.com/gpu=1"))
@@ -227,7 +227,7 @@ func TestATreeOfKubernetesOwnGroupsIsOneGang(t *testing.T) {
 		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(group)}
 		return pod
 	}
-	b := newBook(member("a", "a"), member("b", "b"))
+	b := newStore(member("a", "a"), member("b", "b"))
 	gangs := func(want int) {
 		t.Helper()
 		if len(b.gangs) != want {

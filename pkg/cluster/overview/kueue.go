@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
@@ -96,7 +95,7 @@ type (
 	}
 )
 
-// kueue is what is known of Kueue.
+// kueue keeps Kueue's objects.
 type kueue struct {
 	workloads     map[types.UID]*kueueWorkload
 	localQueues   map[types.UID]*kueueLocalQueue
@@ -110,24 +109,24 @@ func newKueue() kueue {
 	}
 }
 
-// setOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now.
+// setOther adds or replaces an object of kueue.x-k8s.io, or of Kubernetes' own groups.
 func (f *feed) setOther(object *unstructured.Unstructured) {
 	f.refile(object.GetNamespace(), f.trees.Set(object))
 	switch object.GetKind() {
 	case "Workload":
-		note(f.queues.workloads, object.GetUID(), object)
+		keep(f.queues.workloads, object.GetUID(), object)
 		if w := f.queues.workloads[object.GetUID()]; w != nil && w.is("Finished") {
 			delete(f.queues.workloads, w.UID)
 		}
 	case "LocalQueue":
-		note(f.queues.localQueues, object.GetUID(), object)
+		keep(f.queues.localQueues, object.GetUID(), object)
 	case "ClusterQueue":
-		note(f.queues.clusterQueues, object.GetName(), object)
+		keep(f.queues.clusterQueues, object.GetName(), object)
 	}
 }
 
-// note notes an object. What cannot be read is taken for gone.
-func note[K comparable, T any](into map[K]*T, key K, object *unstructured.Unstructured) {
+// keep adds or replaces an object. One that cannot be read is treated as deleted.
+func keep[K comparable, T any](into map[K]*T, key K, object *unstructured.Unstructured) {
 	value := new(T)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value) == nil {
 		into[key] = value
@@ -136,7 +135,7 @@ func note[K comparable, T any](into map[K]*T, key K, object *unstructured.Unstru
 	}
 }
 
-// refile has the pods of native PodGroups be in the gangs that they are in now.
+// refile moves the pods of native PodGroups to the gangs to which these belong now.
 func (f *feed) refile(namespace string, podGroups []string) {
 	if len(podGroups) == 0 {
 		return
@@ -163,7 +162,7 @@ func (w *kueueWorkload) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.Status.Conditions, kind)
 }
 
-// since is from when the workload waits: its creation, or its last eviction.
+// since is the beginning of the wait: the workload's creation, or its last eviction.
 func (w *kueueWorkload) since() time.Time {
 	if w.is("Evicted") {
 		return meta.FindStatusCondition(w.Status.Conditions, "Evicted").LastTransitionTime.Time
@@ -171,7 +170,7 @@ func (w *kueueWorkload) since() time.Time {
 	return w.CreationTimestamp.Time
 }
 
-// place gives each workload of Kueue's its place.
+// place sets the position of each workload in its queue.
 func (k *kueue) place(at func(jobKey) *jobEntry) {
 	type queue struct{ namespace, name string }
 	waiting := map[queue][]*kueueWorkload{}
@@ -261,7 +260,7 @@ func gpusOf(keys gpuview.Keys, flavors []kueueFlavor) (total, quota, borrowed in
 	return total, quota, borrowed
 }
 
-// String says the place in a few words, and nothing of a workload without one.
+// String is the queue and the position in it, "-" without a queue.
 func (p *Place) String() string {
 	switch {
 	case p == nil:

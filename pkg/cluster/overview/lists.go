@@ -19,8 +19,8 @@ import (
 // Row is an entry of a list, for terminals and pages alike.
 type Row struct {
 	Cells []any
-	// Kind, Namespace and Name say what can be opened: a node, a namespace, a queue, or what can be explained, as berth
-	// explain calls it. An empty kind is nothing.
+	// Kind, Namespace and Name are what opens with the row: a node, a namespace, a queue, or an object by its kind for
+	// berth explain. With an empty kind nothing opens.
 	Kind, Namespace, Name string
 }
 
@@ -30,17 +30,17 @@ type List struct {
 	Rows    []Row
 }
 
-// The kinds of rows that open something else than an explanation.
+// The kinds of rows that do not open an explanation.
 const (
 	NodeKind      = "node"
 	NamespaceKind = "namespace"
 	QueueKind     = "queue"
 )
 
-// Cells that are sorted by their amount and shown in words.
+// Cells that are sorted by number and shown as text.
 type (
 	gpus    int64 // in milli-GPU
-	tenths  int64 // the same, of what is weighed and not counted
+	tenths  int64 // in milli-GPU, shown to a tenth of a GPU
 	cores   int64 // in milli-cores
 	dollars int64 // in micro-dollars
 	seconds float64
@@ -61,13 +61,13 @@ func listOf[T any](columns []tables.Column, entries []T, row func(*T) Row) List 
 	return l
 }
 
-// explainedKinds are the kinds of workloads that can be explained, as the command calls them.
+// explainedKinds are the kinds of workloads that berth explain knows, with their names there.
 var explainedKinds = map[string]string{
 	"Pod": "pod", "PodGroup": "podgroup", "Job": "job", "Deployment": "deployment", "StatefulSet": "statefulset",
 	"ReplicaSet": "replicaset",
 }
 
-// Explained says whether a kind of row can be explained.
+// Explained reports whether berth explain knows the kind of a row.
 func Explained(kind string) bool {
 	return slices.Contains(slices.Collect(maps.Values(explainedKinds)), kind)
 }
@@ -87,7 +87,7 @@ func JobRows(jobs []Job) List {
 	})
 }
 
-// QueueRows are what has no node, as a list.
+// QueueRows are pods and gangs without a node as a list.
 func QueueRows(queue []Waiting) List {
 	return listOf([]tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {Name: "Pods", Number: true},
 		{Name: "GPUs", Number: true}, {Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true},
@@ -158,7 +158,7 @@ func (c *Cluster) NamespaceRows() List {
 	})
 }
 
-// KueueRows are queues of Kueue as a list, with those of the workloads that wait in them.
+// KueueRows are queues of Kueue as a list, with the workloads that wait in them.
 func KueueRows(queues []Queue, jobs []Job) List {
 	return listOf([]tables.Column{{Name: "Queue"}, {Name: "Cluster queue", Extra: true}, {Name: "Pending", Number: true},
 		{Name: "Admitted", Number: true}, {Name: "GPUs used", Number: true}, {Name: "Quota", Number: true},
@@ -176,11 +176,11 @@ func KueueRows(queues []Queue, jobs []Job) List {
 }
 
 // PodsOn are the pods on a node as a list, those with the most GPUs first.
-func (b *Book) PodsOn(node string, now time.Time) List {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (s *Store) PodsOn(node string, now time.Time) List {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var on map[types.UID]*podEntry
-	if n := b.nodes[node]; n != nil {
+	if n := s.nodes[node]; n != nil {
 		on = n.pods
 	}
 	pods := slices.SortedFunc(maps.Values(on), func(x, y *podEntry) int {
@@ -199,7 +199,7 @@ func (b *Book) PodsOn(node string, now time.Time) List {
 	})
 }
 
-// Has says whether a workload belongs to a namespace, or to a queue of Kueue.
+// Has reports whether a workload belongs to the namespace, or to the queue of Kueue.
 func (r *Row) Has(j *Job) bool {
 	if r.Kind == NamespaceKind {
 		return j.Namespace == r.Name
@@ -207,7 +207,7 @@ func (r *Row) Has(j *Job) bool {
 	return j.Namespace == r.Namespace && j.Queue != nil && j.Queue.Name == r.Name
 }
 
-// waiting counts the workloads of a namespace or a queue, and names those with pods that have no node.
+// waiting counts the workloads of a namespace or a queue, and names those that neither start nor run.
 func (r *Row) waiting(jobs []Job) (count int, names string) {
 	var waiting []string
 	for i := range jobs {

@@ -9,9 +9,9 @@ import (
 )
 
 // addNamespaces adds the namespaces with pods.
-func (b *Book) addNamespaces(c *Cluster, costs map[string]price.MicroDollars) {
+func (s *Store) addNamespaces(c *Cluster, costs map[string]price.MicroDollars) {
 	sums := map[string]*Namespace{}
-	for _, p := range b.pods {
+	for _, p := range s.pods {
 		if podview.Finished(p.pod) || podview.BelongsToNode(p.pod) {
 			continue
 		}

@@ -19,21 +19,21 @@ import (
 
 const bytesPerMiB = 1 << 20
 
-// nodeView is what is worked out of a node when it or a pod on it changes.
+// nodeView is computed when a node or a pod on it changes.
 type nodeView struct {
-	// shown is without what is stranded, which depends on the whole cluster.
+	// shown does not say which GPUs are stranded: that depends on the whole cluster.
 	shown Node
-	// room is what is left of GPUs that pods request, whole or in shares; only of these can it be said that they are
-	// stranded. Which devices a claim could get is the allocator's to say.
-	room stranded.Room
-	// costs is what the pods of each namespace pay of its price.
+	// headroom has devices only if pods request the GPUs of the node, whole or in shares. Which devices of a claim are
+	// stranded would be a question for the allocator.
+	headroom stranded.Headroom
+	// costs are the parts of the node's price by namespace of the pods.
 	costs map[string]price.MicroDollars
 }
 
-// addNode adds a node to the answer, and what the pods on it cost to that of their namespaces.
-func (b *Book) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDollars) {
+// addNode adds a node to the cluster and its costs to those of the namespaces.
+func (s *Store) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDollars) {
 	if n.view == nil {
-		n.view = b.viewOf(n)
+		n.view = s.viewOf(n)
 	}
 	shown := n.view.shown
 	t := &c.Totals
@@ -52,9 +52,9 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDol
 	if len(shown.GPUs) == 0 {
 		return
 	}
-	if shown.State == Ready && len(n.view.room.Devices) > 0 {
+	if shown.State == Ready && len(n.view.headroom.Devices) > 0 {
 		shown.GPUs = slices.Clone(shown.GPUs)
-		for i, usable := range b.kinds.Usable(&n.view.room) {
+		for i, usable := range s.mix.Usable(&n.view.headroom) {
 			if g := &shown.GPUs[i]; !usable && (g.State == Free || g.State == Partial) {
 				g.State = Stranded
 				shown.StrandedMilliGPU += int64(gpu.WholeMilli - g.UsedMilliGPU)
@@ -74,9 +74,9 @@ func (b *Book) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDol
 	c.Nodes = append(c.Nodes, shown)
 }
 
-// viewOf works out what depends on the node and its pods alone.
-func (b *Book) viewOf(n *nodeEntry) *nodeView {
-	// The order decides which devices pods without an index are shown on.
+// viewOf computes what depends on the node and its pods alone.
+func (s *Store) viewOf(n *nodeEntry) *nodeView {
+	// Pods without device indices are shown on devices in this order.
 	pods := slices.SortedFunc(maps.Values(n.pods), func(x, y *podEntry) int {
 		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
 	})
@@ -85,66 +85,78 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		info.AddPod(p.pod)
 	}
 	info.SetNode(n.node)
-	view := &nodeView{shown: Node{Name: n.node.Name, Domain: b.levels.Narrowest(n.node),
-		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
-	shown := &view.shown
-	uses := map[string]int64{}
+	pods = slices.DeleteFunc(pods, func(p *podEntry) bool { return podview.BelongsToNode(p.pod) })
+	free := priceview.FreeHost(info)
+	view := &nodeView{shown: Node{Name: n.node.Name, Domain: s.levels.Narrowest(n.node),
+		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node), Pods: len(pods), Use: s.usesOf(pods),
+		FreeCPUMilli: free.MilliCPU, FreeMemoryMiB: free.MemoryMiB}}
+	view.headroom = stranded.Headroom{Node: n.node, FreeCPUMilli: free.MilliCPU,
+		FreeMemoryBytes: free.MemoryMiB * bytesPerMiB}
+	allocatable := s.readGPUs(view, info)
+	s.readCosts(view, pods, allocatable, free)
+	return view
+}
+
+// usesOf are the GPUs of the pods by workload, the largest part first.
+func (s *Store) usesOf(pods []*podEntry) []Use {
+	milli := map[string]int64{}
 	for _, p := range pods {
-		if podview.BelongsToNode(p.pod) {
-			continue
-		}
-		shown.Pods++
 		if p.milli > 0 {
-			key := b.keyOf(p)
-			uses[key.namespace+"/"+key.name] += p.milli
+			key := s.keyOf(p)
+			milli[key.namespace+"/"+key.name] += p.milli
 		}
 	}
-	shown.Use = []Use{}
-	for workload, milli := range uses {
-		shown.Use = append(shown.Use, Use{Workload: workload, MilliGPU: milli})
+	uses := []Use{}
+	for workload, n := range milli {
+		uses = append(uses, Use{Workload: workload, MilliGPU: n})
 	}
-	slices.SortFunc(shown.Use, func(x, y Use) int {
+	slices.SortFunc(uses, func(x, y Use) int {
 		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), compareNames(x.Workload, y.Workload))
 	})
-	free := priceview.FreeHost(info)
-	shown.FreeCPUMilli, shown.FreeMemoryMiB = free.MilliCPU, free.MemoryMiB
+	return uses
+}
 
-	read, _ := b.keys.ReadGPUNode(n.node)
-	offers := priceview.ReadNode(&b.keys, n.node)
-	if sole := b.Devices.Sole(read); sole != nil {
+// readGPUs adds the GPUs of the node, and returns what is allocatable of the node.
+func (s *Store) readGPUs(view *nodeView, info *framework.NodeInfo) price.Capacity {
+	shown := &view.shown
+	read, _ := s.keys.ReadGPUNode(info.Node())
+	offers := priceview.ReadNode(&s.keys, info.Node())
+	if sole := s.devices.Sole(read); sole != nil {
 		read = sole.GPUNode(read)
 		offers = offers.WithGPUs(read)
 		shown.Sharing = Claims
-		shown.add(sole.Inventory(b.Allocated), read)
+		shown.add(sole.Inventory(s.allocated), read)
 	} else {
 		shown.Sharing = sharingOf(read.Empty().Mode)
 		for i, pool := range read.Pools() {
-			inv := b.keys.Inventory(pool, info, nil, "")
+			inv := s.keys.Inventory(pool, info, nil, "")
 			shown.add(inv, pool)
 			if i == 0 && len(read.Pools()) == 1 && !inv.TimeSliced() && inv.SlicedGPUs == 0 {
-				view.room.Devices = inv.Devices
+				view.headroom.Devices = inv.Devices
 			}
 		}
 	}
-	shown.Model = read.Model()
-	view.room.Node, view.room.Model = n.node, read.Model()
-	view.room.FreeCPUMilli, view.room.FreeMemoryBytes = free.MilliCPU, free.MemoryMiB*bytesPerMiB
+	shown.Model, view.headroom.Model = read.Model(), read.Model()
 	shown.sum()
-	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
-		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU,
-			MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
-		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
-		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
-		view.costs = map[string]price.MicroDollars{}
-		for _, p := range pods {
-			if !podview.BelongsToNode(p.pod) {
-				cpu, memory, _ := podview.PodNeeds(p.pod)
-				cost := split.Share(price.Capacity{MilliCPU: cpu, MemoryMiB: memory / bytesPerMiB, MilliGPU: p.milli})
-				view.costs[p.pod.Namespace] = view.costs[p.pod.Namespace].Plus(cost)
-			}
-		}
+	return offers.Allocatable
+}
+
+// readCosts adds the price of the node, if it is known, and divides it among the pods.
+func (s *Store) readCosts(view *nodeView, pods []*podEntry, allocatable, free price.Capacity) {
+	shown := &view.shown
+	if shown.MicroDollarsPerHour, shown.Priced = s.pricing.Of(view.headroom.Node); !shown.Priced {
+		return
 	}
-	return view
+	used := price.Capacity{MilliCPU: allocatable.MilliCPU - free.MilliCPU,
+		MemoryMiB: allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
+	split := price.NewSplit(shown.MicroDollarsPerHour, allocatable, s.pricing.Rates)
+	shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
+	view.costs = map[string]price.MicroDollars{}
+	for _, p := range pods {
+		cpu, memory, _ := podview.PodNeeds(p.pod)
+		cost := split.Share(price.Capacity{MilliCPU: cpu, MemoryMiB: memory / bytesPerMiB, MilliGPU: p.milli})
+		view.costs[p.pod.Namespace] = view.costs[p.pod.Namespace].Plus(cost)
+	}
 }
 
 // add adds the GPUs of one pool.
@@ -164,7 +176,7 @@ func (n *Node) add(inv *gpu.Inventory, pool *gpuview.Node) {
 		}
 		n.GPUs = append(n.GPUs, g)
 	}
-	// Of GPUs that are cut into slices the number of slices that are taken is known, but not their GPUs.
+	// For GPUs that are cut into slices, only the number of used slices is known, not on which GPU they are.
 	all := pool.Empty().FreeSlicedMilli()
 	if all > 0 {
 		used = (all - inv.FreeSlicedMilli()) * inv.SlicedGPUs * gpu.WholeMilli / all
@@ -176,7 +188,7 @@ func (n *Node) add(inv *gpu.Inventory, pool *gpuview.Node) {
 	}
 }
 
-// sum gives each GPU its state, and adds up.
+// sum sets the state of each GPU and the sums of the node.
 func (n *Node) sum() {
 	for i := range n.GPUs {
 		g := &n.GPUs[i]
@@ -224,7 +236,7 @@ func sharingOf(mode gpu.Mode) Sharing {
 	return DevicePlugin
 }
 
-// compareNames orders names so that node-10 comes behind node-9.
+// compareNames orders names by their number at the end: node-9 before node-10.
 func compareNames(x, y string) int {
 	a, b := strings.TrimRight(x, "0123456789"), strings.TrimRight(y, "0123456789")
 	if a != b {

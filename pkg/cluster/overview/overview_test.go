@@ -35,8 +35,8 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 var levels = podview.NetworkLevels{{v1.LabelHostname}, {wellknown.RackLabel, "topology.k8s.aws/network-node-layer-3",
 	"cloud.google.com/gce-topology-subblock"}, {v1.LabelTopologyZone}}
 
-func newBook(objects ...any) *Book {
-	b := NewBook(gpuview.DefaultKeys(), Pricing{
+func newStore(objects ...any) *Store {
+	b := NewStore(gpuview.DefaultKeys(), Pricing{
 		Of: func(n *v1.Node) (price.MicroDollars, bool) {
 			p, ok, _ := priceview.StatedPrice(n)
 			return p, ok
@@ -49,12 +49,12 @@ func newBook(objects ...any) *Book {
 	return b
 }
 
-func set(b *Book, object any) {
+func set(s *Store, object any) {
 	if w, ok := object.(Warning); ok {
-		b.addWarning(w)
+		s.addWarning(w)
 		return
 	}
-	b.Set(object)
+	s.Set(object)
 }
 
 func amounts(text string) v1.ResourceList {
@@ -189,7 +189,7 @@ func TestTheStateOfGPUs(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newBook(test.objects...).Cluster(now)
+			c := newStore(test.objects...).Cluster(now)
 			assert.Equal(t, "GPUs", test.want, states(c))
 			assert.Equal(t, "totals", test.totals, c.Totals)
 		})
@@ -206,7 +206,7 @@ func TestWhatWaits(t *testing.T) {
 metadata: {namespace: team, name: train, creationTimestamp: "2026-03-01T11:00:00Z"}
 spec: {minMember: 3}
 status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", reason: NotEnoughRoom, message: "needs 3 nodes,\n\e[31mfits 2"}, {type: Reserved, status: "True", message: "2 nodes reserved"}]}`)
-	b := newBook(group,
+	b := newStore(group,
 		pod("young", "", "cpu=1", at(time.Minute), refused("0/3 nodes are available")),
 		pod("old", "", "cpu=1", at(time.Hour)),
 		pod("important", "", "cpu=1", at(time.Second), priority(100), func(p *v1.Pod) { p.Status.NominatedNodeName = "a" }),
@@ -259,7 +259,7 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 
 func TestWarningsAreCountedOnceAndBounded(t *testing.T) {
 	t.Parallel()
-	b := newBook()
+	b := newStore()
 	for i := range 3 * mostWarnings {
 		b.addWarning(Warning{Time: now.Add(time.Duration(i) * time.Second), Object: fmt.Sprint("Pod/p-", i),
 			Reason: "FailedScheduling", Message: "m", Count: 1})
@@ -275,10 +275,10 @@ func TestWarningsAreCountedOnceAndBounded(t *testing.T) {
 }
 
 // Whatever the order of events, the answer is that of the objects that there are in the end.
-func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
+func TestAStoreForgetsNothingAndKeepsNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b, nodes, pods := newBook(), map[string]*v1.Node{}, map[string]*v1.Pod{}
+		b, nodes, pods := newStore(), map[string]*v1.Node{}, map[string]*v1.Pod{}
 		groups := map[string]*schedulingv1alpha1.PodGroup{}
 		name := rapid.SampledFrom([]string{"a", "b", "c"})
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
@@ -325,12 +325,12 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 			all = append(all, g)
 		}
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		fresh := newBook(all...)
+		fresh := newStore(all...)
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
-			t.Fatalf("against a fresh book (-fresh +old):\n%s", diff)
+			t.Fatalf("against a fresh store (-fresh +old):\n%s", diff)
 		}
 		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.pods) != len(fresh.pods) {
-			t.Fatalf("the book keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
+			t.Fatalf("the store keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
 				len(fresh.nodes))
 		}
 	})
@@ -338,7 +338,7 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 
 func TestThePodsOnANode(t *testing.T) {
 	t.Parallel()
-	b := newBook(node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1"),
+	b := newStore(node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1"),
 		pod("q", "a", "cpu=1 nvidia.com/gpu=2", inGang("g")), pod("r", "b", "cpu=1"))
 	want := []Row{{Kind: "pod", Namespace: "team", Name: "q", Cells: []any{"team/q", gpus(2000), "", "g", int32(0),
 		seconds(3600)}}, {Kind: "pod", Namespace: "team", Name: "p", Cells: []any{"team/p", gpus(0), "", "", int32(0),

@@ -20,15 +20,15 @@ import (
 )
 
 // addGangs adds the gangs that have not ended.
-func (b *Book) addGangs(c *Cluster, now time.Time) {
-	for id, g := range b.gangs {
+func (s *Store) addGangs(c *Cluster, now time.Time) {
+	for id, g := range s.gangs {
 		shown := Gang{Namespace: id.Namespace, Name: id.Name}
 		since := shown.describe(g)
 		ended := shown.count(g, &since)
 		if ended == len(g.members) && (ended > 0 || g.ended()) {
 			continue
 		}
-		// One whose first members have succeeded waits if the others do.
+		// A gang has not started while members wait, even if the first ones have succeeded.
 		shown.Started = shown.Scheduled >= shown.MinMember && (shown.Nodes > 0 || shown.Scheduled == shown.Members)
 		if !shown.Started {
 			shown.WaitSeconds = max(0, now.Sub(since).Seconds())
@@ -45,13 +45,13 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 	})
 }
 
-// ended says whether the gang has ended by its PodGroup.
+// ended reports whether the PodGroup, if there is one, says that the gang has ended.
 func (g *gangEntry) ended() bool {
 	return g.group == nil || g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
 		g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed
 }
 
-// describe takes over what the gang's PodGroup says, and returns since when there is one.
+// describe reads the gang's PodGroup, and returns when it was created; the zero time without one.
 func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	shown.MinMember = 1
 	if g.group == nil {
@@ -116,72 +116,85 @@ func reasonOf(pg *schedulingv1alpha1.PodGroup) string {
 	return ""
 }
 
-// addQueue adds what has no node.
-func (b *Book) addQueue(c *Cluster, now time.Time) {
-	type unit struct {
-		Waiting
-		since time.Time
-		gated bool
-	}
-	units := map[gang.ID]*unit{} // of gangs
-	var all []*unit
-	for _, p := range b.pods {
-		pod := p.pod
-		if pod.Spec.NodeName != "" || podview.Finished(pod) {
+// queued is an entry of the queue while it is put together.
+type queued struct {
+	Waiting
+	since time.Time
+	gated bool
+}
+
+// addQueue adds the pods and gangs without a node.
+func (s *Store) addQueue(c *Cluster, now time.Time) {
+	gangs := map[gang.ID]*queued{}
+	var all []*queued
+	for _, p := range s.pods {
+		if p.pod.Spec.NodeName != "" || podview.Finished(p.pod) {
 			continue
 		}
 		c.Totals.PendingPods++
-		gated := len(pod.Spec.SchedulingGates) > 0
-		if gated {
+		if len(p.pod.Spec.SchedulingGates) > 0 {
 			c.Totals.GatedPods++
 		}
-		u := units[p.gang]
-		if p.gang == (gang.ID{}) || u == nil {
-			u = &unit{since: pod.CreationTimestamp.Time, gated: true,
-				Waiting: Waiting{Namespace: pod.Namespace, Name: pod.Name, Pod: pod.Name,
-					Priority: corev1helpers.PodPriority(pod), Scheduler: pod.Spec.SchedulerName}}
-			if p.gang != (gang.ID{}) {
-				units[p.gang] = u
-				u.Namespace, u.Name, u.Gang = p.gang.Namespace, p.gang.Name, true
+		q := gangs[p.gang]
+		if q == nil {
+			q = newQueued(p)
+			all = append(all, q)
+			if q.Gang {
+				gangs[p.gang] = q
 			}
-			all = append(all, u)
 		}
-		u.Pods++
-		u.MilliGPU += p.milli
-		u.gated = u.gated && gated
-		u.Priority = max(u.Priority, corev1helpers.PodPriority(pod))
-		if pod.CreationTimestamp.Time.Before(u.since) {
-			u.since = pod.CreationTimestamp.Time
-		}
-		// The first pod that has a reason speaks for its gang.
-		reason := podReason(pod)
-		if u.Pods == 1 || cmp.Or(compareBool(reason == "", u.Reason == ""), compareNames(pod.Name, u.Pod)) < 0 {
-			u.Pod, u.Reason = pod.Name, reason
-		}
-		u.Nominated = cmp.Or(u.Nominated, pod.Status.NominatedNodeName)
+		q.add(p)
 	}
-	slices.SortFunc(all, func(x, y *unit) int {
+	slices.SortFunc(all, func(x, y *queued) int {
 		return cmp.Or(cmp.Compare(x.Scheduler, y.Scheduler), compareBool(x.gated, y.gated),
 			-cmp.Compare(x.Priority, y.Priority), x.since.Compare(y.since),
 			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name), compareBool(x.Gang, y.Gang))
 	})
 	position := map[string]int{}
-	for _, u := range all {
-		if u.Gang {
-			if g := b.gangs[gang.ID{Namespace: u.Namespace, Name: u.Name}]; g.group != nil {
-				u.Reason = cmp.Or(reasonOf(g.group), u.Reason)
+	for _, q := range all {
+		if q.Gang {
+			if g := s.gangs[gang.ID{Namespace: q.Namespace, Name: q.Name}]; g.group != nil {
+				q.Reason = cmp.Or(reasonOf(g.group), q.Reason)
 			}
 		}
-		if !u.gated {
-			position[u.Scheduler]++
-			u.Position = position[u.Scheduler]
+		if !q.gated {
+			position[q.Scheduler]++
+			q.Position = position[q.Scheduler]
 		}
-		u.WaitSeconds = max(0, now.Sub(u.since).Seconds())
-		c.Queue = append(c.Queue, u.Waiting)
+		q.WaitSeconds = max(0, now.Sub(q.since).Seconds())
+		c.Queue = append(c.Queue, q.Waiting)
 	}
 }
 
-// podReason is why the pod has no node, as the scheduler has said last.
+// newQueued is the entry of a pod, or of its gang, before any pod is counted.
+func newQueued(p *podEntry) *queued {
+	pod := p.pod
+	q := &queued{since: pod.CreationTimestamp.Time, gated: true, Waiting: Waiting{Namespace: pod.Namespace,
+		Name: pod.Name, Priority: corev1helpers.PodPriority(pod), Scheduler: pod.Spec.SchedulerName}}
+	if p.gang != (gang.ID{}) {
+		q.Namespace, q.Name, q.Gang = p.gang.Namespace, p.gang.Name, true
+	}
+	return q
+}
+
+// add counts a pod. The first pod by name that has a reason gives the reason of its gang.
+func (q *queued) add(p *podEntry) {
+	pod := p.pod
+	q.Pods++
+	q.MilliGPU += p.milli
+	q.gated = q.gated && len(pod.Spec.SchedulingGates) > 0
+	q.Priority = max(q.Priority, corev1helpers.PodPriority(pod))
+	if pod.CreationTimestamp.Time.Before(q.since) {
+		q.since = pod.CreationTimestamp.Time
+	}
+	reason := podReason(pod)
+	if q.Pods == 1 || cmp.Or(compareBool(reason == "", q.Reason == ""), compareNames(pod.Name, q.Pod)) < 0 {
+		q.Pod, q.Reason = pod.Name, reason
+	}
+	q.Nominated = cmp.Or(q.Nominated, pod.Status.NominatedNodeName)
+}
+
+// podReason is the scheduler's latest reason why the pod has no node.
 func podReason(pod *v1.Pod) string {
 	if gates := pod.Spec.SchedulingGates; len(gates) > 0 {
 		names := make([]string, len(gates))
@@ -196,11 +209,11 @@ func podReason(pod *v1.Pod) string {
 	return ""
 }
 
-// mostText is how many characters of a message are shown.
+// mostText is the number of characters of a message that are shown.
 const mostText = 2000
 
-// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that
-// in.
+// plainText removes the control sequences of terminals from a message: every user who may write a status or an event
+// can add them.
 func plainText(message string) string {
 	runes := []rune(strings.Join(strings.FieldsFunc(message,
 		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " "))

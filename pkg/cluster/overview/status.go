@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Status is a cluster on one screen.
+// Status is the summary of a cluster.
 type Status struct {
 	// Taken is the moment.
 	Taken     time.Time `json:"taken"`
@@ -20,23 +20,23 @@ type Status struct {
 	JobsByState map[JobState]int `json:"jobsByState"`
 	// Waiting are the workloads with pods that have no node, those first that are furthest from running.
 	Waiting []Job `json:"waiting"`
-	// LeftOut is what could not be read, or is not counted yet, each with the reason.
+	// LeftOut are the kinds that could not be read, and devices that do not count yet, each with the reason.
 	LeftOut []string `json:"leftOut"`
 }
 
-// Health says whether the scheduler works, as far as its lease tells.
+// Health says whether the scheduler runs, according to its lease.
 type Health struct {
 	// Lease is namespace/name of the Lease, empty if the configuration has no leader election.
 	Lease   string `json:"lease,omitempty"`
 	Healthy bool   `json:"healthy"`
-	// Leader holds the lease, and has renewed it so long ago.
+	// Leader is the holder of the lease, and RenewedSecondsAgo the time since its last renewal.
 	Leader            string  `json:"leader,omitempty"`
 	RenewedSecondsAgo float64 `json:"renewedSecondsAgo"`
-	// Message says it in a sentence.
+	// Message is the health as part of a sentence.
 	Message string `json:"message"`
 }
 
-// Status sums the cluster up.
+// Status summarizes the cluster.
 func (c *Cluster) Status(scheduler Health) *Status {
 	s := &Status{
 		Taken: c.Taken, Scheduler: scheduler, Totals: c.Totals, LeftOut: c.LeftOut,
@@ -52,7 +52,7 @@ func (c *Cluster) Status(scheduler Health) *Status {
 	return s
 }
 
-// HealthOf reads the lease that the scheduler's leader holds.
+// HealthOf reads the lease of the scheduler's leader.
 func HealthOf(ctx context.Context, client kubernetes.Interface, namespace, name string, now time.Time) Health {
 	if name == "" {
 		return Health{Message: "not known: its configuration has no leader election"}

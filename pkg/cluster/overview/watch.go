@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// probeEvery is how often it is asked whether the API server still answers, and probeTimeout how long it may take.
+	// probeEvery is the interval of requests that check whether the API server still answers, within probeTimeout.
 	probeEvery, probeTimeout = 5 * time.Second, 5 * time.Second
-	// unreachable is the name under which it is said that the server does not answer.
+	// unreachable stands in the list of kinds that are left out for a server that does not answer.
 	unreachable = "API server"
 )
 
-// Read reads once what tells of the workloads of namespaces; "" stands for all of them. Pods have to be readable; what
-// else is not is left out.
-func (b *Book) Read(ctx context.Context, reader *inputs.Reader, namespaces ...string) error {
+// Read reads once what describes the workloads of namespaces; "" stands for all of them. Pods have to be readable;
+// other kinds that are not are left out.
+func (s *Store) Read(ctx context.Context, reader *inputs.Reader, namespaces ...string) error {
 	kinds, err := reader.Shown(ctx)
 	if err != nil {
 		return err
@@ -33,10 +33,10 @@ func (b *Book) Read(ctx context.Context, reader *inputs.Reader, namespaces ...st
 				break
 			}
 			err := reader.List(ctx, k, namespace, func(obj runtime.Object) error {
-				b.Set(obj)
+				s.Set(obj)
 				return nil
 			})
-			if err := b.leaveOut(k, k.Kind == "Pod", err); err != nil {
+			if err := s.checkRead(k, k.Kind == "Pod", err); err != nil {
 				return err
 			}
 		}
@@ -44,47 +44,39 @@ func (b *Book) Read(ctx context.Context, reader *inputs.Reader, namespaces ...st
 	return nil
 }
 
-// leaveOut notes that a kind could not be listed. That is an error for one that is required; one that the server does
-// not serve has no objects.
-func (b *Book) leaveOut(kind inputs.Kind, required bool, err error) error {
+// checkRead leaves out a kind that the user may not read, unless it is required. A kind that the server does not serve
+// has no objects.
+func (s *Store) checkRead(kind inputs.Kind, required bool, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err) && !required:
 		return nil
 	case apierrors.IsForbidden(err) && !required:
-		b.LeaveOut(kind.Resource, plainText(err.Error()))
+		s.leaveOut(kind.Resource, plainText(err.Error()))
 		return nil
 	}
 	return fmt.Errorf("reading %s: %w", kind.Resource, err)
 }
 
-// Watcher keeps a book up to date by watching a cluster. It only reads.
-type Watcher struct {
-	*Book
-	reader  *inputs.Reader
-	changed chan struct{}
-}
-
-// Watch reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
-// whose nodes or pods may not be read is an error; what else may not be is left out.
-func (b *Book) Watch(ctx context.Context, reader *inputs.Reader) (*Watcher, error) {
-	w := &Watcher{Book: b, reader: reader, changed: make(chan struct{}, 1)}
+// Watch reads the cluster, and watches it until ctx ends. It returns when all objects have been read. Nodes and pods
+// have to be readable; other kinds that are not are left out.
+func (s *Store) Watch(ctx context.Context, reader *inputs.Reader) error {
 	kinds, err := reader.Shown(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, k := range kinds {
-		if err := w.leaveOut(k, k.Required, reader.Follow(ctx, k, w.handler())); err != nil {
-			return nil, err
+		if err := s.checkRead(k, k.Required, reader.Follow(ctx, k, s.handler())); err != nil {
+			return err
 		}
 	}
 	if err := reader.Synced(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	go w.probe(ctx)
-	return w, nil
+	go s.probe(ctx, reader)
+	return nil
 }
 
-// Source is where the views get what they show.
+// Source gives the views of a watched cluster what they show.
 type Source struct {
 	// Name of the cluster.
 	Name string
@@ -97,36 +89,37 @@ type Source struct {
 	Explain func(ctx context.Context, kind, namespace, name string, width int) (string, error)
 }
 
-// Source is the cluster that is watched, as of the moment of each question.
-func (w *Watcher) Source() Source {
-	return Source{Cluster: func() *Cluster { return w.Cluster(time.Now()) }, Changed: w.changed,
-		PodsOn: func(node string) List { return w.PodsOn(node, time.Now()) }}
+// Source is the watched cluster, as of the moment of each call.
+func (s *Store) Source() Source {
+	return Source{Cluster: func() *Cluster { return s.Cluster(time.Now()) }, Changed: s.changed,
+		PodsOn: func(node string) List { return s.PodsOn(node, time.Now()) }}
 }
 
-func (w *Watcher) handler() cache.ResourceEventHandler {
+func (s *Store) handler() cache.ResourceEventHandler {
 	set := func(obj any) {
-		w.Set(obj)
-		w.poke()
+		s.Set(obj)
+		s.signal()
 	}
 	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, obj any) { set(obj) },
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			w.Delete(obj)
-			w.poke()
+			s.Delete(obj)
+			s.signal()
 		}}
 }
 
-func (w *Watcher) poke() {
+// signal reports a change on changed, unless one is reported already.
+func (s *Store) signal() {
 	select {
-	case w.changed <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes later, without an event.
-func (w *Watcher) probe(ctx context.Context) {
+// probe checks whether the server answers, until ctx ends: an interrupted watch resumes later without an event.
+func (s *Store) probe(ctx context.Context, reader *inputs.Reader) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	lost := ""
@@ -137,23 +130,23 @@ func (w *Watcher) probe(ctx context.Context) {
 		case <-ticker.C:
 		}
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		err := w.reader.Answers(asking)
+		err := reader.Answers(asking)
 		cancel()
 		switch {
 		case err == nil && lost != "":
 			lost = ""
-			w.LeaveOut(unreachable, "")
-			w.poke()
+			s.leaveOut(unreachable, "")
+			s.signal()
 		case err != nil && lost == "" && ctx.Err() == nil:
 			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is from then: " +
 				plainText(err.Error())
-			w.LeaveOut(unreachable, lost)
-			w.poke()
+			s.leaveOut(unreachable, lost)
+			s.signal()
 		}
 	}
 }
 
-// warningOf reads an event. A series has a time and a count of its own.
+// warningOf converts an event. A series has a time and a count of its own.
 func warningOf(e *v1.Event) Warning {
 	w := Warning{Time: e.LastTimestamp.Time, Namespace: e.InvolvedObject.Namespace, Object: e.InvolvedObject.Kind + "/" +
 		e.InvolvedObject.Name,

@@ -68,17 +68,18 @@ func server(t *testing.T) *memapi.Server {
 	return api
 }
 
-func started(t *testing.T, config *rest.Config) (*Watcher, error) {
+func started(t *testing.T, config *rest.Config) (*Store, error) {
 	t.Helper()
 	reader, err := inputs.NewReader(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	return newBook().Watch(ctx, reader)
+	s := newStore()
+	return s, s.Watch(ctx, reader)
 }
 
 // until waits for an answer that holds.
-func until(t *testing.T, w *Watcher, what string, holds func(*Cluster) bool) {
+func until(t *testing.T, w *Store, what string, holds func(*Cluster) bool) {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)
 	for !holds(w.Cluster(now)) {
@@ -132,7 +133,8 @@ func TestWhatIsFollowedIsNotListedAgain(t *testing.T) {
 	}}
 	reader, err := inputs.NewReader(config)
 	require.NoError(t, err)
-	w, err := newBook().Watch(t.Context(), reader)
+	w := newStore()
+	err = w.Watch(t.Context(), reader)
 	require.NoError(t, err)
 	before := lists.Load()
 	api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "team", Name: "q"})
@@ -170,7 +172,7 @@ func TestNamespacesAreReadWithNodesListedOnce(t *testing.T) {
 	}}
 	reader, err := inputs.NewReader(config)
 	require.NoError(t, err)
-	b := newBook()
+	b := newStore()
 	require.NoError(t, b.Read(t.Context(), reader, "team", "other"))
 	var got []string
 	for _, j := range b.JobList(now).Jobs {
@@ -271,12 +273,12 @@ func TestOnlyWhatIsShownIsKept(t *testing.T) {
 
 func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 	t.Parallel()
-	b := newBook()
-	b.LeaveOut(unreachable, "does not answer")
-	b.LeaveOut("events", "not for you")
+	b := newStore()
+	b.leaveOut(unreachable, "does not answer")
+	b.leaveOut("events", "not for you")
 	assert.Equal(t, "left out", []string{"API server: does not answer", "events: not for you"},
 		b.Cluster(now).LeftOut)
-	b.LeaveOut(unreachable, "")
+	b.leaveOut(unreachable, "")
 	if got := b.Cluster(now).LeftOut; len(got) != 1 {
 		t.Errorf("left out is %v", got)
 	}

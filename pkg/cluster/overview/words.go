@@ -14,21 +14,21 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// GPUs says a number of milli-GPU in GPUs: 2, 0.5, 0.125.
+// GPUs writes thousandths of a GPU as a number of GPUs: 2, 0.5, 0.125.
 func GPUs(milli int64) string {
 	return strconv.FormatFloat(float64(milli)/gpu.WholeMilli, 'f', -1, 64)
 }
 
-// Roughly says it to a tenth.
+// Roughly is GPUs rounded to a tenth.
 func Roughly(milli int64) string {
 	const tenth = gpu.WholeMilli / 10
 	return GPUs((milli + tenth/2) / tenth * tenth)
 }
 
-// Dollars says a price in dollars and cents.
+// Dollars writes a price in dollars and cents.
 func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollars()) }
 
-// Lines say the totals in sentences of a few words each: the GPUs, the bill, what waits.
+// Lines are the totals in short sentences: GPUs, nodes with their cost, pending pods.
 func (c *Cluster) Lines() []string {
 	t := &c.Totals
 	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle (%s stranded), %d unavailable",
@@ -51,7 +51,7 @@ func (c *Cluster) Lines() []string {
 	return append(lines, nodes, fmt.Sprintf("%s; %s pending", waiting, plural.Of(t.PendingGangs, "gang")))
 }
 
-// percent says a part of a whole, and nothing of nothing.
+// percent is a part of a whole, 0% if the whole is 0.
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "0%"
@@ -67,23 +67,23 @@ func (w *Waiting) Title() string {
 	return w.Namespace + "/" + w.Name
 }
 
-// Why says why it waits, as far as anything has been said.
+// Why is the reason for waiting.
 func (w *Waiting) Why() string {
 	reason := cmp.Or(w.brief(), "not tried yet")
 	if w.Nominated != "" {
-		return "room is being made on " + w.Nominated + "; " + reason
+		return "pods are being evicted from " + w.Nominated + "; " + reason
 	}
 	return reason
 }
 
-// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would
-// help.
+// ofAll matches the beginning of the scheduler's message when no node fits, and preemptionOfAll its continuation when
+// preemption does not help.
 var (
 	ofAll           = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
 	preemptionOfAll = regexp.MustCompile(`\.? preemption: 0/[0-9]+ nodes are available: .*$`)
 )
 
-// brief is the reason without what the entry says already.
+// brief is the reason without what the entry shows already.
 func (w *Waiting) brief() string {
 	if w.Gang {
 		return ofGang(w.Reason, w.Namespace, w.Name)
@@ -91,15 +91,15 @@ func (w *Waiting) brief() string {
 	return brief(w.Reason)
 }
 
-// ofGang is what is said of a gang without its name.
+// ofGang is a message about a gang without its name.
 func ofGang(reason, namespace, name string) string {
 	return strings.TrimPrefix(reason, "gang "+namespace+"/"+name+" ")
 }
 
-// Brief is the message without what the scheduler says of every pod that fits no node.
+// Brief is the message without the text that is the same for every pod that fits no node.
 func (w *Warning) Brief() string { return brief(w.Message) }
 
-// brief is what the scheduler says without what it says of every pod that fits no node.
+// brief is the scheduler's message without the text that is the same for every pod that fits no node.
 func brief(reason string) string {
 	return strings.TrimSuffix(preemptionOfAll.ReplaceAllString(ofAll.ReplaceAllString(reason, ""), ""), ".")
 }
@@ -112,7 +112,7 @@ func (w *Warning) Title() string {
 	return w.Namespace + "/" + w.Object
 }
 
-// Lacks says what the gang waits for, what is reserved for it, and which deadline it misses.
+// Lacks joins the reason why the gang waits, what is reserved for it, and a deadline that it misses.
 func (g *Gang) Lacks() string {
 	return joined(ofGang(g.Reason, g.Namespace, g.Name), g.Reserved, g.Late)
 }
@@ -121,12 +121,12 @@ func joined(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "; ")
 }
 
-// Group is the nodes of the map that stand together.
+// Group are the nodes of a domain and a model on the map.
 type Group struct {
 	// Title is the domain and the model, as far as they are known.
 	Title string
 	Nodes []Node
-	// AllocatedMilliGPU of as many GPUs.
+	// AllocatedMilliGPU is the allocated part of the GPUs.
 	AllocatedMilliGPU int64
 	GPUs              int
 }
@@ -151,7 +151,7 @@ func Groups(nodes []Node) []Group {
 	return groups
 }
 
-// LevelOf is the name of the level of the network at which the nodes are shown, empty if that is not one for all.
+// LevelOf is the network level of the nodes' domains, empty if it is not the same for all.
 func LevelOf(nodes []Node) string {
 	domains := make([]podview.Domain, len(nodes))
 	for i := range nodes {
@@ -160,7 +160,7 @@ func LevelOf(nodes []Node) string {
 	return podview.CommonLevel(domains)
 }
 
-// Words say how full the group is.
+// Words says how many GPUs of the group are allocated.
 func (g *Group) Words() string {
 	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"),
 		plural.Of(len(g.Nodes), "node"))

@@ -18,7 +18,7 @@ func TestTheQueueSaysWhyInBrief(t *testing.T) {
 		{"0/40 nodes are available: 22 Insufficient cpu, 18 node(s) had untolerated taints. preemption: 0/40 nodes are " +
 			"available: 40 Preemption is not helpful for scheduling.", "",
 			"22 Insufficient cpu, 18 node(s) had untolerated taints"},
-		{"0/2 nodes are available: 2 Insufficient cpu.", "n1", "room is being made on n1; 2 Insufficient cpu"},
+		{"0/2 nodes are available: 2 Insufficient cpu.", "n1", "pods are being evicted from n1; 2 Insufficient cpu"},
 		{"0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.", "",
 			"2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never"},
 	} {

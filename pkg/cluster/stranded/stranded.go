@@ -1,7 +1,9 @@
-// Package stranded says which idle GPUs of a node no pod of a cluster could use: the node lacks CPU or memory for each
-// of them, has too few GPUs that are free enough, or is not admitted by their selectors, affinities and tolerations.
-// The views of a cluster and the replays count by it. It knows nothing of what may come: the scheduler's expected waste
-// is in package gpu.
+// Package stranded says which idle GPUs of a node no pod of a cluster can use: the node has too little CPU or memory
+// for each of these pods, too few GPUs that are free enough, or does not match their selectors, affinities and
+// tolerations.
+//
+// The overview of a cluster and the replays count with it. It does not predict future pods: the scheduler's expected
+// waste is in package gpu.
 package stranded
 
 import (
@@ -19,7 +21,7 @@ import (
 
 // Need is what a pod needs of one node.
 type Need struct {
-	// Milli thousandths of each of Count GPUs.
+	// Count GPUs, and of each that many thousandths.
 	Count, Milli int
 	// CPUMilli in milli-cores, MemoryBytes of the host.
 	CPUMilli, MemoryBytes int64
@@ -27,8 +29,8 @@ type Need struct {
 	Models []string
 }
 
-// Room is what a node has left for pods.
-type Room struct {
+// Headroom is what a node has free.
+type Headroom struct {
 	Node    *v1.Node
 	Model   string
 	Devices []gpu.Device
@@ -36,23 +38,24 @@ type Room struct {
 	FreeCPUMilli, FreeMemoryBytes int64
 }
 
-// Kinds counts the pods that ask for GPUs, those alike as one kind. The zero value has none.
-type Kinds struct {
-	byKey map[string]*kind
-	// ordered are the kinds, the most frequent ones first, nil when pods were counted since.
-	ordered []*kind
+// Mix counts the pods that ask for GPUs by shape: what they need, and what restricts their nodes. The zero value is
+// empty.
+type Mix struct {
+	byKey map[string]*shape
+	// ordered are the shapes, the most frequent ones first; nil after a change.
+	ordered []*shape
 }
 
-type kind struct {
+type shape struct {
 	Need
 	key string
-	// pod is one of them. Its selector, affinity and tolerations are those of all.
+	// pod is one of them: all have the same selector, affinity and tolerations.
 	pod  *v1.Pod
 	pods int
 }
 
-// Add counts a pod and returns the key of its kind, empty for a pod that needs no GPU.
-func (k *Kinds) Add(pod *v1.Pod, n Need) (key string) {
+// Add counts a pod and returns the key of its shape, empty for a pod that needs no GPU.
+func (m *Mix) Add(pod *v1.Pod, n Need) (key string) {
 	if n.Count == 0 {
 		return ""
 	}
@@ -62,32 +65,32 @@ func (k *Kinds) Add(pod *v1.Pod, n Need) (key string) {
 	}
 	key = fmt.Sprintf("%d/%d/%d/%d/%s/%v/%v/%v", n.CPUMilli, n.MemoryBytes, n.Count, n.Milli, strings.Join(n.Models, "|"),
 		pod.Spec.NodeSelector, required, pod.Spec.Tolerations)
-	if k.byKey == nil {
-		k.byKey = map[string]*kind{}
+	if m.byKey == nil {
+		m.byKey = map[string]*shape{}
 	}
-	if k.byKey[key] == nil {
-		k.byKey[key] = &kind{Need: n, key: key, pod: pod}
+	if m.byKey[key] == nil {
+		m.byKey[key] = &shape{Need: n, key: key, pod: pod}
 	}
-	k.byKey[key].pods++
-	k.ordered = nil
+	m.byKey[key].pods++
+	m.ordered = nil
 	return key
 }
 
-// Remove takes a pod back that was counted under the key.
-func (k *Kinds) Remove(key string) {
-	known := k.byKey[key]
+// Remove no longer counts a pod for which Add returned the key.
+func (m *Mix) Remove(key string) {
+	known := m.byKey[key]
 	if known == nil {
 		return
 	}
 	if known.pods--; known.pods == 0 {
-		delete(k.byKey, key)
+		delete(m.byKey, key)
 	}
-	k.ordered = nil
+	m.ordered = nil
 }
 
-// Usable says of each device whether a pod of some kind could use what is idle of it. While there are no kinds, all
-// that is idle is usable.
-func (k *Kinds) Usable(r *Room) []bool {
+// Usable says of each device whether a pod of some shape could use its idle part. In an empty mix every idle part is
+// usable.
+func (m *Mix) Usable(r *Headroom) []bool {
 	usable := make([]bool, len(r.Devices))
 	left := 0
 	for _, d := range r.Devices {
@@ -95,7 +98,7 @@ func (k *Kinds) Usable(r *Room) []bool {
 			left++
 		}
 	}
-	for _, of := range k.mostFrequent() {
+	for _, of := range m.mostFrequent() {
 		if left == 0 {
 			return usable
 		}
@@ -110,15 +113,15 @@ func (k *Kinds) Usable(r *Room) []bool {
 		}
 	}
 	for i := range usable {
-		usable[i] = usable[i] || len(k.byKey) == 0 && idle(&r.Devices[i]) > 0
+		usable[i] = usable[i] || len(m.byKey) == 0 && idle(&r.Devices[i]) > 0
 	}
 	return usable
 }
 
-// Milli is how much of the room's idle GPU no pod of any kind could use.
-func (k *Kinds) Milli(r *Room) int64 {
+// StrandedMilli is the idle part of the GPUs that no pod of any shape could use, in thousandths of a GPU.
+func (m *Mix) StrandedMilli(r *Headroom) int64 {
 	milli := 0
-	for i, usable := range k.Usable(r) {
+	for i, usable := range m.Usable(r) {
 		if !usable {
 			milli += idle(&r.Devices[i])
 		}
@@ -126,7 +129,7 @@ func (k *Kinds) Milli(r *Room) int64 {
 	return int64(milli)
 }
 
-// idle is what is idle of a device, in milli-GPU.
+// idle is the idle part of a device, in thousandths of a GPU.
 func idle(d *gpu.Device) int {
 	if d.Unhealthy {
 		return 0
@@ -134,25 +137,25 @@ func idle(d *gpu.Device) int {
 	return d.FreeMilli
 }
 
-func (k *Kinds) mostFrequent() []*kind {
-	if k.ordered == nil {
-		k.ordered = slices.SortedFunc(maps.Values(k.byKey), func(x, y *kind) int {
+func (m *Mix) mostFrequent() []*shape {
+	if m.ordered == nil {
+		m.ordered = slices.SortedFunc(maps.Values(m.byKey), func(x, y *shape) int {
 			return cmp.Or(cmp.Compare(y.pods, x.pods), cmp.Compare(x.key, y.key))
 		})
 	}
-	return k.ordered
+	return m.ordered
 }
 
-func (k *kind) fits(r *Room) bool {
-	if k.CPUMilli > r.FreeCPUMilli || k.MemoryBytes > r.FreeMemoryBytes || len(k.Models) > 0 &&
-		!slices.Contains(k.Models, r.Model) {
+func (s *shape) fits(r *Headroom) bool {
+	if s.CPUMilli > r.FreeCPUMilli || s.MemoryBytes > r.FreeMemoryBytes || len(s.Models) > 0 &&
+		!slices.Contains(s.Models, r.Model) {
 		return false
 	}
 	fitting := 0
 	for _, d := range r.Devices {
-		if idle(&d) >= k.Milli {
+		if idle(&d) >= s.Milli {
 			fitting++
 		}
 	}
-	return fitting >= k.Count && podview.Admits(r.Node, k.pod)
+	return fitting >= s.Count && podview.Admits(r.Node, s.pod)
 }

@@ -36,42 +36,42 @@ func TestWhatNoPodCouldUse(t *testing.T) {
 		needs  []Need
 		of     *v1.Pod
 		on     *v1.Node
-		room   Room
+		room   Headroom
 		usable []bool
 		milli  int64
 	}{
-		"without pods nothing is stranded": {room: Room{Devices: devices(1000, 300, 0, -1)},
+		"without pods nothing is stranded": {room: Headroom{Devices: devices(1000, 300, 0, -1)},
 			usable: []bool{true, true, false, false}},
-		"pods that need no GPU do not count": {needs: []Need{{CPUMilli: 9}}, room: Room{Devices: devices(1000)},
+		"pods that need no GPU do not count": {needs: []Need{{CPUMilli: 9}}, room: Headroom{Devices: devices(1000)},
 			usable: []bool{true}},
 		"a device that is too full": {needs: []Need{share(500)},
-			room: Room{Devices: devices(1000, 300), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, false},
+			room: Headroom{Devices: devices(1000, 300), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, false},
 			milli: 300},
 		"no CPU is left": {needs: []Need{whole(1, 2)},
-			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
+			room: Headroom{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
 			milli: 2000},
 		"too few devices are free": {needs: []Need{whole(3, 1)},
-			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
+			room: Headroom{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
 			milli: 2000},
 		"one kind of pod that could use them is enough": {needs: []Need{whole(3, 1), whole(3, 1), whole(1, 1)},
-			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, true}},
+			room: Headroom{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, true}},
 		"another model is asked for": {needs: []Need{{Count: 1, Milli: 1000, Models: []string{"H100"}}},
-			room: Room{Model: "T4", Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
+			room: Headroom{Model: "T4", Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
 		"a faulty device is not idle": {needs: []Need{whole(2, 0)},
-			room: Room{Devices: devices(1000, -1), FreeMemoryBytes: 1}, usable: []bool{false, false}, milli: 1000},
+			room: Headroom{Devices: devices(1000, -1), FreeMemoryBytes: 1}, usable: []bool{false, false}, milli: 1000},
 		"the node has not the label that pods select": {needs: []Need{{Count: 1, Milli: 1000}}, of: chooser,
-			room: Room{Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
+			room: Headroom{Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
 		"the node has the label that pods select": {needs: []Need{{Count: 1, Milli: 1000}}, of: chooser, on: inB,
-			room: Room{Devices: devices(1000)}, usable: []bool{true}},
+			room: Headroom{Devices: devices(1000)}, usable: []bool{true}},
 		"the node has a taint that no pod tolerates": {needs: []Need{{Count: 1, Milli: 1000}}, on: tainted,
-			room: Room{Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
+			room: Headroom{Devices: devices(1000)}, usable: []bool{false}, milli: 1000},
 		"the node has a taint that pods tolerate": {needs: []Need{{Count: 1, Milli: 1000}}, of: tolerant, on: tainted,
-			room: Room{Devices: devices(1000)}, usable: []bool{true}},
+			room: Headroom{Devices: devices(1000)}, usable: []bool{true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			of, kinds := test.of, &Kinds{}
+			of, mix := test.of, &Mix{}
 			if of == nil {
 				of = &v1.Pod{}
 			}
@@ -79,9 +79,9 @@ func TestWhatNoPodCouldUse(t *testing.T) {
 				test.room.Node = &v1.Node{}
 			}
 			for _, n := range test.needs {
-				kinds.Add(of, n)
+				mix.Add(of, n)
 			}
-			usable, milli := kinds.Usable(&test.room), kinds.Milli(&test.room)
+			usable, milli := mix.Usable(&test.room), mix.StrandedMilli(&test.room)
 			if diff := cmp.Diff(test.usable, usable); diff != "" || milli != test.milli {
 				t.Errorf("stranded %d, want %d; usable (-want +got):\n%s", milli, test.milli, diff)
 			}
@@ -89,7 +89,7 @@ func TestWhatNoPodCouldUse(t *testing.T) {
 	}
 }
 
-// Kinds that were counted and taken back leave no trace, and what is usable is idle.
+// Pods that were counted and taken back leave no trace, and what is usable is idle.
 func TestOnlyPodsThatAreThereCount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,7 +99,7 @@ func TestOnlyPodsThatAreThereCount(t *testing.T) {
 		})
 		stay := rapid.SliceOfN(need, 0, 4).Draw(t, "stay")
 		leave := rapid.SliceOfN(need, 0, 4).Draw(t, "leave")
-		few, all := &Kinds{}, &Kinds{}
+		few, all := &Mix{}, &Mix{}
 		var keys []string
 		for _, n := range leave {
 			keys = append(keys, all.Add(&v1.Pod{}, n))
@@ -108,14 +108,14 @@ func TestOnlyPodsThatAreThereCount(t *testing.T) {
 			few.Add(&v1.Pod{}, n)
 			all.Add(&v1.Pod{}, n)
 		}
-		r := &Room{Node: &v1.Node{}, FreeCPUMilli: rapid.Int64Range(0, 4).Draw(t, "free"), Devices: devices(
+		r := &Headroom{Node: &v1.Node{}, FreeCPUMilli: rapid.Int64Range(0, 4).Draw(t, "free"), Devices: devices(
 			rapid.SliceOfN(rapid.SampledFrom([]int{-1, 0, 100, 400, 1000}), 0, 4).Draw(t, "idle")...)}
 		all.Usable(r)
 		for _, key := range keys {
 			all.Remove(key)
 		}
 		if len(all.byKey) != len(few.byKey) {
-			t.Fatalf("%d kinds are kept, want %d", len(all.byKey), len(few.byKey))
+			t.Fatalf("%d mix are kept, want %d", len(all.byKey), len(few.byKey))
 		}
 		usable := all.Usable(r)
 		if want := few.Usable(r); !slices.Equal(want, usable) {

@@ -1,5 +1,6 @@
-// Package subject finds what is to be explained: the pods that stand for an object which is named as kubectl names it,
-// and those that a file of manifests would make.
+// Package subject finds the pods to explain: those of an object that is named as for kubectl, or those that a file of
+// manifests would create.
 //
-// The command berth explain asks it before it calls explain. It only looks through a snapshot of a cluster.
+// The command berth explain calls it before it calls explain. It searches a snapshot of a cluster and runs no
+// scheduler.
 package subject

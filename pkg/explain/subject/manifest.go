@@ -33,17 +33,16 @@ const (
 	maxGangPods      = 10_000
 )
 
-// Manifest is what a file of manifests would add to a cluster.
+// Manifest has the objects that a file of manifests would add to a cluster.
 type Manifest struct {
-	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for
-	// all, unless the pods are a gang, whose members matter to each other.
+	// Pods of the file, and those of its Jobs, Deployments, StatefulSets and ReplicaSets: all pods of a gang, else one for
+	// each object.
 	Pods []*v1.Pod
-	// Others are the objects that pods refer to or that are about them: PodGroups, claims, priority classes, policies.
+	// Others are objects that the scheduling of the pods depends on, such as PodGroups, claims and priority classes.
 	Others []runtime.Object
 }
 
-// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name
-// none.
+// ReadManifest reads YAML or JSON documents. Name is the file in errors, namespace that of objects without one.
 func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxManifestBytes+1))
 	if err != nil {
@@ -83,8 +82,7 @@ func (m *Manifest) add(content []byte, namespace string) error {
 	}
 	if obj.IsList() {
 		return obj.EachListItem(func(item runtime.Object) error {
-			return m.object(item.(*unstructured.Unstructured),
-				namespace)
+			return m.object(item.(*unstructured.Unstructured), namespace)
 		})
 	}
 	return m.object(obj, namespace)
@@ -99,7 +97,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
-		// A custom resource: only those that a scheduler reads matter.
+		// Only custom resources that a scheduler reads are needed.
 		if inputs.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}
@@ -130,14 +128,14 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	return nil
 }
 
-// controller is an object whose controller creates pods.
+// controller is an object whose controller creates pods from a template.
 type controller interface {
 	runtime.Object
 	metav1.Object
 }
 
-// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says
-// how many of them a gang needs. A Deployment's pods come from its ReplicaSets.
+// template adds the object and the pods that its controller would create. The object says how many of them a gang
+// needs. The pods of a Deployment belong to a ReplicaSet.
 func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec,
 	replicas *int32) error {
 	if owner.GetUID() == "" {
@@ -170,8 +168,8 @@ func (m *Manifest) pod(pod *v1.Pod) {
 	m.Pods = append(m.Pods, gpuview.Unplaced(pod))
 }
 
-// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and
-// limit ranges are not known here.
+// Admit sets the defaults of a pod, and its priority from its class, as the API server does. Webhooks and limit ranges
+// are unknown here.
 func Admit(pod *v1.Pod, objects []runtime.Object) error {
 	corev1defaults.SetObjectDefaults_Pod(pod)
 	if pod.Spec.Priority != nil {
@@ -203,8 +201,8 @@ func Admit(pod *v1.Pod, objects []runtime.Object) error {
 	return nil
 }
 
-// Onto returns the objects of a cluster with those of the manifest, which replace what has the same name.
-func (m *Manifest) Onto(objects []runtime.Object) ([]runtime.Object, error) {
+// onto returns the objects of a cluster with those of the manifest, which replace objects of the same name.
+func (m *Manifest) onto(objects []runtime.Object) ([]runtime.Object, error) {
 	added := slices.Clone(m.Others)
 	for _, pod := range m.Pods {
 		if err := Admit(pod, slices.Concat(objects, m.Others)); err != nil {

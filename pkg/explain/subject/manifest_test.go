@@ -32,10 +32,10 @@ spec: {minMember: 3}
 `), "f", "ns")
 	require.NoError(t, err)
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}
-	if _, err := m.Onto(nil); err == nil || !strings.Contains(err.Error(), `no PriorityClass "high"`) {
+	if _, err := m.onto(nil); err == nil || !strings.Contains(err.Error(), `no PriorityClass "high"`) {
 		t.Errorf("got error %v, want one about the priority class", err)
 	}
-	objects, err := m.Onto([]runtime.Object{high})
+	objects, err := m.onto([]runtime.Object{high})
 	require.NoError(t, err)
 	if len(objects) != 6 || len(m.Pods) != 3 {
 		t.Fatalf("got %d objects and %d pods, want 6 and 3", len(objects), len(m.Pods))
@@ -70,7 +70,7 @@ func FuzzReadManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := ReadManifest(strings.NewReader(text), "f", "ns")
 		if err == nil {
-			_, err = m.Onto(nil)
+			_, err = m.onto(nil)
 			if err == nil && len(m.Pods) == 0 {
 				t.Error("no pod and no error")
 			}

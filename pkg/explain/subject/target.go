@@ -32,7 +32,7 @@ const (
 	KindReplicaSet  = "replicaset"
 )
 
-// kinds are served by the API at resource, and words are what may be typed besides its names there.
+// kinds have a resource of the API, and words are further names that users may type.
 var kinds = []struct {
 	name     string
 	resource schema.GroupVersionResource
@@ -50,7 +50,7 @@ var kinds = []struct {
 	{KindReplicaSet, appsv1.SchemeGroupVersion.WithResource("replicasets"), []string{"rs"}},
 }
 
-// Resource is where the API serves the kind that a word stands for, and whether there is one.
+// Resource is the resource of the kind that a user has typed, and whether there is one.
 func Resource(word string) (schema.GroupVersionResource, bool) {
 	kind := kindOf(word)
 	for i := range kinds {
@@ -61,7 +61,7 @@ func Resource(word string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{}, false
 }
 
-// Kinds returns the names of the kinds, as they are typed.
+// Kinds returns the names of the kinds, as users type them.
 func Kinds() []string {
 	names := make([]string, len(kinds))
 	for i := range kinds {
@@ -117,15 +117,15 @@ func kindOf(word string) string {
 	return ""
 }
 
-// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put
-// onto the objects, or those of the objects if there is no manifest.
+// Pods returns the pods of the target in the order of Find, with the objects of the cluster. With a manifest, the pods
+// are those of the manifest, and its objects are added.
 func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod,
 	error) {
 	if manifest == nil {
 		pods, err := t.Find(objects, namespace)
 		return objects, pods, err
 	}
-	objects, err := manifest.Onto(objects)
+	objects, err := manifest.onto(objects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,8 +136,7 @@ func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace str
 	return objects, []*v1.Pod{pod}, err
 }
 
-// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are,
-// and says how many it has none for.
+// ServedFirst moves the pods for which the configuration has a profile to the front, and counts the others.
 func ServedFirst(pods []*v1.Pod, c *schedulerconfig.Configuration) (ordered []*v1.Pod, foreign int) {
 	var others []*v1.Pod
 	for _, pod := range pods {
@@ -150,7 +149,7 @@ func ServedFirst(pods []*v1.Pod, c *schedulerconfig.Configuration) (ordered []*v
 	return append(ordered, others...), len(others)
 }
 
-// AboutFile says which of the pods of a file an explanation is about; nothing where there is one only.
+// AboutFile says which of several pods of a file an explanation is about; empty for one pod.
 func AboutFile(pods, foreign int, pod string) string {
 	if pods < 2 {
 		return ""
@@ -162,8 +161,7 @@ func AboutFile(pods, foreign int, pod string) string {
 	return fmt.Sprintf("The file makes %d pods%s; this is about %s.", pods, others, pod)
 }
 
-// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those
-// that have not ended, then the others.
+// Find returns the pods of the target: first those that are pending, then those that have not ended, then the others.
 func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
 	elsewhere, trees := map[string]bool{}, read.TreesOf(objects)
 	var pods []*v1.Pod
@@ -217,7 +215,7 @@ func (t Target) isGroup(obj runtime.Object, namespace string) bool {
 		group.GetNamespace() == namespace && group.GetName() == t.Name
 }
 
-// About says which of the pods of a target an explanation is about; nothing where there is one only.
+// About says which of several pods of a target an explanation is about; empty for one pod.
 func (t Target) About(pods []*v1.Pod, pod string) string {
 	if len(pods) < 2 {
 		return ""

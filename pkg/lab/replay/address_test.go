@@ -30,7 +30,7 @@ func TestPoolsAndPoliciesOfADumpHold(t *testing.T) {
 			in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
 			for i := range 3 {
 				job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 1000, MemoryMiB: 512}
-				pod := podObject(&job, 0, 0, "berth-scheduler", wholeGPUs, usualKeys())
+				pod := podObject(&job, 0, 0, "berth-scheduler", false, usualKeys())
 				pod.Annotations = map[string]string{annotation: tc.value}
 				in.Objects = append(in.Objects, pod)
 			}

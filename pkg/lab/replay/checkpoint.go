@@ -11,45 +11,45 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// work is how far a pod, or a gang as a whole, has come.
+// work is the progress of a pod, or of a gang as a whole.
 type work struct {
-	// began is when it began to run the last time, zero while it does not run.
+	// began is when it last began to run, zero while it does not run.
 	began time.Time
-	// saved is what it had done and saved before that.
+	// saved is the run time that was saved before that.
 	saved time.Duration
 }
 
-// begin starts or resumes the work now, and plans its end and its first checkpoint.
-func (c *cluster) begin(w *work, of end, now time.Time) {
+// begin starts or resumes the work now, and sets the timers of its end and its first checkpoint.
+func (c *cluster) begin(w *work, of timer, now time.Time) {
 	if c.options.Mode != replayed.VirtualTime || of.job.Duration == 0 {
 		return
 	}
 	w.began = now
 	of.at = now.Add(of.job.Duration - w.saved)
-	c.plan(of)
-	c.planCheckpoint(w, of, now)
+	c.setTimer(of)
+	c.setCheckpoint(w, of, now)
 }
 
-// planCheckpoint plans the checkpoint after the one that was written last, unless the work has ended by then.
-func (c *cluster) planCheckpoint(w *work, of end, last time.Time) {
+// setCheckpoint sets the timer of the next checkpoint, unless the work ends before it.
+func (c *cluster) setCheckpoint(w *work, of timer, last time.Time) {
 	every := of.job.CheckpointEvery
 	if of.at = last.Add(every); every == 0 || !of.at.Before(w.began.Add(of.job.Duration-w.saved)) {
 		return
 	}
 	of.checkpoint = true
-	c.plan(of)
+	c.setTimer(of)
 }
 
-// workOf is the work that ends, or is saved.
-func (e *end) work() *work {
+// work is the work that ends, or is saved.
+func (e *timer) work() *work {
 	if e.pod != nil {
 		return &e.pod.work
 	}
 	return &e.job.work
 }
 
-// save has the pod, or the first pod of the gang, tell of a checkpoint as a job does.
-func (c *cluster) save(e end) {
+// save reports a checkpoint in an annotation of the pod, or of the first pod of the gang, as a job does.
+func (c *cluster) save(e timer) {
 	key := podKey(&e.job.Job, 0)
 	if e.pod != nil {
 		key = e.pod.key
@@ -64,10 +64,10 @@ func (c *cluster) save(e end) {
 		c.fail(err)
 	}
 	apart()
-	c.planCheckpoint(e.work(), e, e.at)
+	c.setCheckpoint(e.work(), e, e.at)
 }
 
-// interrupt stops work that runs on some GPUs: what was saved counts, and the rest is lost.
+// interrupt stops work that runs on some GPUs. The run time since the last checkpoint is lost.
 func (c *cluster) interrupt(w *work, j *jobState, milli int64, now time.Time) {
 	if w.began.IsZero() {
 		return

@@ -15,6 +15,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/cluster/stranded"
+	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu"
@@ -29,16 +30,17 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// cluster is the world around the scheduler: jobs arrive, their pods start when they are bound, run and end, and those
-// that are evicted are made again. Its methods are called by the conductor only, but for note.
+// cluster plays users, controllers and kubelets for the scheduler: jobs arrive, their pods start when they are bound,
+// run and end, and evicted pods are created again. Only the conductor calls its methods, except for observe.
 type cluster struct {
 	options Options
 	profile string
-	dialect dialect
-	start   time.Time
-	world   *simulation.World
-	ledger  *ledger
-	// asking are the names by which the pods of jobs ask for GPUs.
+	// shares has pods ask for shares of GPUs. Without it, such a pod takes a whole GPU.
+	shares bool
+	start  time.Time
+	world  *simulation.World
+	ledger *ledger
+	// asking are the resource names with which the pods of jobs ask for GPUs.
 	asking gpuview.Keys
 	record *recorder
 
@@ -47,27 +49,29 @@ type cluster struct {
 	// gangs are those that have a pod on a node.
 	gangs map[gang.ID]*gangState
 	// trees are those of Kubernetes' own groups: each is one gang.
-	trees *read.Trees
-	next  int // the job that arrives next
-	ends  minheap.Heap[end]
-	// live counts pods that exist and unbound those of them without a node.
-	live, unbound int
-	// adopted counts the pods that were there from the start.
+	trees  *read.Trees
+	next   int // the job that arrives next
+	timers minheap.Heap[timer]
+	// lastTimer is the sequence number of the timer that was set last.
+	lastTimer int
+	// unbound counts the pods without a node.
+	unbound int
+	// adopted counts the pods that existed at the start.
 	adopted int
-	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
+	// sharePods counts the pods to schedule that ask for a share of a GPU.
 	sharePods int
-	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those
-	// that name a PodGroup which does not exist.
+	// foreign counts pods by schedulers that are not in the configuration; ungrouped are pods that name a PodGroup which
+	// does not exist.
 	foreign   map[string]int
 	ungrouped map[gang.ID]sets.Set[types.UID]
-	// heard is what the scheduler says of pods.
-	heard *verdicts
-	// needs are the GPUs of pods of the dump that are given more than they ask for.
+	// failures are the scheduler's reasons why pods have no node.
+	failures *failures
+	// needs are the requested GPUs of pods of the dump that get more than they ask for, in thousandths.
 	needs map[types.NamespacedName]int64
-	// lowest is the lowest priority of all pods that there are and will be.
+	// lowest is the lowest priority of all pods, including those that arrive later.
 	lowest int32
-	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods
-	// that only evict each other, or a gang whose pods hold nodes and never are complete, make none.
+	// progress is when a job last arrived, got its first node or ended, and longest the longest duration of a job. Pods
+	// that only evict each other, or a gang that stays incomplete, make no progress.
 	progress time.Time
 	longest  time.Duration
 	err      error
@@ -75,8 +79,8 @@ type cluster struct {
 	nominated atomic.Bool
 
 	mu      sync.Mutex
-	noted   []note
-	told    toldStarts
+	events  []podEvent
+	starts  estimatedStarts
 	changed chan struct{}
 }
 
@@ -91,26 +95,26 @@ type jobState struct {
 }
 
 type podState struct {
-	key      types.NamespacedName
-	job      *jobState // nil for a pod of the dump
-	index    int
-	attempt  int
-	node     string
-	held     *holding
-	gang     *gangState
-	deleting bool
-	waited   bool
-	work     work // of a pod alone
+	key        types.NamespacedName
+	job        *jobState // nil for a pod of the dump
+	index      int
+	attempt    int
+	node       string
+	allocation *allocation
+	gang       *gangState
+	deleting   bool
+	waited     bool
+	work       work // of a pod alone
 }
 
-// note is something that the API saw happen to a pod.
-type note struct {
+// podEvent says that a pod was bound or deleted.
+type podEvent struct {
 	pod   *v1.Pod
 	bound bool // else deleted
 }
 
 func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
-	keys := config.GPUKeys(profile)
+	keys, rules := config.GPUKeys(profile), config.CapacityRules(profile)
 	priceOf, _, err := config.Prices(profile)
 	if err != nil {
 		return nil, inputError{config.Invalid(err)}
@@ -120,9 +124,9 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		return nil, inputError{err}
 	}
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
-		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
-		world: simulation.NewWorld(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
+		options: options, profile: profile, shares: config.SharesGPUs(profile), start: options.Start,
+		progress: options.Start, timers: minheap.Heap[timer]{Compare: compareTimers},
+		world: simulation.NewWorld(), ledger: newLedger(keys),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, trees: read.TreesOf(objects), needs: map[types.NamespacedName]int64{},
 		foreign:   map[string]int{},
@@ -138,7 +142,8 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 			c.prepare(o, in.Rebind, config)
 			c.nominated.CompareAndSwap(false, o.Status.NominatedNodeName != "")
 		case *v1.Node:
-			c.ledger.addNode(o)
+			price, priced := priceOf(o)
+			c.ledger.addNode(o, int64(price), priced, rules.TypeOf(o) == priceview.Spot)
 		}
 		return obj
 	})
@@ -160,11 +165,11 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c.adopt()
 	c.record = newRecorder(c)
-	c.world.API.Observe = c.note
+	c.world.API.Observe = c.observe
 	return c, nil
 }
 
-// prepare makes a pod of a dump one that the configuration's scheduler can act on.
+// prepare makes the configuration's scheduler responsible for a pod of the dump.
 func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Configuration) {
 	if rebind && pod.Spec.NodeName != "" && !podview.BelongsToNode(pod) && !podview.Finished(pod) {
 		gpuview.Unplaced(pod).DeepCopyInto(pod)
@@ -187,7 +192,7 @@ func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Conf
 	}
 }
 
-// need is what a pod of the dump asks for of its GPUs.
+// need is the GPU request of a pod of the dump, in thousandths of a GPU.
 func (c *cluster) need(pod *v1.Pod) int64 {
 	if milli, known := c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; known {
 		return milli
@@ -196,7 +201,7 @@ func (c *cluster) need(pod *v1.Pod) int64 {
 	return int64(r.TotalMilli(0))
 }
 
-// adopt counts the pods that are there from the start.
+// adopt counts the pods that exist at the start.
 func (c *cluster) adopt() {
 	for _, obj := range c.world.API.List(podResource) {
 		pod := obj.(*v1.Pod)
@@ -208,7 +213,6 @@ func (c *cluster) adopt() {
 		}
 		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}
 		c.pods[p.key] = p
-		c.live++
 		c.adopted++
 		c.lowest = min(c.lowest, corev1helpers.PodPriority(pod))
 		r, cpu, memory := c.ledger.request(pod)
@@ -216,21 +220,21 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.kinds.Add(pod, stranded.Need{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
+		c.ledger.mix.Add(pod, stranded.Need{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
 			Models: r.Models})
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
 		}
 		p.node = pod.Spec.NodeName
-		p.held = c.ledger.place(pod, c.need(pod))
+		p.allocation = c.ledger.place(pod, c.need(pod))
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)
 		}
 	}
 }
 
-// ranks is the place of every node in the order in which the scheduler gets to know them.
+// ranks is the position of every node in the order in which the scheduler sees them.
 func (c *cluster) ranks() map[string]int {
 	rank := map[string]int{}
 	for i, obj := range c.world.API.List(nodeResource) {
@@ -239,12 +243,12 @@ func (c *cluster) ranks() map[string]int {
 	return rank
 }
 
-// note is called by the API with every change.
-func (c *cluster) note(e memapi.Event) {
+// observe is called by the API with every change.
+func (c *cluster) observe(e memapi.Event) {
 	if group, ok := e.Object.(*unstructured.Unstructured); ok && e.GVR == podGroupResource && e.Type == memapi.Modified {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.told.see(group)
+		c.starts.observe(group)
 	}
 	if e.GVR != podResource {
 		return
@@ -255,39 +259,39 @@ func (c *cluster) note(e memapi.Event) {
 	}
 	switch {
 	case e.Type == memapi.Deleted:
-		c.keep(note{pod: pod})
+		c.queue(podEvent{pod: pod})
 	case e.Type == memapi.Modified && pod.Spec.NodeName != "" && e.Old.(*v1.Pod).Spec.NodeName == "":
-		c.keep(note{pod: pod, bound: true})
+		c.queue(podEvent{pod: pod, bound: true})
 	}
 }
 
-func (c *cluster) keep(n note) {
+func (c *cluster) queue(e podEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noted = append(c.noted, n)
+	c.events = append(c.events, e)
 	select {
 	case c.changed <- struct{}{}:
 	default:
 	}
 }
 
-// digest acts on what the API has seen, and says whether there was anything.
-func (c *cluster) digest() bool {
+// handleEvents handles the queued events, and reports whether there were any.
+func (c *cluster) handleEvents() bool {
 	c.mu.Lock()
-	noted := c.noted
-	c.noted = nil
+	events := c.events
+	c.events = nil
 	c.mu.Unlock()
-	if len(noted) == 0 {
+	if len(events) == 0 {
 		return false
 	}
 	now := time.Now()
 	c.record.advance(now)
-	for _, n := range noted {
-		p := c.pods[types.NamespacedName{Namespace: n.pod.Namespace, Name: n.pod.Name}]
+	for _, e := range events {
+		p := c.pods[types.NamespacedName{Namespace: e.pod.Namespace, Name: e.pod.Name}]
 		switch {
 		case p == nil:
-		case n.bound:
-			c.bound(p, n.pod, now)
+		case e.bound:
+			c.bound(p, e.pod, now)
 		default:
 			c.gone(p)
 		}
@@ -295,7 +299,7 @@ func (c *cluster) digest() bool {
 	return true
 }
 
-// step makes the next thing of the trace happen, if one is due, and says whether it did.
+// step carries out the next arrival or timer that is due, and reports whether there was one.
 func (c *cluster) step(now time.Time, idle bool) bool {
 	if c.options.Mode == replayed.ArrivalOrder {
 		if !idle || c.next > len(c.jobs) {
@@ -311,15 +315,15 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 		c.next++
 		return false
 	}
-	if c.ends.Len() > 0 && !c.ends.Items[0].at.After(now) {
-		end := c.ends.Pop()
-		if end.job.epoch != end.epoch || end.pod != nil && c.pods[end.pod.key] != end.pod {
+	if c.timers.Len() > 0 && !c.timers.Items[0].at.After(now) {
+		t := c.timers.Pop()
+		if t.job.epoch != t.epoch || t.pod != nil && c.pods[t.pod.key] != t.pod {
 			return true // the pod was evicted in the meantime
 		}
-		if c.record.advance(now); end.checkpoint {
-			c.save(end)
+		if c.record.advance(now); t.checkpoint {
+			c.save(t)
 		} else {
-			c.finish(end)
+			c.finish(t)
 		}
 		return true
 	}
@@ -333,17 +337,17 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 
 func (c *cluster) arrival(i int) time.Time { return c.start.Add(c.jobs[i].Arrival) }
 
-// patience is how long a replay goes on when no job is left to arrive or end but pods are pending.
+// patience is how long a replay continues while only pending pods are left.
 const patience = simulation.Patience
 
-// nextEvent is when something will happen next without an event, at the latest.
+// nextEvent is the time at which the conductor has to look again if nothing happens before.
 func (c *cluster) nextEvent() time.Time {
 	next := c.progress.Add(patience)
 	if c.options.Mode == replayed.VirtualTime {
-		if c.ends.Len() > 0 {
-			next = c.ends.Items[0].at
+		if c.timers.Len() > 0 {
+			next = c.timers.Items[0].at
 		}
-		if c.next < len(c.jobs) && (c.ends.Len() == 0 || c.arrival(c.next).Before(next)) {
+		if c.next < len(c.jobs) && (c.timers.Len() == 0 || c.arrival(c.next).Before(next)) {
 			next = c.arrival(c.next)
 		}
 		if stuck := c.progress.Add(c.longest + patience); c.next == len(c.jobs) && stuck.Before(next) {
@@ -356,7 +360,7 @@ func (c *cluster) nextEvent() time.Time {
 	return next
 }
 
-// over says whether the replay has come to its end, given that the scheduler rests.
+// over reports whether the replay has ended, if the scheduler is idle.
 func (c *cluster) over() bool {
 	now := time.Now()
 	switch {
@@ -370,6 +374,6 @@ func (c *cluster) over() bool {
 	if c.next < len(c.jobs) {
 		return false
 	}
-	return !now.Before(c.progress.Add(c.longest+patience)) || c.ends.Len() == 0 &&
+	return !now.Before(c.progress.Add(c.longest+patience)) || c.timers.Len() == 0 &&
 		(c.unbound == 0 || !now.Before(c.progress.Add(patience)))
 }

@@ -8,27 +8,27 @@ import (
 	"berth.dev/berth/pkg/lab/replay/replayed"
 )
 
-// settleTime is how long plugins may wait for further events before they act on one.
+// settleTime is longer than plugins wait for further events before they act on one.
 const settleTime = 100 * time.Millisecond
 
-// conductor is the one goroutine of a replay that lets anything happen. It waits until every other goroutine has come
-// to rest and then does one thing: apply a write that waits at the API, apply the next event of the trace that is due,
-// or let the scheduling loop take one step. Only when there is nothing to do does time pass.
+// conductor is the goroutine that advances a replay. It waits until all other goroutines are idle, then does one thing:
+// apply a waiting write to the API, apply the next event of the trace that is due, or let the scheduling loop take one
+// step. Time passes only when nothing is left to do.
 type conductor struct {
 	options Options
 	gate    *gate
 	cluster *cluster
 
-	// owed says that a cycle has run whose time has not passed yet; rested that time has passed since the scheduler had
-	// nothing left to decide.
+	// owed says that a cycle has run whose time has not passed yet; rested, that time has passed since the scheduler
+	// became idle.
 	owed   bool
 	rested bool
 	cycles int
 	cpu    time.Duration
 }
 
-// run conducts until the replay is over. cancelled is polled, because a channel from outside would stop the virtual
-// clock.
+// run advances the replay until it is over. cancelled is polled: waiting for a channel from outside would stop the
+// virtual clock.
 func (c *conductor) run(cancelled func() error) error {
 	for {
 		synctest.Wait()
@@ -39,12 +39,12 @@ func (c *conductor) run(cancelled func() error) error {
 			continue
 		}
 		if c.options.Mode == replayed.ArrivalOrder && c.idle() && !c.rested {
-			// What waits for a moment before it enters the queue, as a gang does, is decided before the next job arrives.
+			// A gang enters the queue a moment after its last pod. It is decided before the next job arrives.
 			c.rested = true
 			time.Sleep(settleTime) //nolint:forbidigo // virtual time
 			continue
 		}
-		if c.cluster.digest() {
+		if c.cluster.handleEvents() {
 			continue
 		}
 		if c.cluster.step(time.Now(), c.idle()) {
@@ -70,10 +70,10 @@ func (c *conductor) run(cancelled func() error) error {
 	}
 }
 
-// idle says whether the scheduler has nothing left to decide at this instant.
+// idle reports whether the scheduler has nothing left to decide at this instant.
 func (c *conductor) idle() bool { return c.gate.at() == popping }
 
-// cycle lets the loop schedule the pod it holds and charges the processor time to the scheduler.
+// cycle lets the loop schedule its pod, and adds the CPU time to that of the scheduler.
 func (c *conductor) cycle() {
 	c.cycles++
 	c.owed, c.rested = true, false
@@ -95,7 +95,7 @@ func (c *conductor) rest() {
 	}
 }
 
-// processCPU is the processor time that the process has used, user and system.
+// processCPU is the CPU time of the process, user and system.
 func processCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/cost/price"
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
+	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/gpu/gpuview/express"
 	"berth.dev/berth/pkg/lab/trace"
@@ -29,8 +30,7 @@ var (
 	podGroupResource = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 )
 
-// nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the
-// mode in which the scheduler hands out shares.
+// nodeObject makes the Kubernetes node for a node of a trace. With shared set, its GPUs are in the mode for shares.
 func nodeObject(n trace.Node, shared bool, keys *gpuview.Keys, rules priceview.CapacityRules) *v1.Node {
 	capacity := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(n.CPUMilli, resource.DecimalSI),
@@ -76,14 +76,6 @@ func setPrice(node *v1.Node, keys *gpuview.Keys, rates *price.ModelRates) error 
 	return nil
 }
 
-// dialect says how a share of a GPU is asked for.
-type dialect bool
-
-const (
-	wholeGPUs dialect = false // a share takes a whole GPU, as in a cluster whose scheduler knows no shares
-	shares    dialect = true  // annotations of the openb dialect
-)
-
 // namespaceOf is where the pods of a job live.
 func namespaceOf(j *trace.Job) string {
 	if j.Namespace == "" {
@@ -92,8 +84,10 @@ func namespaceOf(j *trace.Job) string {
 	return j.Namespace
 }
 
-// podObject makes pod number index of a job; attempt counts how often it has been made again.
-func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect, keys *gpuview.Keys) *v1.Pod {
+// podObject makes pod number index of a job; attempt counts its restarts. Without shares, a share of a GPU takes a
+// whole GPU, as in a cluster whose scheduler does not know shares.
+func podObject(j *trace.Job, index, attempt int, schedulerName string, shares bool,
+	keys *gpuview.Keys) *v1.Pod {
 	name := j.PodName(index)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -113,7 +107,7 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
 	switch {
-	case j.GPUs > 0 && d == shares && j.GPUMilli < 1000:
+	case j.GPUs > 0 && shares && j.GPUMilli < gpu.WholeMilli:
 		express.Share(pod, j.GPUMilli)
 	case j.GPUs > 0:
 		express.Whole(keys, pod, j.GPUs)

@@ -51,7 +51,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	t.Parallel()
 	bound := func(name, node string, gpus int) *v1.Pod {
 		job := gpuJob(name, gpus, 1000)
-		pod := podObject(&job, 0, 0, "", wholeGPUs, usualKeys())
+		pod := podObject(&job, 0, 0, "", false, usualKeys())
 		pod.Spec.NodeName, pod.Status.Phase = node, v1.PodRunning
 		return pod
 	}
@@ -62,7 +62,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	}
 	share := func(name string, milli int) *v1.Pod {
 		job := gpuJob(name, 1, milli)
-		return podObject(&job, 0, 0, "", shares, usualKeys())
+		return podObject(&job, 0, 0, "", true, usualKeys())
 	}
 	member := func(name string) *v1.Pod {
 		pod := bound(name, "", 1)

@@ -83,8 +83,8 @@ func (f Files) loadNodes(in *Input) error {
 	return err
 }
 
-// holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first
-// line that says anything a table has its columns.
+// holdsObjects reports whether a nodes file has objects, in YAML or JSON, instead of a table. The first line of a table
+// that is not empty or a comment has its columns.
 func holdsObjects(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	for len(data) > 0 {
@@ -94,7 +94,7 @@ func holdsObjects(data []byte) bool {
 			return bytes.HasPrefix(line, []byte("---")) || bytes.ContainsAny(line, ":{[")
 		}
 	}
-	return false // the reader of tables says what is wrong with the file
+	return false // the reader of tables returns the error
 }
 
 func readFile[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {

@@ -18,15 +18,15 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// gangState is what of a gang is on nodes. Its pods can run when there are enough of them, whatever the scheduler knows
-// of gangs: one that binds them one by one lets the first hold their GPUs for nothing.
+// gangState are the members of a gang on nodes. They can run when there are enough of them. With a scheduler that binds
+// the members one by one, the GPUs of the first ones are idle until then.
 type gangState struct {
 	minimum int
 	// ended counts members that have succeeded.
-	ended   int
-	held    map[*podState]*holding
-	works   bool
-	started bool
+	ended       int
+	allocations map[*podState]*allocation
+	canRun      bool
+	started     bool
 }
 
 // gangOf returns the gang that the pod is in, nil for none.
@@ -41,14 +41,13 @@ func (c *cluster) gangOf(pod *v1.Pod) *gangState {
 	}
 	g := c.gangs[id]
 	if g == nil {
-		g = &gangState{minimum: c.minimum(id, m.Minimum), held: map[*podState]*holding{}}
+		g = &gangState{minimum: c.minimum(id, m.Minimum), allocations: map[*podState]*allocation{}}
 		c.gangs[id] = g
 	}
 	return g
 }
 
-// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are
-// to be.
+// undeclared reports whether the pod names a PodGroup that does not exist, so that the number of members is unknown.
 func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
 	if pod.Labels[schedulingv1alpha1.PodGroupLabel] != id.Name || c.gangs[id] != nil {
 		return false
@@ -63,7 +62,7 @@ func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
 	return missing
 }
 
-// notes say what of the input was taken otherwise than it stands there.
+// notes describe how the replay deviates from the input.
 func (c *cluster) notes() []string {
 	var notes []string
 	if len(c.foreign) > 0 {
@@ -94,7 +93,7 @@ func (c *cluster) notes() []string {
 	return notes
 }
 
-// shortList names a few.
+// shortList joins the first names.
 func shortList(names []string) string {
 	const most = 5
 	if more := len(names) - most; more > 0 {
@@ -103,11 +102,11 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// minimum is how many members the gang needs: what its PodGroup says, else what its pods say, else one.
-func (c *cluster) minimum(id gang.ID, said int) int {
+// minimum is how many members the gang needs, by its PodGroup, else by its pods, else one.
+func (c *cluster) minimum(id gang.ID, byPods int) int {
 	obj, ok := c.world.API.Get(podGroupResource, types.NamespacedName(id)).(*unstructured.Unstructured)
 	if !ok {
-		return max(1, said)
+		return max(1, byPods)
 	}
 	group := &schedulingv1alpha1.PodGroup{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, group); err != nil {
@@ -120,15 +119,15 @@ func (c *cluster) minimum(id gang.ID, said int) int {
 	return read.Minimum.Total
 }
 
-// joined counts a member that has a node. Starting says that the replay gave it that node.
+// joined counts a member that has a node. Starting is false for a node that it had from the start.
 func (c *cluster) joined(g *gangState, p *podState, starting bool) {
 	p.gang = g
-	if p.held == nil {
+	if p.allocation == nil {
 		return
 	}
-	g.held[p] = p.held
+	g.allocations[p] = p.allocation
 	c.settle(g)
-	if g.works && !g.started {
+	if g.canRun && !g.started {
 		g.started = true
 		if starting {
 			c.record.gangsStarted++
@@ -139,17 +138,17 @@ func (c *cluster) joined(g *gangState, p *podState, starting bool) {
 // left counts a member that no longer has its node.
 func (c *cluster) left(p *podState) {
 	if g := p.gang; g != nil {
-		delete(g.held, p)
+		delete(g.allocations, p)
 		c.settle(g)
 	}
 }
 
-// settle says of all members whether they can run.
+// settle updates whether the members can run.
 func (c *cluster) settle(g *gangState) {
-	g.works = len(g.held)+g.ended >= g.minimum
-	for _, h := range g.held {
-		if h.works != g.works {
-			c.ledger.run(h, g.works)
+	g.canRun = len(g.allocations)+g.ended >= g.minimum
+	for _, a := range g.allocations {
+		if a.canRun != g.canRun {
+			c.ledger.setCanRun(a, g.canRun)
 		}
 	}
 }

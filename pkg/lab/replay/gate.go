@@ -9,30 +9,30 @@ import (
 	"berth.dev/berth/pkg/lab/simulation"
 )
 
-// phase is where the scheduling loop stands.
+// phase is the position of the scheduling loop.
 type phase int
 
 const (
-	// beforePop: about to take the next pod from the queue; waits for leave.
+	// beforePop: waits for permission to take the next pod from the queue.
 	beforePop phase = iota
-	// popping: waits for the queue to have a pod that is ready.
+	// popping: waits for a ready pod in the queue.
 	popping
-	// beforeCycle: has a pod; waits for leave to schedule it. The phase after it is the cycle itself.
+	// beforeCycle: has a pod and waits for permission to schedule it. The next phase is the cycle itself.
 	beforeCycle
 )
 
-// gate stops the scheduling loop before it takes a pod from the queue and before it schedules it, until the conductor
-// has seen everything else come to rest. Without it the loop would race with the informers, with binding and with
-// plugins' goroutines, and which pod is next, and what its cycle sees, would be a matter of chance.
+// gate stops the scheduling loop before it takes a pod from the queue and before it schedules it, until all other
+// goroutines are idle. Without it the loop would race with informers, bindings and plugins, and the next pod, and the
+// state that its cycle sees, would be random.
 type gate struct {
 	mu      sync.Mutex
 	phase   phase
 	changed chan struct{}
-	leave   chan struct{}
+	permit  chan struct{}
 }
 
 func newGate() *gate {
-	return &gate{changed: make(chan struct{}, 1), leave: make(chan struct{})}
+	return &gate{changed: make(chan struct{}, 1), permit: make(chan struct{})}
 }
 
 // guard has the scheduling loop of a world, which does not run yet, go through the gate.
@@ -50,7 +50,7 @@ func (g *gate) guard(w *simulation.World) {
 	}
 }
 
-// stop announces the phase and waits for leave to go on.
+// stop announces the phase and waits for permission to go on. It returns false when the scheduler stops.
 func (g *gate) stop(stopped <-chan struct{}, p phase) bool {
 	g.set(p)
 	select {
@@ -58,7 +58,7 @@ func (g *gate) stop(stopped <-chan struct{}, p phase) bool {
 	default:
 	}
 	select {
-	case <-g.leave:
+	case <-g.permit:
 		return true
 	case <-stopped:
 		return false
@@ -82,5 +82,5 @@ func (g *gate) open() {
 	g.mu.Lock()
 	g.phase++
 	g.mu.Unlock()
-	g.leave <- struct{}{}
+	g.permit <- struct{}{}
 }

@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 )
 
-// end is the moment at which a pod, or a whole gang, has run for its duration, or writes a checkpoint.
-type end struct {
+// timer is the moment at which a pod, or a whole gang, has run for its duration, or writes a checkpoint.
+type timer struct {
 	checkpoint bool
 
 	at       time.Time
@@ -24,12 +24,12 @@ type end struct {
 	sequence int
 }
 
-// compareEnds orders ends by time, and by the order in which they were planned.
-func compareEnds(a, b end) int {
+// compareTimers orders timers by time, then by the order in which they were set.
+func compareTimers(a, b timer) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.sequence, b.sequence))
 }
 
-// proceed notes that something has come of the work.
+// proceed records progress of the work.
 func (c *cluster) proceed(at time.Time) {
 	c.progress = at
 	c.record.mark()
@@ -64,25 +64,23 @@ func (c *cluster) arrive(now time.Time) {
 }
 
 func (c *cluster) create(p *podState) {
-	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
+	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.shares, &c.asking)
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	c.ledger.kinds.Add(pod, stranded.Need{CPUMilli: p.job.CPUMilli, MemoryBytes: p.job.MemoryMiB << 20, Count: p.job.GPUs,
+	c.ledger.mix.Add(pod, stranded.Need{CPUMilli: p.job.CPUMilli, MemoryBytes: p.job.MemoryMiB << 20, Count: p.job.GPUs,
 		Milli: p.job.GPUMilli, Models: p.job.Models})
 	c.pods[p.key] = p
-	c.live++
 	c.unbound++
 	pod.CreationTimestamp.Time = time.Now()
 	c.gangOf(pod)
 	if err := c.world.API.Create(pod); err != nil {
 		c.fail(err)
 	}
-	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a
-	// matter of chance.
+	// Pods that are created at the same instant have the same position in the queue, and their order would be random.
 	apart()
 }
 
-// apart lets everything that follows from a change come to rest before the next change. Each kind of object has
-// informers of its own, and each informer several listeners, which hear of changes at one instant in any order.
+// apart lets time pass between two changes, so that all effects of the first one come before the second. The listeners
+// of informers are called in any order for changes at the same instant.
 func apart() {
 	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
 }
@@ -93,7 +91,7 @@ func (c *cluster) fail(err error) {
 	}
 }
 
-// bound is told that a pod has a node.
+// bound handles the binding of a pod.
 func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	c.unbound--
 	p.node = pod.Spec.NodeName
@@ -105,7 +103,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		realMilli = c.need(pod)
 		c.proceed(now)
 	}
-	p.held = c.ledger.place(pod, realMilli)
+	p.allocation = c.ledger.place(pod, realMilli)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
 	}
@@ -115,7 +113,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 			c.options.Progress.Offer(1)
 		}
 		c.proceed(now)
-		c.record.waited(now.Sub(p.job.arrived), c.heard.keptFrom(pod))
+		c.record.waited(now.Sub(p.job.arrived), c.failures.reasons(pod))
 	}
 	j := p.job
 	if j == nil {
@@ -131,7 +129,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		}
 		return
 	}
-	c.begin(&p.work, end{job: j, epoch: j.epoch, pod: p}, now)
+	c.begin(&p.work, timer{job: j, epoch: j.epoch, pod: p}, now)
 }
 
 // gangComplete starts the work of a gang: all of its pods have nodes.
@@ -140,20 +138,20 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 		j.waited = true
 		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
 		c.mu.Lock()
-		c.told.started(types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name}, now)
+		c.starts.started(types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name}, now)
 		c.mu.Unlock()
 	}
-	c.begin(&j.work, end{job: j, epoch: j.epoch}, now)
+	c.begin(&j.work, timer{job: j, epoch: j.epoch}, now)
 }
 
-func (c *cluster) plan(e end) {
-	c.record.planned++
-	e.sequence = c.record.planned
-	c.ends.Push(e)
+func (c *cluster) setTimer(e timer) {
+	c.lastTimer++
+	e.sequence = c.lastTimer
+	c.timers.Push(e)
 }
 
 // finish ends a pod or a gang that has run for its duration.
-func (c *cluster) finish(e end) {
+func (c *cluster) finish(e timer) {
 	j := e.job
 	c.proceed(e.at)
 	if e.pod != nil {
@@ -184,17 +182,16 @@ func (c *cluster) remove(p *podState) {
 	apart()
 }
 
-// gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in
-// which case it is made again, as by a Job's controller, and has to run from its last checkpoint, or its beginning if
-// it writes none; so has the gang that it belongs to.
+// gone handles the deletion of a pod: by the replay because it has ended, or by the scheduler's preemption. A preempted
+// pod is created again, as by a Job's controller. It, or its whole gang, continues from the last checkpoint, else from
+// the beginning.
 func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
-	c.live--
-	hadNode := p.held != nil || p.node != "" && !p.deleting
+	hadNode := p.allocation != nil || p.node != "" && !p.deleting
 	c.left(p)
-	if p.held != nil {
-		c.ledger.release(p.held)
-		p.held = nil
+	if p.allocation != nil {
+		c.ledger.release(p.allocation)
+		p.allocation = nil
 	}
 	c.record.lastNode[p.key] = p.node
 	if p.deleting {

@@ -23,7 +23,7 @@ import (
 type Input struct {
 	// Name describes the input in reports.
 	Name string
-	// Objects is the cluster at the start: nodes, and all that a dump holds besides.
+	// Objects is the cluster at the start: the objects of a dump, or nodes.
 	Objects []runtime.Object
 	// Nodes are further nodes, which are made with the GPU names of the configuration. Shared has them share GPUs.
 	Nodes  []trace.Node
@@ -33,8 +33,8 @@ type Input struct {
 	RatesName string
 	// Jobs arrive.
 	Jobs []trace.Job
-	// Rebind takes the pods of Objects off their nodes, but for those that belong to their node, and has them scheduled
-	// again.
+	// Rebind removes the pods of Objects from their nodes and schedules them again, except those that belong to a node,
+	// such as pods of DaemonSets.
 	Rebind bool
 }
 
@@ -94,7 +94,7 @@ type Options struct {
 	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one
 	// set of them: replays with others need another.
 	FeatureGates string
-	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
+	// Progress, if set, is updated by the replay, on a virtual clock. It must not block.
 	Progress *replayed.Progress
 }
 
@@ -104,15 +104,14 @@ const (
 	DefaultLoad      = 1300
 )
 
-// epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
-// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at
-// one instant and race.
+// epoch is the default start of a replay, a Monday at midnight. The odd nanoseconds keep the actions of the replay
+// apart from those of the scheduler on the full second: two actions at one instant would race.
 var epoch = time.Date(2026, time.January, 5, 0, 0, 0, 137, time.UTC)
 
-// shippedGates are those of the manifests, where the reason is given.
+// shippedGates are those of the manifests, which give the reason.
 const shippedGates = "NominatedNodeNameForExpectation=false"
 
-// setGates sets the process's feature gates. Of a gate that is named twice the last value holds.
+// setGates sets the process's feature gates. If a gate is named twice, the last value counts.
 func (o Options) setGates() error {
 	gates := shippedGates
 	if o.FeatureGates != "" {
@@ -122,7 +121,7 @@ func (o Options) setGates() error {
 	if err := cliflag.NewMapStringBool(&values).Set(gates); err != nil {
 		return fmt.Errorf("feature gates %q: %w; want Name=true,…", o.FeatureGates, err)
 	}
-	// The set of gates refuses an unknown one as well, but only after it has taken it in.
+	// SetFromMap refuses an unknown gate only after it has added it.
 	known := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := known[featuregate.Feature(name)]; !ok {
@@ -153,7 +152,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate says which option cannot be used, by the name of its flag, with its value and what is allowed.
+// Validate returns an error with the name of the flag, the value and the allowed values of an invalid option.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {

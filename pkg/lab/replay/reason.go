@@ -20,73 +20,72 @@ import (
 	"berth.dev/berth/pkg/process/cycles"
 )
 
-// notDecided is the reason of a pod that is queued and on which the scheduler has not said anything.
+// notDecided is the reason of a queued pod for which no cycle has run.
 const notDecided = "not tried yet: waits in the queue"
 
-// verdicts holds what kept each pod from being scheduled when that was last tried.
-type verdicts struct {
+// failures are the reasons of the last failed scheduling cycle of each pod.
+type failures struct {
 	world *simulation.World
 	trees *read.Trees
-	// Bindings fail beside the scheduling cycles.
-	mu     sync.Mutex
-	reason map[types.UID]string
-	// kinds are all reasons of a pod, and byGang those of the member that was tried last.
-	kinds  map[types.UID][]string
+	mu    sync.Mutex // bindings fail concurrently with scheduling cycles
+	// main is the most frequent reason of a pod, all has all its reasons, and byGang those of the member tried last.
+	main   map[types.UID]string
+	all    map[types.UID][]string
 	byGang map[gang.ID][]string
 }
 
-// listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
-// be as much as all nodes for each pod that is pending.
-func listen(w *simulation.World, trees *read.Trees) *verdicts {
-	v := &verdicts{world: w, trees: trees, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
+// recordFailures records every failure from now on. The reasons are not kept by node, which would take memory for each
+// pair of a pending pod and a node.
+func recordFailures(w *simulation.World, trees *read.Trees) *failures {
+	f := &failures{world: w, trees: trees, main: map[types.UID]string{}, all: map[types.UID][]string{},
 		byGang: map[gang.ID][]string{}}
 	handle := w.FailureHandler
 	w.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		kinds, reason := reasonsOf(status)
-		v.mu.Lock()
-		v.reason[pod.Pod.UID], v.kinds[pod.Pod.UID] = reason, kinds
+		all, main := reasonsOf(status)
+		f.mu.Lock()
+		f.main[pod.Pod.UID], f.all[pod.Pod.UID] = main, all
 		if m, err := trees.GangOf(pod.Pod); err == nil && m.ID.Name != "" {
-			v.byGang[m.ID] = kinds
+			f.byGang[m.ID] = all
 		}
-		v.mu.Unlock()
+		f.mu.Unlock()
 		handle(ctx, profile, pod, status, nominating, start)
 	}
-	return v
+	return f
 }
 
-// of returns what keeps a pending pod from nodes: what keeps it out of the queue now, if anything does, and
-// else what the last cycle found.
-func (v *verdicts) of(pod *v1.Pod) string {
-	if held := v.world.HeldBack(pod); !held.IsSuccess() {
-		_, reason := reasonsOf(held)
-		return reason
+// mainReason is why a pending pod has no node: the reason that keeps it out of the queue now, else the most frequent
+// one of its last cycle.
+func (f *failures) mainReason(pod *v1.Pod) string {
+	if status := f.world.PreEnqueue(pod); !status.IsSuccess() {
+		_, main := reasonsOf(status)
+		return main
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if reason, known := v.reason[pod.UID]; known {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if reason, known := f.main[pod.UID]; known {
 		return reason
 	}
 	return notDecided
 }
 
-// keptFrom are all reasons that kept a pod from nodes when it, or a member of its gang, was last tried.
-func (v *verdicts) keptFrom(pod *v1.Pod) []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if kinds, known := v.kinds[pod.UID]; known {
-		return kinds
+// reasons are all reasons of the last failed cycle of a pod, or of a member of its gang.
+func (f *failures) reasons(pod *v1.Pod) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if all, known := f.all[pod.UID]; known {
+		return all
 	}
-	if m, err := v.trees.GangOf(pod); err == nil && len(v.byGang[m.ID]) > 0 {
-		return v.byGang[m.ID]
+	if m, err := f.trees.GangOf(pod); err == nil && len(f.byGang[m.ID]) > 0 {
+		return f.byGang[m.ID]
 	}
 	return []string{notDecided}
 }
 
-// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes that the pod's own
-// constraints admit, or for the most of all if they admit none; the first by the alphabet where several are as
-// frequent. A node counts for each of its reasons.
-func reasonsOf(status *fwk.Status) (kinds []string, most string) {
+// reasonsOf are the reasons in the status, and the most frequent one: first among the nodes that the pod's own
+// constraints admit, else among all nodes, and the first alphabetically of equally frequent ones. A node counts for
+// each of its reasons.
+func reasonsOf(status *fwk.Status) (all []string, most string) {
 	nodes, admitted := map[string]int{}, map[string]int{}
 	count := func(s *fwk.Status, n int) {
 		for reason := range cycles.Reasons(s) {

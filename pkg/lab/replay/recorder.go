@@ -13,13 +13,12 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 )
 
-// recorder measures.
+// recorder measures a replay.
 type recorder struct {
 	c *cluster
 
 	arrivedMilli int64
 	arrivedPods  int
-	planned      int
 	preemptions  int
 	lostGPUHours float64
 	podWaits     []time.Duration
@@ -29,7 +28,7 @@ type recorder struct {
 	lastNode     map[types.NamespacedName]string
 	starts       map[string]float64
 
-	// In arrival order: the sum and number of the allocated shares while what arrived rounds to 100%.
+	// In arrival order: the sum and number of the allocation percentages while the arrived demand rounds to 100%.
 	fullSum   float64
 	fullCount int
 	eight     replayed.Share
@@ -38,7 +37,7 @@ type recorder struct {
 
 	gangsStarted int
 
-	// In virtual time: what has added up, and what had when something last came of the work.
+	// In virtual time: the sums now, and at the last progress of the work.
 	window      measuredWindow
 	since       time.Time
 	interval    time.Duration
@@ -59,7 +58,7 @@ func newRecorder(c *cluster) *recorder {
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
 	}
-	// A dump's own pods count when they are bound: they have all come before the start.
+	// Pods of a dump count when they are bound: all of them exist before the start.
 	c.options.Progress.Await(pods + c.unbound)
 	r.every = max(1, len(c.jobs)/samplesWanted)
 	span := patience
@@ -79,16 +78,16 @@ func (r *recorder) arrived(j *trace.Job) {
 	r.arrivedPods += j.Pods
 }
 
-// shortWait is how long pods wait while nothing keeps them from nodes.
+// shortWait is how long a pod may wait although a node is free for it.
 const shortWait = time.Second
 
-// waited notes for how long a pod waited for its first node, and what kept it from nodes.
-func (r *recorder) waited(wait time.Duration, kept []string) {
+// waited counts the wait of a pod for its first node under each of its reasons.
+func (r *recorder) waited(wait time.Duration, reasons []string) {
 	r.podWaits = append(r.podWaits, wait)
 	if wait < shortWait {
 		return
 	}
-	for _, reason := range kept {
+	for _, reason := range reasons {
 		w := r.waits[reason]
 		if w == nil {
 			w = &replayed.Wait{Reason: reason}
@@ -99,7 +98,7 @@ func (r *recorder) waited(wait time.Duration, kept []string) {
 	}
 }
 
-// waitReasons are the longest first.
+// waitReasons are the waits by reason, the longest first.
 func (r *recorder) waitReasons() []replayed.Wait {
 	list := make([]replayed.Wait, 0, len(r.waits))
 	for _, w := range r.waits {
@@ -152,7 +151,7 @@ func (r *recorder) advance(now time.Time) {
 	r.since = now
 }
 
-// mark keeps what has added up so far.
+// mark keeps the sums of this moment.
 func (r *recorder) mark() { r.marked = r.now }
 
 func (r *recorder) sample(at time.Time) {
@@ -169,8 +168,8 @@ func (r *recorder) sample(at time.Time) {
 	})
 }
 
-// result fills in what was measured, with the last verdicts on the pods that are pending.
-func (r *recorder) result(out *replayed.Result, last *verdicts) error {
+// result fills in the measured values.
+func (r *recorder) result(out *replayed.Result) error {
 	c, l := r.c, r.c.ledger
 	now := time.Now()
 	r.advance(now)
@@ -192,13 +191,13 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	c.mu.Lock()
-	out.ToldStartError = summarize(c.told.errors)
+	out.ToldStartError = summarize(c.starts.errors)
 	c.mu.Unlock()
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
 	out.LostGPUHours = r.lostGPUHours
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Starts = r.samples, r.starts
-	out.PendingByReason, out.WaitByReason = c.pendingReasons(last), r.waitReasons()
+	out.PendingByReason, out.WaitByReason = c.pendingReasons(), r.waitReasons()
 	out.Notes = append(out.Notes, c.notes()...)
 	out.Placements = make(map[string]string, len(r.lastNode)+len(c.pods))
 	for key, node := range r.lastNode {
@@ -213,7 +212,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 		}
 	}
 	for _, p := range c.pods {
-		if p.gang != nil && p.held != nil && !p.gang.works {
+		if p.gang != nil && p.allocation != nil && !p.gang.canRun {
 			out.Incomplete++
 		}
 	}
@@ -221,13 +220,13 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	return nil
 }
 
-// pendingReasons groups the pods without a node by the main reason that the scheduler has.
-func (c *cluster) pendingReasons(last *verdicts) []replayed.Reason {
+// pendingReasons counts the pods without a node by their main reason.
+func (c *cluster) pendingReasons() []replayed.Reason {
 	counts := map[string]int{}
 	for _, obj := range c.world.API.List(podResource) {
 		pod := obj.(*v1.Pod)
 		if pod.Spec.NodeName == "" {
-			counts[last.of(pod)]++
+			counts[c.failures.mainReason(pod)]++
 		}
 	}
 	reasons := make([]replayed.Reason, 0, len(counts))

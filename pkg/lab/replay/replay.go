@@ -10,16 +10,16 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// ErrInput is wrapped by the errors of Run that are about what it was given.
+// ErrInput is matched by the errors of Run about its input, configuration and options.
 var ErrInput = errors.New("unusable input")
 
-// inputError is an error about the input that reads as it is.
+// inputError is such an error, without a prefix.
 type inputError struct{ error }
 
 // Is makes every inputError match ErrInput.
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
-// Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
+// Run replays the input with the configuration. When ctx ends, it stops with the error of ctx.
 func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result,
 	error) {
 	if err := options.Validate(); err != nil {
@@ -56,8 +56,7 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	return out, nil
 }
 
-// lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes
-// varies.
+// lead is the virtual time before the start in which the scheduler reads the cluster. The time that it needs varies.
 const lead = time.Minute
 
 func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options,
@@ -70,7 +69,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	err = c.world.Start(simulation.Setup{Config: config, Parallelism: simulation.Workers(config, len(c.ledger.order))},
 		func() {
 			simulation.Pin(c.world, c.ranks(), c.lowest, &c.nominated)
-			c.heard = listen(c.world, c.trees)
+			c.failures = recordFailures(c.world, c.trees)
 		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}
@@ -88,7 +87,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		err = c.err
 	}
 	if err == nil {
-		err = c.record.result(out, c.heard)
+		err = c.record.result(out)
 		out.Timing.Cycles, out.Timing.CPU = conduct.cycles, conduct.cpu.Seconds()
 	}
 	c.world.API.Undefer()

@@ -113,7 +113,7 @@ func TestADumpIsWorkEnough(t *testing.T) {
 		{Name: "b", CPUMilli: 4000, MemoryMiB: 16384}}, nil)
 	for i, node := range []string{"a", "b", "", ""} {
 		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 2000 + 6000*int64(i/3), MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, "default-scheduler", wholeGPUs, usualKeys())
+		pod := podObject(&job, 0, 0, "default-scheduler", false, usualKeys())
 		pod.Spec.NodeName = node
 		in.Objects = append(in.Objects, pod)
 	}

@@ -9,16 +9,15 @@ import (
 	"berth.dev/berth/pkg/lab/replay/replayed"
 )
 
-// measuredWindow is the time over which means are taken; without an end it lasts as long as something comes of the
-// work.
+// measuredWindow is the time over which means are taken. Without an end it lasts until the last progress of the work.
 type measuredWindow struct {
 	from, to time.Time
 	until    replayed.Until
 }
 
-// newWindow begins after the warm-up and ends with the last arrival, after which the cluster only empties. Where the
-// jobs arrive in less time than the median one runs, such a window would show the cluster filling up and little else,
-// so it ends with the work.
+// newWindow begins after the warm-up and ends with the last arrival, after which the cluster only empties. If all jobs
+// arrive within the run time of the median job, such a window would mainly show how the cluster fills up. It then ends
+// with the work.
 func newWindow(c *cluster) measuredWindow {
 	w := measuredWindow{from: c.start.Add(c.options.Warmup), until: replayed.WorkDone}
 	last := time.Duration(0)
@@ -73,7 +72,7 @@ func (i *integrals) add(w measuredWindow, from, to time.Time, l *ledger, strande
 	i.inUse += dt * float64(l.nodesInUse)
 }
 
-// endState fills in the figures of the end.
+// endState fills in the figures at the end.
 func (r *recorder) endState(out *replayed.Result) {
 	l := r.c.ledger
 	out.Basis = replayed.EndState
@@ -87,8 +86,8 @@ func (r *recorder) endState(out *replayed.Result) {
 	}
 }
 
-// means replaces the figures of the end by means over time where jobs come and go. A dump without jobs comes to rest
-// within milliseconds, and jobs that all come at once and never end do, too: there the end is all that there is to say.
+// means replaces the figures at the end by means over time if jobs arrive and end. A dump without jobs, or jobs that
+// all arrive at once and never end, reach their final state within milliseconds; then the figures at the end stay.
 func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	c := r.c
 	if c.options.Mode != replayed.VirtualTime {
@@ -111,7 +110,7 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	for i := range c.jobs {
 		ending = ending || c.jobs[i].Duration > 0
 	}
-	nothing := sums.seconds <= 0 && c.options.Warmup == 0 // no job that came at the start ever fitted
+	nothing := sums.seconds <= 0 && c.options.Warmup == 0 // no job of the start was ever placed
 	if len(c.jobs) == 0 || nothing || r.window.until != replayed.LastArrival && !ending && !cut {
 		if c.options.Warmup > 0 {
 			return inputError{fmt.Errorf(

@@ -8,16 +8,16 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// basisWords say of what the figures of a replay are.
+// basisWords says what the figures of a replay describe.
 func basisWords(r *replayed.Result) string {
 	switch r.Basis {
 	case replayed.TimeMean:
 		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From),
 			tables.Seconds(r.Window.To), untilWords[r.Window.Until])
 	case replayed.FullLoad:
-		return "the allocation is the mean while the demand rounds to 100% of the GPUs, the rest is as at the end"
+		return "from the end, except for the allocation: its mean while about 100% of the GPUs are requested"
 	default:
-		return "as at the end"
+		return "from the end"
 	}
 }
 
@@ -27,7 +27,7 @@ var untilWords = map[replayed.Until]string{
 	replayed.Horizon:     "the horizon",
 }
 
-// Basis says of what the figures of the comparison are.
+// Basis says what the figures of the comparison describe.
 func (c *Comparison) Basis() string {
 	a, b := basisWords(c.A.Results[0]), basisWords(c.B.Results[0])
 	if a == b {
@@ -36,9 +36,8 @@ func (c *Comparison) Basis() string {
 	return "Figures of A are " + a + "; of B " + b + "."
 }
 
-// Sides say what either configuration does with shares and gangs that the other does not, so that it is not taken for a
-// difference in skill.
-func (c *Comparison) Sides() []string {
+// sides are notes on shares and gangs that only one configuration supports, which explain differences between the two.
+func (c *Comparison) sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]
 	mean := func(side Side, of func(*replayed.Result) int64) string {

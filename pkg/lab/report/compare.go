@@ -1,5 +1,7 @@
-// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page
-// that needs nothing but itself.
+// Package report compares the results of replays with two configurations, and shows results and comparisons: as tables
+// for a terminal, as JSON, and as one HTML page that needs no other file.
+//
+// The commands berth replay and compare call it. It runs no replay.
 package report
 
 import (
@@ -17,14 +19,14 @@ type Comparison struct {
 	Input string        `json:"input"`
 	Mode  replayed.Mode `json:"mode"`
 	Seeds []uint64      `json:"seeds"`
-	// Verdict is what the comparison comes to.
+	// Verdict is the summary.
 	Verdict Verdict `json:"verdict"`
 	A       Side    `json:"a"`
 	B       Side    `json:"b"`
 	Rows    []Row   `json:"metrics"`
 	// Pending is the mean number of pending pods by reason.
 	Pending []PendingRow `json:"pendingByReason"`
-	// Waits are the mean hours that pods waited before they were placed, by what kept them from nodes.
+	// Waits are the mean hours that pods waited before they were placed, by reason.
 	Waits []PendingRow `json:"waitHoursByReason"`
 }
 
@@ -50,12 +52,11 @@ type Row struct {
 	Difference Stat `json:"difference"`
 	// Percent is the mean difference in percent of A's mean; nil when that is 0.
 	Percent *float64 `json:"differencePercent"`
-	// BySeed is the difference in percent of A, seed by seed; nil where A is nothing with any seed.
+	// BySeed is the difference in percent of A, seed by seed; nil if A is 0 with any seed.
 	BySeed *Stat `json:"differencePercentBySeed"`
-	// OtherWork says that the sides did not do the same work, so that neither is better.
+	// OtherWork says that the sides did not do the same work, so that the values cannot be compared.
 	OtherWork bool `json:"otherWork,omitempty"`
-	// derived metrics follow from another one, and those of work are about the work that was done: a side that leaves
-	// some undone looks better by them.
+	// derived metrics follow from another one. Metrics ofWork look better for a side that leaves work undone.
 	derived, ofWork bool
 }
 
@@ -73,10 +74,9 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
-// Notes say what either side does that the other does not, what the replays left out of either configuration, and what
-// has no price.
+// Notes explain differences between the sides, deviations of the replays, and missing prices.
 func (c *Comparison) Notes() []string {
-	list := append(c.Sides(), c.prices()...)
+	list := append(c.sides(), c.prices()...)
 	a, b := c.A.Results[0].Notes, c.B.Results[0].Notes
 	for _, note := range a {
 		if slices.Contains(b, note) {
@@ -93,7 +93,7 @@ func (c *Comparison) Notes() []string {
 	return list
 }
 
-// prices are notes on nodes without a price, and on configurations that do not price them alike.
+// prices are notes on nodes without a price, and on different prices of the sides.
 func (c *Comparison) prices() []string {
 	a, b := c.A.Results[0], c.B.Results[0]
 	if a.NodesUnpriced == b.NodesUnpriced && a.PricesMicroDollars == b.PricesMicroDollars {
@@ -121,7 +121,7 @@ func unpriced(r *replayed.Result) []string {
 	case 0:
 		return nil
 	case r.Nodes:
-		return []string{"no node has a price, so nothing is known of cost; --prices gives rates"}
+		return []string{"no node has a price, so costs are unknown; --prices gives rates"}
 	default:
 		return []string{fmt.Sprintf("%d of the %d nodes %s no price and %s nothing in the cost", r.NodesUnpriced, r.Nodes,
 			plural.Choose(r.NodesUnpriced, "has", "have"), plural.Choose(r.NodesUnpriced, "counts", "count"))}
@@ -133,13 +133,13 @@ type metric struct {
 	key, label, unit string
 	better           int
 	measured         bool
-	// timeOnly metrics mean nothing in arrival order, where nothing waits or ends.
+	// timeOnly metrics do not exist in arrival order, where nothing waits or ends.
 	timeOnly bool
 	// derived and ofWork are as in a Row.
 	derived, ofWork bool
-	// ofTold metrics are about told starts: a side that tells none looks better by them.
-	ofTold bool
-	of     func(*replayed.Result) float64
+	// ofEstimates metrics compare estimated starts with actual ones. They look better for a side without estimates.
+	ofEstimates bool
+	of          func(*replayed.Result) float64
 }
 
 var metrics = []metric{
@@ -173,10 +173,10 @@ var metrics = []metric{
 		of: func(r *replayed.Result) float64 { return r.GangWait.P95 }},
 	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true,
 		of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
-	{key: "told-error-p50", label: "Told start, median error", unit: "s", better: -1, timeOnly: true, derived: true,
-		ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P50 }},
-	{key: "told-error-p95", label: "Told start, 95th percentile of errors", unit: "s", better: -1, timeOnly: true,
-		derived: true, ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P95 }},
+	{key: "told-error-p50", label: "Estimated start, median error", unit: "s", better: -1, timeOnly: true, derived: true,
+		ofEstimates: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P50 }},
+	{key: "told-error-p95", label: "Estimated start, 95th percentile of errors", unit: "s", better: -1, timeOnly: true,
+		derived: true, ofEstimates: true, of: func(r *replayed.Result) float64 { return r.ToldStartError.P95 }},
 	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1,
 		of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
 	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true,
@@ -194,14 +194,14 @@ var metrics = []metric{
 	{key: "cpu-per-pod", label: "Scheduler CPU per pod", unit: "ms", better: -1, measured: true, of: cpuPerPod},
 }
 
-// placementsKey is the metric that needs both sides.
+// placementsKey is the metric that is computed from both sides.
 const placementsKey = "placements"
 
 func gpus(milli int64) float64    { return float64(milli) / 1000 }
 func dollars(micro int64) float64 { return float64(micro) / 1e6 }
 
-// tells reports whether a gang has started that was told when.
-func tells(results []*replayed.Result) bool {
+// estimates reports whether a gang has started for which there was an estimate.
+func estimates(results []*replayed.Result) bool {
 	return slices.ContainsFunc(results, func(r *replayed.Result) bool { return r.ToldStartError.Count > 0 })
 }
 
@@ -237,7 +237,7 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	})
 	for _, m := range ordered(a[0]) {
 		r := row(m, values(a, m.of), values(b, m.of))
-		if m.ofTold && (!tells(a) || !tells(b)) {
+		if m.ofEstimates && (!estimates(a) || !estimates(b)) {
 			r.Better = 0
 		}
 		c.Rows = append(c.Rows, r)
@@ -261,8 +261,7 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	return c
 }
 
-// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole
-// bill, waits and completion.
+// ordered are the metrics of a replay. For jobs that arrive and end, the bill, waits and completion come first.
 func ordered(r *replayed.Result) []metric {
 	if r.Mode != replayed.VirtualTime {
 		return slices.DeleteFunc(slices.Clone(metrics), func(m metric) bool { return m.timeOnly })
@@ -327,7 +326,7 @@ func stat(v []float64) Stat {
 
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
-// placementsDiffer is the percentage of pods that both sides know and that do not stand on the same node.
+// placementsDiffer is the percentage of the pods of both sides that are on different nodes.
 func placementsDiffer(a, b *replayed.Result) float64 {
 	both, differ := 0, 0
 	for pod, node := range a.Placements {

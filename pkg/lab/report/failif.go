@@ -61,8 +61,8 @@ func (c Condition) MeasuredIn(mode replayed.Mode) error {
 	return nil
 }
 
-// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the
-// comparison does not have does not hold.
+// Check returns a sentence if the condition holds, else an empty string. A condition on a metric that the comparison
+// does not have does not hold.
 func (c Condition) Check(comparison *Comparison) string {
 	for _, r := range comparison.Rows {
 		if r.Key != c.metric {
@@ -74,7 +74,7 @@ func (c Condition) Check(comparison *Comparison) string {
 			switch {
 			case r.Percent != nil:
 				change = *r.Percent
-			case change != 0: // from nothing to something is more than any percentage
+			case change != 0: // a change from 0 is more than any percentage
 				change = math.Copysign(math.Inf(1), change)
 			}
 		}

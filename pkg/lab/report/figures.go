@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/screen/svg"
 )
 
-// gridPoints is at how many places along the x axis the seeds are averaged.
+// gridPoints is the number of points along the x axis at which the seeds are averaged.
 const gridPoints = 120
 
 // line averages one value over the seeds of a side, at gridPoints places of x between 0 and end.
@@ -111,7 +111,7 @@ func meanOf(v []float64) float64 {
 
 func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// courseFigures plot how the replays went. What was zero throughout has no plot, nor has what came to its end at once.
+// courseFigures plot the course of the replays. A value that is always zero has no plot.
 func courseFigures(c *Comparison) []figure {
 	_, of := along(c)
 	if lastX(of, c.A, c.B) == 0 || atOnce(c.A) && atOnce(c.B) {
@@ -141,7 +141,7 @@ func courseFigures(c *Comparison) []figure {
 	return plots
 }
 
-// atOnce says whether a replay in virtual time came to rest so soon that there is nothing to follow.
+// atOnce reports whether a replay in virtual time ended so soon that there is no course to plot.
 func atOnce(s Side) bool {
 	r := s.Results[0]
 	return r.Mode == replayed.VirtualTime && r.Basis == replayed.EndState

@@ -48,26 +48,22 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	for _, note := range c.Notes() {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}
-	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
-		return err
+	_, err := fmt.Fprint(w, strings.Join(lines, "\n"), "\n", reasonTable(screen, "pending because", c.Pending),
+		reasonTable(screen, "hours waited because", c.Waits))
+	return err
+}
+
+// reasonTable is a table of reasons after an empty line, empty without any.
+func reasonTable(screen tables.Screen, title string, rows []PendingRow) string {
+	if len(rows) == 0 {
+		return ""
 	}
-	for _, part := range []struct {
-		title string
-		rows  []PendingRow
-	}{{"pending because", c.Pending}, {"hours waited because", c.Waits}} {
-		if len(part.rows) == 0 {
-			continue
-		}
-		t = tables.New(screen, tables.Column{Name: part.title}, tables.Column{Name: "A", Number: true},
-			tables.Column{Name: "B", Number: true})
-		for _, r := range part.rows {
-			t.Row(r.Reason, number(r.A), number(r.B))
-		}
-		if _, err := fmt.Fprint(w, "\n", t); err != nil {
-			return err
-		}
+	t := tables.New(screen, tables.Column{Name: title}, tables.Column{Name: "A", Number: true},
+		tables.Column{Name: "B", Number: true})
+	for _, r := range rows {
+		t.Row(r.Reason, number(r.A), number(r.B))
 	}
-	return nil
+	return "\n" + t.String()
 }
 
 // verdictColors are for terminals.
@@ -132,7 +128,7 @@ func WriteResult(w io.Writer, r *replayed.Result) error {
 	return err
 }
 
-// nothingOf says whether a metric is about something that the replay had none of.
+// nothingOf reports whether a metric describes something that did not occur in the replay.
 func nothingOf(key string, r *replayed.Result) bool {
 	priced := r.Nodes - r.NodesUnpriced
 	switch key {
@@ -180,7 +176,7 @@ func spread(s Stat, unit string, seeds int) string {
 	return fmt.Sprintf("%s [%s,%s]", valueIn(s.Mean, unit), valueIn(s.Min, unit), valueIn(s.Max, unit))
 }
 
-// valueIn is a value under a label that names the unit, as labelled does; durations have units of their own.
+// valueIn is a value without its unit, which the label names. Durations have units of their own.
 func valueIn(x float64, unit string) string {
 	if unit == "s" {
 		return tables.Seconds(x)
@@ -201,7 +197,7 @@ func signed(s Stat, unit string, seeds int) string {
 	return fmt.Sprintf("%s [%s,%s]", sign(s.Mean), sign(s.Min), sign(s.Max))
 }
 
-// labelled is the label with the unit, unless it names that already or each value does.
+// labelled is the label with the unit, unless the label or each value names it.
 func labelled(r Row) string {
 	if r.Unit == "s" || strings.Contains(strings.ToLower(r.Label), strings.ToLower(r.Unit)) {
 		return r.Label
@@ -209,8 +205,7 @@ func labelled(r Row) string {
 	return r.Label + ", " + r.Unit
 }
 
-// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage
-// says nothing.
+// percent is the change in percent of A; empty without a change, or if A is too small for a useful percentage.
 func percent(r Row) string {
 	if r.Percent == nil || r.Difference == (Stat{}) {
 		return ""
@@ -221,7 +216,7 @@ func percent(r Row) string {
 	return fmt.Sprintf("%+.1f", *r.Percent)
 }
 
-// verdict says in a word whether the change is for the better on every seed.
+// verdict says in a word whether B is better than A with every seed.
 func verdict(r Row) string {
 	switch sign := float64(r.Better); {
 	case r.Better == 0 || r.Difference.Mean == 0 || r.Unit == "s" && !r.Measured &&
@@ -252,7 +247,7 @@ func number(x float64) string {
 	}
 }
 
-// quantity writes a value with its unit, and seconds in the unit in which people would say them.
+// quantity writes a value with its unit, and seconds in suitable units.
 func quantity(x float64, unit string) string {
 	switch unit {
 	case "s":

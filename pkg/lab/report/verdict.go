@@ -12,16 +12,16 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// Verdict is what a comparison comes to. A metric counts as better or worse when it is so with every seed.
+// Verdict is the summary of a comparison. A metric counts as better or worse if it is so with every seed.
 type Verdict struct {
 	Better int `json:"better"`
 	Worse  int `json:"worse"`
 	Mixed  int `json:"mixed"`
 	Same   int `json:"same"`
-	// Wins and Losses are what is better and worse, the largest change first.
+	// Wins and Losses are the metrics that are better and worse, the largest change first.
 	Wins   []Change `json:"wins"`
 	Losses []Change `json:"losses"`
-	// Undone says what work one side left undone and the other did not; empty if they did the same.
+	// Undone says which work only one side left undone; empty if both did the same work.
 	Undone string `json:"undone,omitempty"`
 }
 
@@ -31,21 +31,21 @@ type Change struct {
 	Label      string `json:"label"`
 	Unit       string `json:"unit"`
 	Difference Stat   `json:"difference"`
-	// Percent is the difference in percent of A, seed by seed; nil where A is nothing with any seed.
+	// Percent is the difference in percent of A, seed by seed; nil if A is 0 with any seed.
 	Percent *Stat `json:"differencePercent"`
-	// ofMeans is the difference of the means in percent of A's, as the table has it.
+	// ofMeans is the difference of the means in percent of A's, as in the table.
 	ofMeans *float64
 	size    float64
 }
 
-// Changes that are too small to mention: of a part of the metric, and of a time in seconds.
+// Changes that are too small to mention: as a part of the metric, and for times in seconds.
 const (
 	noise        = 0.0005
 	noiseSeconds = 1
 )
 
-// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what
-// follows from another metric.
+// verdictOn counts the metrics and orders the changes. It leaves out metrics that are measured on this machine or
+// follow from another metric.
 func verdictOn(rows []Row, undone string) Verdict {
 	v := Verdict{Wins: []Change{}, Losses: []Change{}, Undone: undone}
 	for _, r := range rows {
@@ -79,7 +79,7 @@ func verdictOn(rows []Row, undone string) Verdict {
 // mostNamed is how many wins and losses are named.
 const mostNamed = 3
 
-// lines are the verdict in three lines: what it comes to, the largest wins and the largest losses.
+// lines are the verdict in three lines: the summary, the largest wins and the largest losses.
 func (v Verdict) lines(seeds int) []string {
 	of := v.Better + v.Worse + v.Mixed + v.Same
 	sum := fmt.Sprintf("B is better than A in %d of %s and worse in %d", v.Better, plural.Of(of, "metric"), v.Worse)
@@ -109,7 +109,7 @@ func named(list []Change, seeds int) string {
 	return strings.Join(parts, "; ")
 }
 
-// text is the change of the mean in percent with its range over the seeds, or in the unit where percent say nothing.
+// text is the change of the mean with its range over the seeds, in percent if that is meaningful, else in the unit.
 func (c Change) text(seeds int) string {
 	if c.Percent == nil || c.ofMeans == nil || math.Abs(*c.ofMeans) >= 1000 {
 		say := func(x float64) string {
@@ -131,8 +131,8 @@ func (c Change) text(seeds int) string {
 	return fmt.Sprintf("%s %s%% [%s, %s]", c.Label, mean, low, top)
 }
 
-// undone says what work one side left undone and the other did not, and what kept most of it from nodes. What the less
-// work costs, takes and waits is no merit.
+// undone says which work only one side left undone, and the main reason. The costs and times of less work cannot be
+// compared with those of more.
 func undone(mode replayed.Mode, rows []Row, pending []PendingRow) string {
 	of := map[string]Row{}
 	for _, r := range rows {
@@ -147,22 +147,22 @@ func undone(mode replayed.Mode, rows []Row, pending []PendingRow) string {
 	if !incomplete.nothing() {
 		what = "pending or in incomplete gangs"
 	}
-	said := fmt.Sprintf("A completes %s jobs, B %s", number(round3(completed.A.Mean)), number(round3(completed.B.Mean)))
+	text := fmt.Sprintf("A completes %s jobs, B %s", number(round3(completed.A.Mean)), number(round3(completed.B.Mean)))
 	if left[0] != left[1] {
 		more, fewer := 0, 1
 		if left[1] > left[0] {
 			more, fewer = 1, 0
 		}
-		said = fmt.Sprintf("%c leaves %s pods %s, %c %s", "AB"[more], number(round3(left[more])), what, "AB"[fewer],
+		text = fmt.Sprintf("%c leaves %s pods %s, %c %s", "AB"[more], number(round3(left[more])), what, "AB"[fewer],
 			number(round3(left[fewer])))
 		if reason := mostBeyond(pending, more == 1); reason != "" {
-			said += ": " + reason
+			text += ": " + reason
 		}
 	}
-	return said + ". So cost, nodes in use, stranded GPUs, waits and completion are not compared."
+	return text + ". So cost, nodes in use, stranded GPUs, waits and completion are not compared."
 }
 
-// mostBeyond is the reason that keeps the most pods pending on one side beyond those of the other, empty for none.
+// mostBeyond is the reason for which one side has the most pods pending in excess of the other side, empty for none.
 func mostBeyond(pending []PendingRow, ofB bool) string {
 	reason, most := "", 0.0
 	for _, row := range pending {
@@ -180,7 +180,7 @@ func mostBeyond(pending []PendingRow, ofB bool) string {
 // nothing says whether the metric is zero on both sides with every seed.
 func (r Row) nothing() bool { return r.A == (Stat{}) && r.B == (Stat{}) }
 
-// shown returns the rows that say something.
+// shown returns the rows that are not zero on both sides.
 func (c *Comparison) shown() []Row {
 	return slices.DeleteFunc(slices.Clone(c.Rows), func(r Row) bool { return r.nothing() || r.Key == placementsKey })
 }

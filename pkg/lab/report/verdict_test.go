@@ -129,7 +129,7 @@ func TestWhatIsNothingIsNotShown(t *testing.T) {
 func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 	t.Parallel()
 	c := compared(1, func(_ int, b *replayed.Result) { b.SharesGPUs, b.KnowsGangs = true, true })
-	if sides := c.Sides(); len(sides) != 0 {
+	if sides := c.sides(); len(sides) != 0 {
 		t.Errorf("without shares and gangs: %q", sides)
 	}
 	a := c.A.Results[0]
@@ -140,7 +140,7 @@ func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 		"A places the pods of a gang one by one (1 gang), and incomplete gangs hold 2 GPUs without working; B starts them " +
 			"together. On both sides an incomplete gang counts as not allocated",
 	}
-	assert.Equal(t, "", want, c.Sides())
+	assert.Equal(t, "", want, c.sides())
 }
 
 func TestBasisWords(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBasisWords(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	c.B.Results[0].Basis, c.A.Results[0].Basis = replayed.EndState, replayed.EndState
-	if got, want := c.Basis(), "Figures are as at the end."; got != want {
+	if got, want := c.Basis(), "Figures are from the end."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

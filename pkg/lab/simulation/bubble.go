@@ -23,30 +23,28 @@ const Patience = 16 * time.Minute
 
 var prepareProcess sync.Once
 
-// Virtual runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package,
-// sees a clock that does not advance while anything runs and jumps to the next timer when everything waits: the
-// scheduler's back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in
-// minutes. It is the bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in
-// code that does not take a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must
-// stop the schedulers that it starts, use no context or channel from outside, and talk to no network; what is under way
-// then has Patience to run out.
+// Virtual runs f on a virtual clock, which begins at start. For every goroutine, timer and deadline that f starts, the
+// clock does not advance while anything runs, and jumps to the next timer when all goroutines wait. So back-off, Permit
+// timeouts and price windows happen at their time, and a week passes in minutes. It uses testing/synctest, the only
+// virtual clock for code that does not take a clock as an argument; the testing.T is never used to run a test. f must
+// stop the schedulers that it starts, use no context or channel from outside, and use no network. Goroutines that f
+// leaves behind have Patience to end.
 func Virtual(start time.Time, f func() error) (err error) {
 	prepareProcess.Do(func() {
-		// The goroutine that receives signals is started by the first Notify of the process. It must not be one inside a
-		// bubble (the scheduler's cache debugger has one): it never blocks in a way that lets a virtual clock advance.
+		// The first Notify of the process starts the goroutine that receives signals. It must not be started inside a bubble,
+		// where the scheduler's cache debugger would do it: it never blocks in a way that lets a virtual clock advance.
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGURG)
 		signal.Stop(c)
-		// The stock handler sleeps until a millisecond after the last error, and the two clocks are years apart.
+		// The default handler sleeps until a millisecond after the last error, and the two clocks differ by years.
 		//nolint:reassign // the list is the package's own way to set its handlers
 		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{logUnexpected}
-		// Each plugin counts each node that it looks at, on a counter for which the processors contend and which is not
-		// read here. One that is not registered counts nothing.
+		// The counter of evaluated nodes is contended, and not read here. A counter that is not registered counts nothing.
 		schedulermetrics.Register()
 		schedulermetrics.PluginEvaluationTotal = metrics.NewCounterVec(&metrics.CounterOpts{}, nil)
 	})
 	defer func() {
-		// What stops a simulation with an error may leave goroutines behind; then the error says more than they do.
+		// A failed simulation may leave goroutines behind. Then its own error is more useful.
 		if r := recover(); r != nil && err == nil {
 			err = fmt.Errorf("stopping the scheduler: %v", r)
 		}

@@ -1,10 +1,9 @@
-// Package simulation runs the real scheduler of a configuration on an API in memory (memapi) and, where time matters,
-// on a virtual clock.
+// Package simulation runs the real scheduler of a configuration on an API in memory (memapi), if required on a virtual
+// clock.
 //
-// World is the one way to do so: it fills the API, starts the scheduler, lets it run, and tells what has happened.
-// Virtual runs a function on the virtual clock. Pin takes away what a real scheduler leaves to goroutines, maps and
-// random numbers: the order of equal nodes, of writes at one instant, and of the candidates of preemption.
+// World fills the API, starts and runs the scheduler, and records what happens to pods. Virtual runs a function on the
+// virtual clock. Pin makes decisions deterministic that otherwise depend on goroutines, maps and random numbers.
 //
-// Replays, explanations, advice, validation and the scenarios of the tests call it. It knows nothing of them or of
-// traces, never asks a cluster, and no production code knows of it.
+// Replays, explain, advise, validate and the tests call it. It never connects to a cluster, and the scheduler does not
+// import it.
 package simulation

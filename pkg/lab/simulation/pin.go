@@ -16,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in one for each
-// processor when every node is looked at, for then the order in which feasible ones are found can be mended (see
-// orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
+// Workers is the number of goroutines in which a scheduler may filter nodes and still be deterministic: one for each
+// CPU if it looks at every node, because orderedProfile restores the order of the feasible ones; one if it stops at a
+// sample, whose members would otherwise be random.
 func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	if nodes >= candidates.Few {
 		for _, p := range config.Component.Profiles {
@@ -34,12 +34,10 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
 }
 
-// Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of
-// pkg/lab/replay.
-// Rank is the order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is
-// first nominated.
+// Pin makes a scheduler deterministic whose informers have not started. Rank is the order of the nodes, lowest the
+// lowest priority of all pods; nominated must be true once a pod has been nominated.
 func Pin(w *World, rank map[string]int, lowest int32, nominated *atomic.Bool) {
-	SpareHopeless(w, lowest)
+	SkipHopelessPreemption(w, lowest)
 	for name, profile := range w.Profiles {
 		profile.SetPodNominator(nominations{w.SchedulingQueue, nominated})
 		for _, plugin := range profile.PreEnqueuePlugins() {
@@ -52,8 +50,8 @@ func Pin(w *World, rank map[string]int, lowest int32, nominated *atomic.Bool) {
 	}
 }
 
-// nominations answer for all nodes at once, without the queue's lock, until a pod is nominated: it is asked for each
-// node of each cycle, and nominations come of preemption alone. The API has heard of one when the next cycle begins.
+// nominations does not take the queue's lock until a pod has been nominated. It is called for each node of each cycle,
+// and only preemption nominates pods. A nomination has been written to the API before the next cycle begins.
 type nominations struct {
 	fwk.PodNominator
 	any *atomic.Bool
@@ -67,19 +65,18 @@ func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo {
 	return n.PodNominator.NominatedPodsForNode(node)
 }
 
-// orderedProfile brings feasible nodes, which parallel filters find in any order, into the order in which the scheduler
-// got to know them, before they are scored: of several nodes with the highest score it takes one that depends on that
-// order.
+// orderedProfile sorts feasible nodes, which parallel filters find in any order, by rank before they are scored: which
+// of several nodes with the highest score is taken depends on that order.
 type orderedProfile struct {
 	framework.Framework
 	rank  map[string]int
 	slots []fwk.NodeInfo
-	// ranked finds the rank by the address, which the snapshot keeps for a node: its name would have to be fetched.
+	// ranked is the rank by the pointer, which the snapshot keeps for a node and which is faster than the name.
 	ranked map[fwk.NodeInfo]int
 }
 
-// RunPreFilterPlugins begins a cycle. In one of ten the framework takes the time of each plugin on each node, for
-// metrics that are not read here.
+// RunPreFilterPlugins begins a cycle. It switches off the metrics that measure each plugin on each node in every tenth
+// cycle, because they are not read here.
 func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if cycle, ok := state.(*framework.CycleState); ok {
@@ -88,14 +85,14 @@ func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.Cycl
 	return p.Framework.RunPreFilterPlugins(ctx, state, pod)
 }
 
-// RunPreScorePlugins is the first that is given the feasible nodes; the same slice goes on to the scores.
+// RunPreScorePlugins sorts the feasible nodes. The scores get the same slice.
 func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) *fwk.Status {
 	p.order(nodes)
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
-// order sorts by rank in linear time. A node without a rank, which did not exist at the start, stops it.
+// order sorts by rank in linear time, unless there is a node that did not exist at the start.
 func (p *orderedProfile) order(nodes []fwk.NodeInfo) {
 	if p.slots == nil || len(p.ranked) > 2*len(p.rank) {
 		p.slots, p.ranked = make([]fwk.NodeInfo, len(p.rank)), make(map[fwk.NodeInfo]int, len(p.rank))
@@ -120,7 +117,7 @@ func (p *orderedProfile) order(nodes []fwk.NodeInfo) {
 	}
 }
 
-// serialHandle makes preemption try its candidates one after another, so that it always stops at the same ones.
+// serialHandle makes preemption try its candidates one after another, so that it always stops at the same one.
 type serialHandle struct {
 	fwk.Handle
 }

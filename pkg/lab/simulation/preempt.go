@@ -15,27 +15,27 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// SpareHopeless keeps pods from the search for victims that cannot have any, and chance from where others begin. Lowest
-// is the lowest priority that any pod has.
-func SpareHopeless(w *World, lowest int32) {
+// SkipHopelessPreemption skips default preemption for pods that cannot have victims, and makes it begin at the first
+// node for others. Lowest is the lowest priority of all pods.
+func SkipHopelessPreemption(w *World, lowest int32) {
 	for _, profile := range w.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-				p.Evaluator.Interface = sparingPreemption{p.Evaluator.Interface, lowest}
+				p.Evaluator.Interface = skippingPreemption{p.Evaluator.Interface, lowest}
 			}
 		}
 	}
 }
 
-// sparingPreemption is default preemption without hopeless attempts, and that begins at the first node.
-type sparingPreemption struct {
+// skippingPreemption is default preemption that skips hopeless attempts and begins at the first node.
+type skippingPreemption struct {
 	preemption.Interface
 	lowest int32
 }
 
 // PodEligibleToPreemptOthers skips preemption for the lowest-priority pods, which have no possible victims: in a full
 // cluster the search takes longer than all the rest of their cycle.
-func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool,
+func (p skippingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool,
 	string) {
 	if corev1helpers.PodPriority(pod) <= p.lowest {
 		return false, "no pod has a lower priority"
@@ -44,7 +44,7 @@ func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *
 }
 
 // GetOffsetAndNumCandidates starts at the first node where the original starts at a random one.
-func (p sparingPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int32) {
+func (p skippingPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int32) {
 	_, candidates := p.Interface.GetOffsetAndNumCandidates(numNodes)
 	return 0, candidates
 }
@@ -54,8 +54,8 @@ type pinnedPreemption struct {
 	preemption.Interface
 }
 
-// OrderedScoreFuncs are the five criteria that the documentation of preemption states, and after them the order of
-// names, where the original takes whichever node a map yields first.
+// OrderedScoreFuncs are the five criteria of default preemption, followed by the order of names, where the original
+// takes the first node of a map.
 func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context,
 	victims map[string]*extenderv1.Victims) []func(string) int64 {
 	criteria := p.Interface.OrderedScoreFuncs(ctx, victims)
@@ -89,7 +89,8 @@ func highestPriority(pods []*v1.Pod) int64 {
 	return highest
 }
 
-// sumOfPriorities shifts every priority to a positive one, so that two unimportant victims weigh more than one.
+// sumOfPriorities shifts every priority to a positive one, so that two victims of negative priority weigh more than
+// one.
 func sumOfPriorities(pods []*v1.Pod) int64 {
 	sum := int64(0)
 	for _, pod := range pods {

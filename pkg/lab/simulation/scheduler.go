@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,33 +29,31 @@ import (
 	"berth.dev/berth/pkg/process/schedulerconfig"
 )
 
+// defaultParallelism is enough for a workstation: more goroutines than cores gain nothing.
+const defaultParallelism = 8
+
 // Setup says which scheduler runs in a world.
 type Setup struct {
 	Config *schedulerconfig.Configuration
-	// Parallelism is in how many goroutines nodes are looked at.
+	// Parallelism is the number of goroutines that look at nodes; 0 is 8.
 	Parallelism int32
-	// API leads to the world's API, by default directly.
+	// API connects the scheduler to the world's API. The default is a direct connection.
 	API *rest.Config
-	// Plugins are those besides Berth's own.
+	// Plugins are added to Berth's own.
 	Plugins frameworkruntime.Registry
 	// Events makes the recorders of events by the names of profiles. Without it events are dropped.
 	Events profile.RecorderFactory
-	// Leader knows whether the scheduler leads. Without one it does.
+	// Leader says whether the scheduler leads. Without one it does.
 	Leader informers.Leader
-	// Logs lets it log.
+	// Logs enables the logs of the scheduler.
 	Logs bool
 }
 
-// Start builds the scheduler as the command does, starts its informers and waits until it has seen every object.
-// Changes of its profiles are made before the informers start, whose handlers read them. Nothing is scheduled until Run
-// or ScheduleOne is called. Stop must be called in the end. It works in real time as well as on a virtual clock.
-func (w *World) Start(s Setup, changes ...func()) error {
-	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
-	component := s.Config.Component.DeepCopy()
-	registry := plugins.Registry()
-	if err := registry.Merge(s.Plugins); err != nil {
-		return fmt.Errorf("registering plugins: %w", err)
-	}
+// Start builds the scheduler as the command does, starts its informers and waits until it has seen every object. The
+// functions in changes may change its profiles; they run before the informers start, whose handlers read these. Nothing
+// is scheduled until Run or ScheduleOne is called. The caller has to call Stop. It works in real time as well as on a
+// virtual clock.
+func (w *World) Start(s Setup, changes ...func()) (err error) {
 	if s.Events == nil {
 		s.Events = func(string) events.EventRecorderLogger { return discardEvents{} }
 	}
@@ -79,23 +78,25 @@ func (w *World) Start(s Setup, changes ...func()) error {
 	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 
 	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	if !s.Logs {
 		// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
-	w.Plugins = map[string]fwk.Plugin{}
-	for name, factory := range registry {
-		registry[name] = func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			plugin, err := factory(ctx, args, handle)
-			w.Plugins[name] = plugin
-			return plugin, err //nolint:wrapcheck // it is the caller's
-		}
+	registry, err := w.registry(ctx, s.Plugins)
+	if err != nil {
+		return err
 	}
-	// What New starts for as long as its context lasts is there for metrics alone, and each of its flushes, a second
-	// apart, tries some thousand channels: in virtual time that would be most of the work. So it ends when everything
-	// is synced; Berth's own plugins have the context that lasts.
+	// The goroutines that New starts flush metrics every second, which in virtual time would be most of the work. Their
+	// context ends when everything is synced; Berth's own plugins get the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
+	// The scheduler keeps and changes its configuration, which the caller may use for other runs.
+	component := s.Config.Component.DeepCopy()
 	sched, err := scheduler.New(starting, process.SureBindings(client), factory, dynamicInformers,
 		s.Events,
 		scheduler.WithComponentConfigVersion(component.APIVersion),
@@ -106,24 +107,17 @@ func (w *World) Start(s Setup, changes ...func()) error {
 		scheduler.WithPodMaxBackoffSeconds(component.PodMaxBackoffSeconds),
 		scheduler.WithPodInitialBackoffSeconds(component.PodInitialBackoffSeconds),
 		scheduler.WithExtenders(component.Extenders...),
-		scheduler.WithParallelism(s.Parallelism),
+		scheduler.WithParallelism(cmp.Or(s.Parallelism, defaultParallelism)),
 	)
 	if err == nil {
 		err = plugins.CheckPoints(sched.Profiles)
 	}
 	if err != nil {
-		cancel()
 		return s.Config.Invalid(err)
 	}
-	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
-		sched.FailureHandler)
-	sched.Cache = coscheduling.Follow(sched.Profiles, sched.Cache, sched.WaitForHandlersSync)
 	w.Scheduler, w.AllNodes, w.ctx, w.cancel, w.done = sched, maps.Clone(sched.Profiles), ctx, cancel, nil
 	w.informers = []interface{ Shutdown() }{factory, dynamicInformers}
-	candidates.Wrap(sched.Profiles)
-	for _, change := range changes {
-		change()
-	}
+	w.wrap(changes)
 	factory.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
@@ -135,7 +129,35 @@ func (w *World) Start(s Setup, changes ...func()) error {
 	return nil
 }
 
-// Run lets the scheduler schedule what waits, until Stop.
+// registry has Berth's plugins and more. The plugins that it makes are put into w.Plugins, and live as long as ctx.
+func (w *World) registry(ctx context.Context, more frameworkruntime.Registry) (frameworkruntime.Registry, error) {
+	registry := plugins.Registry()
+	if err := registry.Merge(more); err != nil {
+		return nil, fmt.Errorf("registering plugins: %w", err)
+	}
+	w.Plugins = map[string]fwk.Plugin{}
+	for name, factory := range registry {
+		registry[name] = func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := factory(ctx, args, handle)
+			w.Plugins[name] = plugin
+			return plugin, err //nolint:wrapcheck // it is the caller's
+		}
+	}
+	return registry, nil
+}
+
+// wrap wraps the queue, the cache, the failure handler and the profiles of the scheduler as the command does, and then
+// calls the functions that change them further.
+func (w *World) wrap(changes []func()) {
+	w.SchedulingQueue, w.FailureHandler = coscheduling.Listen(w.Profiles, w.SchedulingQueue, w.FailureHandler)
+	w.Cache = coscheduling.Follow(w.Profiles, w.Cache, w.WaitForHandlersSync)
+	candidates.Wrap(w.Profiles)
+	for _, change := range changes {
+		change()
+	}
+}
+
+// Run starts the scheduling loop, which runs until Stop.
 func (w *World) Run() {
 	w.SchedulingQueue.Run(klog.FromContext(w.ctx))
 	w.done = make(chan struct{})
@@ -150,7 +172,7 @@ func (w *World) Run() {
 // Stopped is closed when the scheduler is to stop.
 func (w *World) Stopped() <-chan struct{} { return w.ctx.Done() }
 
-// Stop ends every goroutine of the scheduler, if there is one, and forgets it.
+// Stop ends every goroutine of the scheduler and removes it from the world, if there is one.
 func (w *World) Stop() {
 	if w.Scheduler == nil {
 		return
@@ -169,7 +191,7 @@ func (w *World) Stop() {
 	w.Scheduler, w.AllNodes, w.Plugins, w.informers = nil, nil, nil, nil
 }
 
-// Nodes brings the scheduler's snapshot up to date, which is the same for all profiles, and returns its nodes.
+// Nodes updates the scheduler's snapshot, which all profiles share, and returns its nodes.
 func (w *World) Nodes() ([]fwk.NodeInfo, error) {
 	for _, profile := range w.Profiles {
 		snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
@@ -184,8 +206,8 @@ func (w *World) Nodes() ([]fwk.NodeInfo, error) {
 	return nil, nil
 }
 
-// HeldBack is the status with which a plugin keeps the pod out of the queue, a success if none does.
-func (w *World) HeldBack(pod *v1.Pod) *fwk.Status {
+// PreEnqueue is the status with which a plugin keeps the pod out of the queue, nil if none does.
+func (w *World) PreEnqueue(pod *v1.Pod) *fwk.Status {
 	profile := w.Profiles[pod.Spec.SchedulerName]
 	if profile == nil {
 		return nil
@@ -198,8 +220,8 @@ func (w *World) HeldBack(pod *v1.Pod) *fwk.Status {
 	return nil
 }
 
-// FilterWithout is what the filters of a profile say of a node if those of its pods were gone that leave. The state is
-// that of a cycle of the pod after PreFilter; it is not changed.
+// FilterWithout runs the filters of a profile for a node without the pods for which leaves is true. The state is that
+// of a cycle of the pod after PreFilter; it is not changed.
 func FilterWithout(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod,
 	node fwk.NodeInfo, leaves func(*v1.Pod) bool) *fwk.Status {
 	state, left := state.Clone(), node.Snapshot()
@@ -217,7 +239,7 @@ func FilterWithout(ctx context.Context, profile framework.Framework, state fwk.C
 	return profile.RunFilterPlugins(ctx, state, pod, left)
 }
 
-// discardEvents drops events: the handler of failures is told the same.
+// discardEvents drops events: the failure handler gets the same information.
 type discardEvents struct{}
 
 // Eventf drops the event.

@@ -26,11 +26,11 @@ import (
 type World struct {
 	// API is what the scheduler reads and writes.
 	API *memapi.Server
-	// Scheduler is there from Start on. Its profiles look at the best nodes first, as those of the command.
+	// Scheduler is set by Start. Its profiles look at the best nodes first, like those of the command.
 	*scheduler.Scheduler
-	// AllNodes are the profiles as they look at every node.
+	// AllNodes are the profiles without candidates: they look at every node.
 	AllNodes map[string]framework.Framework
-	// Plugins has one of each kind of plugin that is not Kubernetes' own.
+	// Plugins are the plugins by name, except those of Kubernetes.
 	Plugins map[string]fwk.Plugin
 	ctx     context.Context //nolint:containedctx // that of the scheduler
 	cancel  context.CancelFunc
@@ -43,8 +43,8 @@ type World struct {
 	evicted map[types.NamespacedName]bool
 }
 
-// NewWorld makes an empty world whose API serves Berth's own kinds. It counts what happens to pods, unless the API is
-// given another observer.
+// NewWorld makes an empty world whose API serves Berth's own kinds. It records bindings and deletions of pods, unless
+// the caller sets another observer of the API.
 func NewWorld() *World {
 	w := &World{API: memapi.New(), evicted: map[types.NamespacedName]bool{}}
 	w.API.Observe = w.observe
@@ -52,8 +52,8 @@ func NewWorld() *World {
 	return w
 }
 
-// Fill puts the objects of a cluster into the API, which then serves their kinds. Take returns what is put there of
-// each, nil for nothing; the API owns it.
+// Fill puts the objects of a cluster into the API, which then serves their kinds. Take returns the object to put there,
+// which the API owns then, or nil.
 func (w *World) Fill(objects []runtime.Object, take func(runtime.Object) runtime.Object) error {
 	w.serve(objects)
 	for _, obj := range objects {
@@ -67,8 +67,8 @@ func (w *World) Fill(objects []runtime.Object, take func(runtime.Object) runtime
 	return nil
 }
 
-// serve makes the API know Berth's own kinds, and those custom resources that are among the objects, in the version
-// that these have: readers take the newest that is served.
+// serve makes the API serve Berth's own kinds, and the custom resources among the objects in their version only:
+// readers take the newest version that is served.
 func (w *World) serve(objects []runtime.Object) {
 	present := map[schema.GroupVersionKind]bool{}
 	for _, obj := range objects {
@@ -83,8 +83,8 @@ func (w *World) serve(objects []runtime.Object) {
 	}
 }
 
-// Settle waits on a virtual clock until every goroutine has come to rest, so that all informers, plugins and
-// preemptions have done what there is to do.
+// Settle waits, on a virtual clock, until all goroutines are blocked: informers, plugins and preemption have nothing
+// left to do.
 func (*World) Settle() { synctest.Wait() }
 
 func (w *World) observe(e memapi.Event) {

@@ -22,16 +22,13 @@ var (
 	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
-// ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their
-// beginning:
+// ReadJobs reads a trace of jobs and orders it by arrival and name. It recognizes three formats:
 //
-//   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
-//     namespace,labels,run_time]:
-//     arrival and duration in seconds or as 1h30m, no duration: never ends; cpu, memory and GPUs of one pod; gpu_milli the
-//     share of its one GPU; models joined by |; gang true or false; spot tolerate, require or avoid; labels key=value joined by
-//     |; run_time what the pods declare to run;
-//   - JSON lines, one object a line with the same keys;
-//   - the pod list of the openb trace (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]).
+// - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
+// namespace,labels,run_time]: arrival and duration in seconds or as 1h30m, no duration: never ends; cpu, memory and
+// GPUs of one pod; gpu_milli the share of its one GPU; models joined by |; gang true or false; spot tolerate, require
+// or avoid; labels key=value joined by |; run_time what the pods declare to run; - JSON lines, one object a line with
+// the same keys; - the pod list of the openb trace (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]).
 //
 // file is the name used in errors.
 func ReadJobs(r io.Reader, file string) ([]Job, error) {
@@ -125,7 +122,7 @@ func readOpenbPod(r *row) Job {
 		if end < created {
 			r.fail("deletion_time", deleted, "a time not before creation_time "+r.text("creation_time"))
 		}
-		// How long the pod ran is counted from when it was scheduled in the original cluster, where that is known.
+		// The run time begins when the pod was scheduled in the original cluster, if that is known.
 		start := max(created, min(end, r.duration("scheduled_time", created)))
 		j.Duration = max(end-start, time.Second)
 	}
@@ -142,7 +139,7 @@ func checkShare(r *row, j *Job) {
 	}
 }
 
-// collector refuses a second job of the same name and too many pods.
+// collector collects jobs. It refuses a second job of the same name and too many pods.
 type collector struct {
 	jobs []Job
 	seen map[string]bool

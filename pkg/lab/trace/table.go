@@ -28,23 +28,22 @@ type table struct {
 	header  []string
 }
 
-// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a
-// list of jobs.
+// maxLine bounds a line, and a row, which may have line breaks between quotes.
 const maxLine = 1 << 20
 
-// bounded fails at a line or a row longer than maxLine, where a CSV reader would go on until the memory is full.
+// bounded fails at a line or a row longer than maxLine, where a CSV reader would read on until the memory is full.
 type bounded struct {
 	io.Reader
 	file         string
 	line, length int
-	// read counts bytes. The row that is being read begins after rowStart of them, in line rowLine.
+	// read counts bytes. The current row begins after rowStart of them, in line rowLine.
 	read, rowStart int64
 	rowLine        int
 }
 
-// Read reads what is beneath.
+// Read is part of io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
-	// More is read only when the row has not ended, so all that was read since its beginning is part of it.
+	// More is only read if the row has not ended, so all bytes since its beginning are part of it.
 	if b.read-b.rowStart > maxLine {
 		return 0, &Error{File: b.file, Line: b.rowLine,
 			Err: fmt.Errorf("the row that begins here is longer than %d MiB (is a quote missing?)", maxLine>>20)}
@@ -103,7 +102,7 @@ func openTable(r io.Reader, file string) (*table, error) {
 	return t, nil
 }
 
-// require checks the header: every required column is there, and no other than the optional ones.
+// require checks that the header has every required column, and no other columns than the optional ones.
 func (t *table) require(required, optional []string) error {
 	for _, name := range required {
 		if _, ok := t.columns[name]; !ok {
@@ -120,7 +119,7 @@ func (t *table) require(required, optional []string) error {
 	return nil
 }
 
-// record reads a row and notes where the next one begins.
+// record reads a row and records where the next one begins.
 func (t *table) record() ([]string, error) {
 	fields, err := t.csv.Read()
 	if err == nil {
@@ -143,7 +142,7 @@ func (t *table) next() (*row, error) {
 	return &row{table: t, line: line, fields: fields}, nil
 }
 
-// each has every row read, up to the first that has something wrong.
+// each calls read for every row, up to the first error.
 func (t *table) each(read func(*row)) error {
 	for {
 		row, err := t.next()
@@ -172,7 +171,7 @@ func (t *table) parseError(err error) error {
 	return &Error{File: t.file, Line: parse.Line, Err: parse.Err}
 }
 
-// row is one line; its methods read a column and remember the first thing that is wrong.
+// row is one line. Its methods read a column and keep the first error.
 type row struct {
 	table  *table
 	line   int
@@ -184,7 +183,7 @@ func (r *row) fail(column, value, allowed string) {
 	r.refuse(fmt.Errorf("column %q: %q is not allowed; want %s", column, value, allowed))
 }
 
-// refuse is about the row as a whole.
+// refuse is an error of the row as a whole.
 func (r *row) refuse(err error) {
 	if r.err == nil && err != nil {
 		r.err = &Error{File: r.table.file, Line: r.line, Err: err}

@@ -1,7 +1,7 @@
-// Package trace reads what a replay is made of: tables of nodes, traces of jobs and price tables.
+// Package trace reads the input files of a replay: tables of nodes, traces of jobs and tables of prices.
 //
-// Every reader refuses what it cannot take literally: an error is one line that starts with the file and the line and
-// names the column, the value and what is allowed. Nothing is guessed, clamped or skipped.
+// Replays call it. Invalid input is an error of one line that starts with the file and the line and names the column,
+// the value and what is allowed. Nothing is guessed, clamped or skipped.
 package trace
 
 import (
@@ -42,7 +42,7 @@ type Job struct {
 	// Gang says that the pods start together or not at all.
 	Gang     bool
 	Priority int32
-	// Spot is the pods' stand to spot capacity: tolerate, require, avoid, or empty for the profile's default.
+	// Spot is the pods' policy for spot capacity: tolerate, require, avoid, or empty for the profile's default.
 	Spot string
 	// Namespace of the pods; empty for the replay's own.
 	Namespace string
@@ -57,7 +57,7 @@ type Job struct {
 // MilliGPU is what one pod of the job takes, in thousandths of a GPU.
 func (j *Job) MilliGPU() int64 { return int64(j.GPUs) * int64(j.GPUMilli) }
 
-// PodName is the name of the job's pod number index: a single one bears the name of the job.
+// PodName is the name of the job's pod number index. A single pod has the name of the job.
 func (j *Job) PodName(index int) string {
 	if j.Pods > 1 || j.Gang {
 		return fmt.Sprintf("%s-%d", j.Name, index)
@@ -65,7 +65,7 @@ func (j *Job) PodName(index int) string {
 	return j.Name
 }
 
-// Limits of the readers: beyond them a value is a mistake of the file, not a cluster.
+// Limits of the readers: a larger value is taken for a mistake.
 const (
 	maxCPUMilli  = 1_000_000_000
 	maxMemoryMiB = 1 << 40
@@ -79,7 +79,7 @@ const (
 // Error is what a reader finds wrong with a file.
 type Error struct {
 	File string
-	// Line is 1 for the first line, 0 when no line is to blame.
+	// Line is 1 for the first line, 0 for an error of the whole file.
 	Line int
 	Err  error
 }

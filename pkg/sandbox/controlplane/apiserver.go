@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// apiServerArgs are the flags of kube-apiserver. All are known to the oldest version that a sandbox can have.
+// apiServerArgs are the flags of kube-apiserver. The oldest version that a sandbox can have knows all of them.
 func apiServerArgs(opts sandbox.Options, keys sandbox.Keys, ports ports) []string {
 	flags := []string{
 		"--bind-address=127.0.0.1",
@@ -27,8 +27,7 @@ func apiServerArgs(opts sandbox.Options, keys sandbox.Keys, ports ports) []strin
 		"--etcd-servers=https://" + loopbackAddress(ports.etcd),
 		"--etcd-cafile=" + keys.Cert(sandbox.KeyCA),
 		"--etcd-certfile=" + keys.Cert(sandbox.KeyEtcdClient), "--etcd-keyfile=" + keys.Key(sandbox.KeyEtcdClient),
-		// No user has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs
-		// expect, and used by none.
+		// No certificate has this name. Clients that delegate authentication expect that a front proxy is configured.
 		"--requestheader-client-ca-file=" + keys.Cert(sandbox.KeyFrontProxyCA),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
@@ -41,17 +40,16 @@ func apiServerArgs(opts sandbox.Options, keys sandbox.Keys, ports ports) []strin
 		"--service-account-key-file=" + keys.Key(sandbox.KeyServiceAccount),
 		"--service-account-signing-key-file=" + keys.Key(sandbox.KeyServiceAccount),
 		"--service-cluster-ip-range=10.96.0.0/16",
-		// A sandbox has a handful of clients, all its own: measuring fairness among them costs more than it gives.
+		// A sandbox has few clients, so fairness among them is not worth its cost.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0",
-		// Half a cache sync is not worth a minute's wait when the process is asked to stop.
+		// The process should stop without delay.
 		"--shutdown-delay-duration=0s",
 		"--endpoint-reconciler-type=none",
 		"--profiling=false",
 	}
 	if opts.NoKubelet {
-		// Without the controller manager nothing makes a namespace's default ServiceAccount and nothing takes the
-		// not-ready taint off a node.
+		// The controller manager would create the default ServiceAccounts, and remove the not-ready taint of nodes.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 	}
 	if len(opts.FeatureGates) > 0 {
@@ -89,8 +87,7 @@ func runAPIServer(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, 
 	return nil
 }
 
-// parseFlags gives a component its flags as its own command line would: options that have no flag stay at the
-// component's defaults.
+// parseFlags sets the options of a component from flags, as its command line does. Other options keep their defaults.
 func parseFlags(component string, sets cliflag.NamedFlagSets, flags []string) error {
 	all := pflag.NewFlagSet(component, pflag.ContinueOnError)
 	for _, set := range sets.FlagSets {

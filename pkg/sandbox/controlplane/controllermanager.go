@@ -17,7 +17,7 @@ func controllersToRun(opts sandbox.Options) []string {
 	if len(opts.Controllers) > 0 {
 		return opts.Controllers
 	}
-	// Kubelets' certificates, bootstrap tokens and pod CIDRs have no user in a sandbox.
+	// A sandbox does not need kubelet certificates, bootstrap tokens and pod CIDRs.
 	return []string{"*", "-bootstrap-signer-controller", "-token-cleaner-controller",
 		"-certificatesigningrequest-signing-controller",
 		"-certificatesigningrequest-approving-controller", "-certificatesigningrequest-cleaner-controller",
@@ -55,7 +55,7 @@ func runControllerManager(ctx context.Context, opts sandbox.Options, keys sandbo
 	}
 	manager.ParsedFlags = &sets
 	if opts.Split {
-		// The API server, which sets the gates and the version of the whole process, is in another one.
+		// Otherwise the API server in the same process sets the gates and the version.
 		if err := manager.ComponentGlobalsRegistry.Set(); err != nil {
 			return fmt.Errorf("setting feature gates: %w", err)
 		}

@@ -19,7 +19,7 @@ import (
 // etcdStartTimeout is generous: without fsync a new member serves within a second.
 const etcdStartTimeout = 60 * time.Second
 
-// defaultQuotaBytes leaves room for 20,000 nodes.
+// defaultQuotaBytes is enough for 20,000 nodes.
 const defaultQuotaBytes = 8 << 30
 
 // runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
@@ -34,10 +34,10 @@ func runEtcd(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, port 
 	config.Dir = layout.Etcd()
 	config.ListenClientUrls = []url.URL{loopbackURL(port)}
 	config.AdvertiseClientUrls = config.ListenClientUrls
-	// A port of its own for HTTP leaves the other to gRPC's own server. On a port that both share, watches starve under
-	// load (etcd-io/etcd#15402), so that the API server hears of nothing any more.
+	// With a separate port for HTTP, gRPC uses its own server. On a shared port watches starve under load
+	// (etcd-io/etcd#15402), and the API server gets no more events.
 	config.ListenClientHttpUrls = []url.URL{loopbackURL(0)}
-	// The only member talks to no peer; port 0 keeps the listener that etcd insists on out of the way.
+	// There are no peers, but etcd requires a listener for them.
 	config.ListenPeerUrls = []url.URL{loopbackURL(0)}
 	config.AdvertisePeerUrls = config.ListenPeerUrls
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
@@ -45,7 +45,6 @@ func runEtcd(ctx context.Context, opts sandbox.Options, keys sandbox.Keys, port 
 	config.UnsafeNoFsync = !opts.Fsync
 	config.LogLevel = "warn"
 	config.LogOutputs = []string{filepath.Join(layout.Logs(), "etcd.log")}
-	// Compaction is the API server's work here, as in any cluster.
 	config.QuotaBackendBytes = cmp.Or(opts.EtcdQuotaBytes, defaultQuotaBytes)
 
 	etcd, err := embed.StartEtcd(config)

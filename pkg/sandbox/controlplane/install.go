@@ -22,8 +22,8 @@ import (
 // installTimeout bounds how long the API server may take to serve a CRD.
 const installTimeout = 60 * time.Second
 
-// install creates from the shipped manifests what the scheduler needs of a cluster: the CRDs, its ServiceAccount, its
-// rights and their limits. The Deployment is not for here: the sandbox runs the scheduler itself.
+// install creates the objects of the shipped manifests that the scheduler needs: the CRDs, its ServiceAccount, its
+// rights and admission policies. There is no Deployment: the sandbox runs the scheduler itself.
 func (cp *controlPlane) install(ctx context.Context) error {
 	if cp.opts.Bare {
 		return nil
@@ -68,7 +68,7 @@ func waitEstablished(ctx context.Context, extensions apiextensions.Interface, na
 	return nil
 }
 
-// createNodes creates the nodes with their status, which survives creation, so that they are ready from the start.
+// createNodes creates the nodes with their status, so that they are ready from the start.
 func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)

@@ -28,7 +28,7 @@ func startKubelets(ctx context.Context, kubeconfig string) error {
 		return fmt.Errorf("making kwok's clients: %w", err)
 	}
 	// The clients that follow are made of the same configuration.
-	restConfig.Wrap(persist)
+	restConfig.Wrap(retryWrites)
 	restClient, restErr := rest.RESTClientFor(restConfig)
 	typed, typedErr := kubernetes.NewForConfig(restConfig)
 	kwok, kwokErr := versioned.NewForConfig(restConfig)

@@ -22,7 +22,7 @@ func (cp *controlPlane) reservePorts() error {
 		if err != nil {
 			return err
 		}
-		cp.held = append(cp.held, r)
+		cp.reserved = append(cp.reserved, r)
 		*p.into = r.Number
 	}
 	return nil
@@ -30,7 +30,7 @@ func (cp *controlPlane) reservePorts() error {
 
 func (cp *controlPlane) freePorts() error {
 	var errs []error
-	for _, r := range cp.held {
+	for _, r := range cp.reserved {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)

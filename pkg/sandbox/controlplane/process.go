@@ -17,18 +17,18 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// restartDelay keeps a component that dies at once from taking a core.
+// restartDelay limits the CPU time of a component that ends right after its start.
 const restartDelay = 500 * time.Millisecond
 
-// process is a component that runs as a process of its own and is started again when it dies, as a kubelet does with a
-// static pod. It cannot outlive this process.
+// process is a component in a separate process, which is restarted when it ends, like a static pod. It cannot outlive
+// this process.
 type process struct {
 	name string
 	path string
 	args []string
-	// of is told each time the component has been started. Its log has the name of the component.
-	of *controlPlane
-	// lease is released by admin before a scheduler is started again.
+	// controlPlane records the process ID after each start, and has the folder of the log.
+	controlPlane *controlPlane
+	// lease is deleted by admin before a scheduler is restarted.
 	lease schedulerLease
 	admin kubernetes.Interface
 
@@ -38,7 +38,7 @@ type process struct {
 	last   error
 }
 
-// start starts the component, which runs until stop is called, however long ctx lasts.
+// start starts the component, which runs until stop is called, even after the end of ctx.
 func (p *process) start(ctx context.Context) {
 	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.ended = make(chan struct{})
@@ -54,9 +54,9 @@ func (p *process) stop() {
 	<-p.ended
 }
 
-// run starts the component and keeps it running until ctx ends, when it gets a SIGTERM and, a while later, a SIGKILL.
+// run keeps the component running until ctx ends. Then it sends a SIGTERM and, after some time, a SIGKILL.
 func (p *process) run(ctx context.Context) {
-	// The kernel ties Pdeathsig to the thread that forked, so that thread has to last as long as the component.
+	// The kernel sends Pdeathsig at the end of the thread that forked, which must therefore outlive the component.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for ctx.Err() == nil {
@@ -64,10 +64,9 @@ func (p *process) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		// The next start logs, too.
-		said := sandbox.LastLogLine(p.logFile())
+		line := sandbox.LastLogLine(p.logFile()) // before the next start writes to the log
 		p.mu.Lock()
-		p.last = fmt.Errorf("%s stopped (%w): %s", p.name, err, said)
+		p.last = fmt.Errorf("%s stopped (%w): %s", p.name, err, line)
 		p.mu.Unlock()
 		klog.FromContext(ctx).Info("Component stopped, starting it again", "component", p.name, "reason", err)
 		p.lease.release(ctx, p.admin)
@@ -92,14 +91,13 @@ func (p *process) runOnce(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.name, err)
 	}
-	p.of.started(ctx, p.name, cmd.Process.Pid)
+	p.controlPlane.started(ctx, p.name, cmd.Process.Pid)
 	return cmd.Wait()
 }
 
-func (p *process) logFile() string { return filepath.Join(p.of.layout.Logs(), p.name+".log") }
+func (p *process) logFile() string { return filepath.Join(p.controlPlane.layout.Logs(), p.name+".log") }
 
-// failure tells how the component stopped last, with the last line that it had logged then, or nil if it has not
-// stopped yet.
+// failure is how the component last stopped, with the last line of its log, or nil if it has not stopped yet.
 func (p *process) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	// The second start logs and runs on.
 	cp := &controlPlane{layout: sandbox.Layout(dir), state: sandbox.State{PIDs: map[string]int{}}}
 	require.NoError(t, os.MkdirAll(cp.layout.Logs(), 0o700))
-	p := &process{name: "c", path: "/bin/sh", of: cp, args: []string{"-c",
+	p := &process{name: "c", path: "/bin/sh", controlPlane: cp, args: []string{"-c",
 		"if [ -e " + before + " ]; then echo starting again; exec sleep 600; fi; touch " + before +
 			"; echo the reason; exit 3"}}
 	p.start(t.Context())

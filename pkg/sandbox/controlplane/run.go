@@ -1,5 +1,8 @@
-// Package controlplane runs the processes of a sandbox. Only the berth executable links it: etcd, kube-apiserver, the
-// controller manager and kwok are some 100 MB of code that no user of package sandbox has to carry.
+// Package controlplane runs the processes of a sandbox: etcd, kube-apiserver, the controller manager, kwok and the
+// scheduler.
+//
+// Only the berth executable links it, because these components are about 100 MB of code. Package sandbox starts it in a
+// process of its own.
 package controlplane
 
 import (
@@ -42,37 +45,37 @@ const (
 // emulationFlag is the flag of every component that makes it behave like an older minor version.
 const emulationFlag = "--emulated-version="
 
-// controlPlane is the process that holds a sandbox together: it starts everything, starts again what dies and runs as
-// a process of its own, and stops everything when it ends.
+// controlPlane starts the components of a sandbox, restarts separate processes that end, and stops everything at its
+// end.
 type controlPlane struct {
 	opts   sandbox.Options
 	layout sandbox.Layout
 	ports  ports
-	// held keeps the ports until every component has ended.
-	held []*sandbox.Port
+	// reserved are the ports until every component has ended.
+	reserved []*sandbox.Port
 	// emulation is the minor version, such as 1.34, that the components behave like; empty for their own.
 	emulation string
 	// admin and client have all rights.
 	admin  *rest.Config
 	client kubernetes.Interface
 	report *json.Encoder
-	// unheard is set once the process that started this one, and waits for the sandbox, is gone.
-	unheard error
-	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
+	// reportErr is set if reporting fails, because the process that started this one has ended.
+	reportErr error
+	// fatal receives the error of a component that runs in this process, which ends the sandbox.
 	fatal chan error
-	// processes are the components with a process of their own, in the order in which they were started.
+	// processes are the components with separate processes, in the order in which they were started.
 	processes []*process
 
 	mu    sync.Mutex
 	state sandbox.State
 }
 
-// Run brings a sandbox up, reports progress to the process that started this one, and runs until ctx ends.
+// Run starts a sandbox, reports progress to the process that started this one, and runs until ctx ends.
 func Run(ctx context.Context, opts sandbox.Options) error {
-	closeFiles()
+	restrictFileModes()
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	// The API server and the controller manager each set logging up; in one process the second would fail.
+	// The API server and the controller manager both set up logging, which would fail the second time.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 
 	reports := os.NewFile(sandbox.ReportFD, "report")
@@ -92,7 +95,7 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 		last = sandbox.Report{Error: command.OneLine(err)}
 	}
 	if cp.report.Encode(last) != nil {
-		// The parent of this process is gone, and removes nothing.
+		// The process that would remove the files has ended.
 		cp.stopProcesses()
 		return errors.Join(err, cp.layout.Remove())
 	}
@@ -111,13 +114,13 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
-// closeFiles keeps other users from what this process and its children write, etcd's snapshots among it, which have the
-// modes that etcd gives them.
-func closeFiles() { syscall.Umask(0o077) }
+// restrictFileModes makes the files of this process and its children inaccessible for other users. etcd sets wider
+// modes for some files.
+func restrictFileModes() { syscall.Umask(0o077) }
 
 // RunComponent runs one component of a split control plane until ctx ends.
 func RunComponent(ctx context.Context, opts sandbox.Options, component string, etcdPort, apiPort int) error {
-	closeFiles()
+	restrictFileModes()
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	keys := sandbox.Layout(opts.Dir).Keys()
@@ -131,7 +134,7 @@ func RunComponent(ctx context.Context, opts sandbox.Options, component string, e
 	}
 }
 
-// start takes each step of the start in turn.
+// start runs the steps of the start.
 func (cp *controlPlane) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		cp.prepare, cp.startAPI, cp.connect, cp.install, cp.startControllers, cp.startNodes, cp.startScheduler,
@@ -139,14 +142,14 @@ func (cp *controlPlane) start(ctx context.Context) error {
 		if err := step(ctx); err != nil {
 			return err
 		}
-		if cp.unheard != nil {
-			return cp.unheard
+		if cp.reportErr != nil {
+			return cp.reportErr
 		}
 	}
 	return cp.writeState()
 }
 
-// prepare makes what the components share: the version that they behave like, keys and ports.
+// prepare determines the emulated version, and makes keys and ports.
 func (cp *controlPlane) prepare(ctx context.Context) (err error) {
 	if cp.emulation, err = sandbox.EmulationFor(ctx, cp.opts.APIServer); err != nil {
 		return err
@@ -190,14 +193,14 @@ func (cp *controlPlane) startControllers(ctx context.Context) error {
 	if err := startKubelets(ctx, cp.layout.Kubeconfig()); err != nil {
 		return err
 	}
-	// Without this ServiceAccount, which the controller manager makes, the API server refuses pods.
+	// The API server refuses pods until the controller manager has created this ServiceAccount.
 	return cp.waitFor(ctx, "the controller manager", componentControlPlane, nil, func(ctx context.Context) (bool, error) {
 		_, err := cp.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	})
 }
 
-// startAPI starts etcd and the API server, in this process or as two of their own, and writes the kubeconfig.
+// startAPI starts etcd and the API server, in this process or in two others, and writes the kubeconfig.
 func (cp *controlPlane) startAPI(ctx context.Context) error {
 	cp.state.Server, cp.state.Etcd = "https://"+loopbackAddress(cp.ports.api), "https://"+loopbackAddress(cp.ports.etcd)
 	if err := cp.layout.Keys().WriteKubeconfig(cp.layout.Kubeconfig(), cp.state.Server, sandbox.KeyAdmin); err != nil {
@@ -217,7 +220,7 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		cp.startProcess(ctx, server)
 		return nil
 	}
-	// These two last as long as this process: the scheduler gives its lease back when ctx has ended.
+	// These two outlive ctx: the scheduler releases its lease after ctx has ended.
 	life := context.WithoutCancel(ctx)
 	serving := make(chan struct{})
 	go func() { cp.fatal <- runEtcd(life, cp.opts, cp.layout.Keys(), cp.ports.etcd, func() { close(serving) }) }()
@@ -278,14 +281,14 @@ func (cp *controlPlane) startScheduler(ctx context.Context) error {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	since := time.Now().Add(-time.Second)
-	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease,
+	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), controlPlane: cp, lease: lease,
 		admin: cp.client, args: schedulerArgs(cp.opts, cp.layout.Keys(), cp.ports.scheduler, cp.emulation)}
 	cp.startProcess(ctx, scheduler)
 	leads := func(ctx context.Context) (bool, error) {
 		if !serves(ctx, served) {
 			return false, nil
 		}
-		return lease.heldSince(ctx, cp.client, since)
+		return lease.acquiredSince(ctx, cp.client, since)
 	}
 	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, scheduler, leads)
 }
@@ -295,18 +298,17 @@ func (cp *controlPlane) startProcess(ctx context.Context, p *process) {
 	cp.processes = append(cp.processes, p)
 }
 
-// started remembers the process of a component.
+// started records the process ID of a component.
 func (cp *controlPlane) started(ctx context.Context, name string, pid int) {
 	cp.mu.Lock()
 	cp.state.PIDs[name] = pid
 	cp.mu.Unlock()
 	if err := cp.writeState(); err != nil {
-		klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
+		klog.FromContext(ctx).Error(err, "Recording the process ID of a component failed", "component", name, "pid", pid)
 	}
 }
 
-// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers that
-// never come.
+// stopProcesses stops them in reverse order: a client that outlives its server waits for responses that never come.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
 		p.stop()
@@ -314,10 +316,10 @@ func (cp *controlPlane) stopProcesses() {
 	cp.processes = nil
 }
 
-// say tells the process that started this one what begins now.
+// say reports a step to the process that started this one.
 func (cp *controlPlane) say(what string) {
 	if err := cp.report.Encode(sandbox.Report{Step: what}); err != nil {
-		cp.unheard = fmt.Errorf("reporting progress: %w", err)
+		cp.reportErr = fmt.Errorf("reporting progress: %w", err)
 	}
 }
 
@@ -327,8 +329,8 @@ func (cp *controlPlane) writeState() error {
 	return cp.layout.WriteState(cp.state)
 }
 
-// waitFor waits until ready says so, a component of this process fails, or p, if given, has stopped once. The log is
-// that of the component which is waited for.
+// waitFor waits until ready returns true, a component of this process fails, or p, if given, has stopped once. Log is
+// the component whose log is quoted after a timeout.
 func (cp *controlPlane) waitFor(ctx context.Context, what, log string, p *process,
 	ready func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true,
@@ -344,19 +346,20 @@ func (cp *controlPlane) waitFor(ctx context.Context, what, log string, p *proces
 			return ready(ctx)
 		})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		said := sandbox.LastLogLine(filepath.Join(cp.layout.Logs(), log+".log"))
-		return fmt.Errorf("waiting for %s: not within %v; the log of %s ends with: %s", what, startTimeout, log, said)
+		line := sandbox.LastLogLine(filepath.Join(cp.layout.Logs(), log+".log"))
+		return fmt.Errorf("waiting for %s: not within %v; the log of %s ends with: %s", what, startTimeout, log, line)
 	}
 	return err
 }
 
-// serves tells whether the process that a client reaches is ready.
+// serves reports whether the server of a client is ready.
 func serves(ctx context.Context, client kubernetes.Interface) bool {
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
-// child is a component of the control plane as a process of its own, which gets the options.
+// child is a component of a split control plane.
 func (cp *controlPlane) child(name, options string) *process {
-	return &process{name: name, path: cp.opts.Binary, of: cp, args: []string{sandbox.ControlPlaneCommand, options,
-		"--component=" + name, fmt.Sprintf("--etcd-port=%d", cp.ports.etcd), fmt.Sprintf("--api-port=%d", cp.ports.api)}}
+	return &process{name: name, path: cp.opts.Binary, controlPlane: cp, args: []string{sandbox.ControlPlaneCommand,
+		options, "--component=" + name, fmt.Sprintf("--etcd-port=%d", cp.ports.etcd),
+		fmt.Sprintf("--api-port=%d", cp.ports.api)}}
 }

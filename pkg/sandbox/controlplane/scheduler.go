@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// schedulerLease is the part of a scheduler's configuration that the sandbox has to know: where it says that it leads.
+// schedulerLease is the leader election in the scheduler's configuration.
 type schedulerLease struct {
 	elect           bool
 	namespace, name string
@@ -37,14 +37,14 @@ func schedulerArgs(opts sandbox.Options, keys sandbox.Keys, port int, emulation 
 	if emulation != "" {
 		args = append(args, emulationFlag+emulation)
 	}
-	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
+	// As in the manifests, which give the reason. If a gate is named twice, the last value counts.
 	gates := slices.Concat([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates,
 		opts.SchedulerFeatureGates)
 	return append(args, "--feature-gates="+strings.Join(gates, ","))
 }
 
-// grant lets the scheduler lead by the lease that its configuration names: the shipped rights are those of the shipped
-// name, and a configuration that is meant for a cluster's own scheduler names another.
+// grant gives the scheduler the rights for the lease in its configuration, whose name may differ from that in the
+// shipped rights.
 func (l schedulerLease) grant(ctx context.Context, admin kubernetes.Interface) error {
 	if !l.elect {
 		return nil
@@ -71,8 +71,7 @@ func (l schedulerLease) grant(ctx context.Context, admin kubernetes.Interface) e
 	return nil
 }
 
-// release deletes the lease of a scheduler that has died, so that the next one leads at once instead of waiting for the
-// 15 s that a dead leader's lease lasts.
+// release deletes the lease of a scheduler that has died, so that the next one does not wait 15 s for its end.
 func (l schedulerLease) release(ctx context.Context, admin kubernetes.Interface) {
 	if !l.elect {
 		return
@@ -84,18 +83,18 @@ func (l schedulerLease) release(ctx context.Context, admin kubernetes.Interface)
 	}
 }
 
-// heldSince tells whether a scheduler took the lease after a moment, or needs none.
-func (l schedulerLease) heldSince(ctx context.Context, admin kubernetes.Interface, since time.Time) (bool, error) {
+// acquiredSince reports whether a scheduler acquired the lease after a moment, or needs none.
+func (l schedulerLease) acquiredSince(ctx context.Context, admin kubernetes.Interface, since time.Time) (bool, error) {
 	if !l.elect {
 		return true, nil
 	}
-	held, err := admin.CoordinationV1().Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
+	lease, err := admin.CoordinationV1().Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading the scheduler's lease: %w", err)
 	}
-	return held.Spec.HolderIdentity != nil && *held.Spec.HolderIdentity != "" &&
-		held.Spec.AcquireTime != nil && held.Spec.AcquireTime.After(since), nil
+	return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" &&
+		lease.Spec.AcquireTime != nil && lease.Spec.AcquireTime.After(since), nil
 }

@@ -27,9 +27,8 @@ func readSchedulerConfig(opts sandbox.Options) ([]byte, error) {
 	return data, nil
 }
 
-// schedulerConfig returns the configuration that the scheduler runs with: the given one as it is, with the path of the
-// kubeconfig added, because kube-scheduler takes that from nowhere else once it has a file. It goes through a generic
-// map, so whatever is wrong with it is left for the scheduler to find and name.
+// schedulerConfig returns the given configuration with the path of the kubeconfig, which kube-scheduler only reads from
+// its configuration file. It decodes to a generic map, so that the scheduler reports errors in the configuration.
 func schedulerConfig(data []byte, opts sandbox.Options) ([]byte, schedulerLease, error) {
 	lease := schedulerLease{elect: true, namespace: metav1.NamespaceSystem, name: "kube-scheduler"}
 	var config map[string]any

@@ -16,9 +16,8 @@ import (
 //go:embed *.yaml
 var ownStages embed.FS
 
-// allStages returns what becomes of nodes and pods in a sandbox, where nothing is executed, by what the stages are for:
-// pods run as soon as they are bound, end as they are told, and go away when they are deleted; nodes renew their
-// leases.
+// allStages returns the stages of nodes and pods in a sandbox, where no container runs: pods run as soon as they are
+// bound, end as their annotations say, and disappear when they are deleted; nodes renew their leases.
 func allStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	texts := []string{fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady}
 	names, err := fs.Glob(ownStages, "*.yaml")

@@ -12,12 +12,11 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// gangWindow is how long a gang may be seen bound in part: bindings are separate requests to the API server, which take
-// milliseconds, or seconds on a machine that does something else. A gang that is held in part waits much longer for the
-// rest.
+// gangWindow bounds the time between the bindings of a gang, which are separate requests: milliseconds, or seconds on a
+// busy machine. A gang that is bound only in part would exceed it.
 const gangWindow = time.Minute
 
-// checks are the claims that are made of an outcome.
+// checks verifies the claims about the outcome.
 func checks(o *Outcome) []Check {
 	of := func(workload string) []Placement {
 		return slices.DeleteFunc(slices.Clone(o.Placements), func(p Placement) bool { return p.Workload != workload })
@@ -45,8 +44,7 @@ func checkTraining(o *Outcome, pods []Placement) Check {
 	return c
 }
 
-// checkBatch wants the Job on nodes that run already: the price of a node that is paid for anyway is no reason to start
-// a cheaper one.
+// checkBatch expects the Job on nodes that are in use already: starting a cheaper node would add to the bill.
 func checkBatch(o *Outcome, pods []Placement) Check {
 	c := Check{Claim: "batch-processing adds no node to the bill", OK: len(pods) == 4}
 	with := map[string]int{}
@@ -59,8 +57,8 @@ func checkBatch(o *Outcome, pods []Placement) Check {
 	return c
 }
 
-// companion names a workload that was created before that of a pod and has a pod on the same node. Placements are in
-// the order of creation.
+// companion is an earlier workload with a pod on the same node, empty if there is none. Placements are in the order of
+// creation.
 func (o *Outcome) companion(p Placement) string {
 	for _, other := range o.Placements {
 		switch {
@@ -86,7 +84,7 @@ func checkGang(pods []Placement) Check {
 	return c
 }
 
-// checkPacking counts the 8-GPU nodes that are taken in part: nine pods with four GPUs leave one at least.
+// checkPacking counts the 8-GPU nodes that are partly used. With nine pods of four GPUs there is at least one.
 func checkPacking(o *Outcome) Check {
 	c := Check{Claim: "at most one node of eight GPUs is left half empty"}
 	var partly []string
@@ -101,7 +99,7 @@ func checkPacking(o *Outcome) Check {
 	return c
 }
 
-// checkInference wants the six shares of 0.3 on as few GPUs as can hold them, and none given twice.
+// checkInference expects the six shares of 0.3 on two GPUs, none of them overcommitted.
 func checkInference(pods []Placement) Check {
 	c := Check{Claim: "inference-shared fills two GPUs, three pods each, and none is given more than it has",
 		OK: len(pods) == 6}

@@ -1,4 +1,6 @@
-// Package demo runs the shipped examples on a sandbox and checks that the outcome is what the project says it is.
+// Package demo runs the shipped examples on a sandbox and checks the outcome.
+//
+// The command berth demo calls it. It does not touch any other cluster.
 package demo
 
 import (
@@ -21,18 +23,16 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// placedWithin bounds how long all workloads together may take to be placed. Usually it is a few seconds; a slow
-// machine is no failure of the scheduler.
+// placedWithin bounds the time until all workloads are placed, which usually takes a few seconds.
 const placedWithin = 4 * time.Minute
 
-// settledWithin bounds the wait for an outcome that does not change any more.
+// settledWithin bounds the wait until the outcome no longer changes.
 const settledWithin = time.Minute
 
-// settleTime is how long the outcome has to stand still before it is judged, so that a pod that comes late, or one that
-// should never have been bound, is seen.
+// settleTime is how long the outcome has to stay unchanged before it is checked, so that late bindings are included.
 const settleTime = 2 * time.Second
 
-// pollEvery is how often the pods are read while the outcome is waited for.
+// pollEvery is the interval in which the pods are read.
 const pollEvery = 50 * time.Millisecond
 
 // Options of a demonstration.
@@ -45,8 +45,8 @@ type Options struct {
 	APIServer string
 }
 
-// Run brings a sandbox up, runs the examples on it and judges the outcome; say is told of each step. The error is not
-// nil when the demonstration could not be run or a check failed; the outcome is nil only in the first case.
+// Run starts a sandbox, runs the examples on it and checks the outcome. It calls say for each step. It returns an error
+// if the demonstration could not be run, or, with the outcome, if a check failed.
 func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err error) {
 	scratch, err := os.MkdirTemp("", "berth-demo-")
 	if err != nil {
@@ -88,14 +88,14 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 	return outcome, nil
 }
 
-// cluster is the sandbox as a client of its API server reaches it.
+// cluster reads the sandbox through its API server.
 type cluster struct {
 	config *rest.Config
 	client kubernetes.Interface
 }
 
-// runWorkloads creates the workloads, waits until every pod is where it should be or no longer changes, and reads what
-// became of them.
+// runWorkloads creates the workloads one by one, waits until their pods have reached their expected state, and reads
+// the outcome.
 func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*Outcome, error) {
 	config, err := sb.RESTConfig()
 	if err != nil {
@@ -117,21 +117,20 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*
 		if _, err := sandbox.CreateObjects(ctx, config, corev1.NamespaceDefault, objects...); err != nil {
 			return nil, err
 		}
-		// One after the other, so that every run of the demonstration comes to the same placements; and the gang that does
-		// not fit has to be tried, and to fail, before the rest comes: else it would prove nothing.
+		// In this order every run has the same placements, and the gang that does not fit has been tried before the others.
 		if err := c.waitFor(ctx, patience, w, say); err != nil {
 			return nil, err
 		}
 	}
-	say("waiting whether the outcome stands")
+	say("waiting until the outcome no longer changes")
 	if err := c.settle(ctx); err != nil {
 		return nil, err
 	}
 	return c.outcome(ctx)
 }
 
-// waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience
-// is no error: the checks will say what is not as it should be.
+// waitFor waits until the pods of a workload have reached their expected state, or patience ends. The latter is no
+// error, because the checks report the differences.
 func (c cluster) waitFor(ctx, patience context.Context, w workload, say func(string)) error {
 	settled := 0
 	err := wait.PollUntilContextCancel(patience, pollEvery, true, func(context.Context) (bool, error) {
@@ -150,7 +149,7 @@ func (c cluster) waitFor(ctx, patience context.Context, w workload, say func(str
 	return nil
 }
 
-// settle returns when no pod has come, gone or changed its node for settleTime.
+// settle returns when no pod has been created, deleted or bound for settleTime.
 func (c cluster) settle(ctx context.Context) error {
 	var before map[string]string
 	var since time.Time
@@ -169,7 +168,7 @@ func (c cluster) settle(ctx context.Context) error {
 		return time.Since(since) > settleTime, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("pods still come, go or get nodes after %v", settledWithin)
+		return fmt.Errorf("pods are still created, deleted or bound after %v", settledWithin)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ import (
 	"berth.dev/berth/pkg/screen/top"
 )
 
-// Node is what decides about a node, as the scheduler sees it.
+// Node are the properties of a node that the scheduler considers.
 type Node struct {
 	Name     string                 `json:"name"`
 	Model    string                 `json:"model"`
@@ -33,7 +33,7 @@ type Node struct {
 	Capacity priceview.CapacityType `json:"capacityType"`
 	// Price of the node per hour.
 	Price price.MicroDollars `json:"microDollarsPerHour"`
-	// Milli is the GPU taken on it, in thousandths of a GPU.
+	// Milli is the allocated part of its GPUs, in thousandths of a GPU.
 	Milli int `json:"takenMilliGPU"`
 }
 
@@ -51,21 +51,21 @@ type Placement struct {
 	BoundAt time.Time `json:"boundAt"`
 }
 
-// Pending is one that was not placed.
+// Pending is a workload with pending pods.
 type Pending struct {
 	Workload string `json:"workload"`
 	Pods     int    `json:"pods"`
 	Why      string `json:"why"`
 }
 
-// Check is one claim and whether it is true.
+// Check is one claim, whether it is true, and what was found.
 type Check struct {
 	Claim string `json:"claim"`
 	OK    bool   `json:"ok"`
 	Found string `json:"found"`
 }
 
-// Outcome is what became of the examples. Placements are in the order in which the workloads were created.
+// Outcome is the result of the examples. Placements are in the order in which the workloads were created.
 type Outcome struct {
 	Placements []Placement      `json:"placements"`
 	Pending    []Pending        `json:"pending"`
@@ -88,7 +88,7 @@ func (o *Outcome) failed() int {
 	return n
 }
 
-// outcome reads the cluster as it is now, and judges it.
+// outcome reads the cluster and checks it.
 func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 	configuration, err := schedulerconfig.Shipped()
 	if err != nil {
@@ -107,15 +107,15 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	keys, levels := configuration.GPUKeys(""), configuration.NetworkLevels()
-	book := overview.NewBook(keys, overview.Pricing{Of: prices, Rates: rates}, levels)
+	store := overview.NewStore(keys, overview.Pricing{Of: prices, Rates: rates}, levels)
 	reader, err := inputs.NewReader(c.config)
 	if err != nil {
 		return nil, err
 	}
-	if err := book.Read(ctx, reader, corev1.NamespaceDefault); err != nil {
+	if err := store.Read(ctx, reader, corev1.NamespaceDefault); err != nil {
 		return nil, err
 	}
-	o := &Outcome{Nodes: map[string]*Node{}, cluster: book.Cluster(time.Now())}
+	o := &Outcome{Nodes: map[string]*Node{}, cluster: store.Cluster(time.Now())}
 	rules := configuration.CapacityRules("")
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
@@ -127,6 +127,13 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 		o.Nodes[n.Name] = n
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	o.addPods(pods, keys)
+	o.Checks = checks(o)
+	return o, nil
+}
+
+// addPods adds the placed and the pending pods by workload.
+func (o *Outcome) addPods(pods []corev1.Pod, keys gpuview.Keys) {
 	for _, w := range workloads {
 		waiting := Pending{Workload: w.name}
 		for i := range pods {
@@ -137,7 +144,7 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 				o.place(w, pod, keys)
 			default:
 				waiting.Pods++
-				// Members say the same; one that says nothing yet must not hide what the others say.
+				// All members have the same reason, but some may not have it yet.
 				waiting.Why = cmp.Or(waiting.Why, pendingReason(pod))
 			}
 		}
@@ -145,8 +152,6 @@ func (c cluster) outcome(ctx context.Context) (*Outcome, error) {
 			o.Pending = append(o.Pending, waiting)
 		}
 	}
-	o.Checks = checks(o)
-	return o, nil
 }
 
 // place adds a pod that has a node.
@@ -167,7 +172,7 @@ func (o *Outcome) place(w workload, pod *corev1.Pod, keys gpuview.Keys) {
 	o.Placements = append(o.Placements, p)
 }
 
-// WriteTable prints the outcome for a terminal: what berth status and berth jobs say of the cluster, and the checks.
+// WriteTable prints the outcome: the cluster as in berth status and berth jobs, and the checks.
 func (o *Outcome) WriteTable(out io.Writer) error {
 	screen, c := tables.ScreenOf(out), o.cluster
 	fmt.Fprintln(out, screen.Wrap(strings.Join(c.Lines(), "\n"))+"\n")

@@ -12,14 +12,14 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// workload is one file of manifests/examples and what should become of it.
+// workload is one file of manifests/examples with its expected outcome.
 type workload struct {
 	name string
 	// example is the folder of the file.
 	example string
-	// pods that the file leads to.
+	// pods is the number of pods.
 	pods int
-	// pending workloads are not to be placed.
+	// pending workloads are expected to stay pending.
 	pending bool
 }
 
@@ -35,8 +35,8 @@ var workloads = []workload{
 // delayKey is the annotation of a pod that says how long it runs before it succeeds (see package controlplane).
 const delayKey = "pod-complete.stage.kwok.x-k8s.io/delay"
 
-// runsOn is how long the Jobs run. Otherwise they would end after a minute: on a slow machine before they are judged,
-// and a cluster that stays up would look idle.
+// runsOn is how long the Jobs run. By default they would end after a minute, possibly before they are checked, and a
+// cluster that stays up would look idle.
 const runsOn = "8760h"
 
 // objects reads a workload as kubectl apply would create it, so that the example can be applied over it later.
@@ -66,10 +66,10 @@ func (w workload) objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// has tells whether a pod belongs to the workload: controllers name pods after it.
+// has reports whether a pod belongs to the workload, by its name.
 func (w workload) has(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, w.name) }
 
-// settled counts the pods of the workload that have a node or, if it is not to be placed, say why they have none.
+// settled counts the pods of the workload in their expected state: with a node, or pending with a reason.
 func (w workload) settled(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {
@@ -81,7 +81,7 @@ func (w workload) settled(pods []corev1.Pod) int {
 	return n
 }
 
-// pendingReason is what the scheduler says of a pod that it has not placed.
+// pendingReason is the scheduler's message about a pending pod.
 func pendingReason(pod *corev1.Pod) string {
 	if _, c := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return c.Message

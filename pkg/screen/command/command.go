@@ -1,5 +1,6 @@
-// Package command runs a command of the terminal: what it prints at its end, with which status it ends, and how it ends
-// when it is interrupted.
+// Package command runs the commands of the tool: it prints errors, sets the exit status, and handles signals.
+//
+// Only main functions of commands call Run. It knows no particular command.
 package command
 
 import (
@@ -23,13 +24,13 @@ import (
 // StatusBadInput is the exit status for a file, name or flag that cannot be used.
 const StatusBadInput = 2
 
-// statusOfSignal and the signal's number are the exit status of a command that a signal ended, as in a shell.
+// statusOfSignal plus the number of the signal is the exit status after a signal, as in a shell.
 const statusOfSignal = 128
 
-// grace is how long a command that is interrupted may take to clean up. One that ends in order has no limit.
+// grace is how long an interrupted command may clean up. With EndInOrder there is no limit.
 const grace = 2 * time.Second
 
-// statusError carries the exit status that a command's error asks for.
+// statusError is an error with an exit status.
 type statusError struct {
 	error
 	status int
@@ -37,7 +38,7 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// WithStatus gives an error an exit status of its own; no error stays none.
+// WithStatus gives an error an exit status. A nil error stays nil.
 func WithStatus(err error, status int) error {
 	if err == nil {
 		return nil
@@ -61,16 +62,15 @@ func Status(err error) int {
 	}
 }
 
-// OneLine keeps an error on one line of the terminal, however many its parts put in.
+// OneLine is the text of an error without line breaks.
 func OneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// inOrder marks commands that must not be left in the middle.
+// inOrder marks commands that must not be aborted.
 const inOrder = "ends-in-order"
 
-// EndInOrder lets a command that is interrupted take the time that it needs to stop what it has started. A second
-// signal ends it at once.
+// EndInOrder gives an interrupted command unlimited time to stop what it has started. A second signal ends it at once.
 func EndInOrder(cmd *cobra.Command) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -78,13 +78,12 @@ func EndInOrder(cmd *cobra.Command) {
 	cmd.Annotations[inOrder] = "true"
 }
 
-// DropLinkedFlags removes the flags that components which are linked in put on the global set. Cobra would offer them
-// as flags of every command, and commands that run at a time would share them. Call it before the first command is
-// made.
+// DropLinkedFlags removes the flags that linked components have added to the global set. Cobra would add them to every
+// command. Call it before the first command is made.
 func DropLinkedFlags() { pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError) }
 
-// Run runs a command, prints its error in one line on stderr, and returns its exit status. Whatever is wrong before the
-// command itself begins is bad input. A signal ends the command's context and, soon after that, the command.
+// Run runs a command, prints its error in one line on stderr, and returns its exit status. An error before the command
+// begins is bad input. A signal ends the command's context and, soon after that, the command.
 func Run(root *cobra.Command, stderr io.Writer) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -118,8 +117,8 @@ func run(root *cobra.Command, stderr io.Writer, signals <-chan os.Signal, grace 
 	}
 }
 
-// interrupted waits for a command whose context has ended, as long as limit lets it. A command that was done all the
-// same has not been interrupted.
+// interrupted waits until a command whose context has ended returns, or until limit. A command that still succeeds has
+// not been interrupted.
 func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-chan error, signals <-chan os.Signal,
 	limit <-chan time.Time) int {
 	select {
@@ -130,17 +129,17 @@ func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-cha
 	case <-limit:
 	case <-signals:
 	}
-	// What was shown of the progress, and the ^C that the terminal shows, are gone then.
+	// Remove the progress and the ^C of the terminal.
 	progress.NewLine(stderr).Clear()
-	word, status := "interrupted", statusOfSignal+int(syscall.SIGINT)
+	message, status := "interrupted", statusOfSignal+int(syscall.SIGINT)
 	if s == syscall.SIGTERM {
-		word, status = "terminated", statusOfSignal+int(syscall.SIGTERM)
+		message, status = "terminated", statusOfSignal+int(syscall.SIGTERM)
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.DisplayName(), word)
+	fmt.Fprintf(stderr, "%s: %s\n", root.DisplayName(), message)
 	return status
 }
 
-// patience is a channel that delivers when the time of an interrupted command is over.
+// patience is a channel that receives a value when the time of an interrupted command is over.
 func patience(running *cobra.Command, grace time.Duration) <-chan time.Time {
 	if running != nil && running.Annotations[inOrder] != "" {
 		return nil
@@ -148,8 +147,7 @@ func patience(running *cobra.Command, grace time.Duration) <-chan time.Time {
 	return time.After(grace)
 }
 
-// noteBegin lets every command store itself when it begins its work: when its arguments and flags are known to be
-// right.
+// noteBegin makes every command store itself when it begins, after its arguments and flags have been checked.
 func noteBegin(cmd *cobra.Command, begun *atomic.Pointer[cobra.Command]) {
 	if work := cmd.RunE; work != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -162,8 +160,7 @@ func noteBegin(cmd *cobra.Command, begun *atomic.Pointer[cobra.Command]) {
 	}
 }
 
-// refuseUnknownTopics makes "help" for a command that is not there an error, which cobra answers with the help of the
-// whole.
+// refuseUnknownTopics makes "help" for an unknown command an error. Cobra would print the help of the root command.
 func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

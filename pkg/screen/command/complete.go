@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Complete lets a shell complete the values of all flags below a command: by the functions that are given by the names
-// of flags, and of those that name files already by their names. What is left is a number, a time or a free text, for
-// which nothing is offered, files neither; the same holds for commands without arguments.
-func Complete(root *cobra.Command, by map[string]cobra.CompletionFunc) error {
+// Complete registers completions for all flags below a command: the functions by the names of flags, except for flags
+// that have a completion or are marked as files. Other flags, and commands without arguments, get no completions; the
+// default would be files.
+func Complete(root *cobra.Command, byName map[string]cobra.CompletionFunc) error {
 	for _, cmd := range root.Commands() {
-		if err := Complete(cmd, by); err != nil {
+		if err := Complete(cmd, byName); err != nil {
 			return err
 		}
 	}
@@ -27,7 +27,7 @@ func Complete(root *cobra.Command, by map[string]cobra.CompletionFunc) error {
 		if _, known := root.GetFlagCompletionFunc(flag.Name); known {
 			return
 		}
-		complete := by[flag.Name]
+		complete := byName[flag.Name]
 		if complete == nil {
 			complete = cobra.NoFileCompletions
 		}
@@ -38,7 +38,7 @@ func Complete(root *cobra.Command, by map[string]cobra.CompletionFunc) error {
 	return failure
 }
 
-// namesFile tells whether a flag is marked as the name of a file or a folder.
+// namesFile reports whether a flag is marked as the name of a file or a folder.
 func namesFile(flag *pflag.Flag) bool {
 	_, file := flag.Annotations[cobra.BashCompFilenameExt]
 	_, folder := flag.Annotations[cobra.BashCompSubdirsInDir]

@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// AsKubectlPlugin makes a command speak of itself by the name that it was called by. By the name under which kubectl
-// finds it as a plugin, kubectl-NAME, its help and examples say "kubectl NAME"; by the name that kubectl looks for to
-// complete the arguments of the plugin, kubectl_complete-NAME, it completes.
+// AsKubectlPlugin adapts a command to the name of its executable. As kubectl-NAME, its help and examples say "kubectl
+// NAME". As kubectl_complete-NAME, which kubectl calls to complete the arguments of the plugin, it prints completions.
 func AsKubectlPlugin(root *cobra.Command, executable string, args []string) {
 	base := filepath.Base(executable)
 	plugin, completion := "kubectl-"+root.Name(), "kubectl_complete-"+root.Name()

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Version says what an executable was built from.
+// Version is the version of an executable.
 type Version struct {
-	// Berth is empty in a build that was not given its version.
+	// Berth is empty in a build without a version.
 	Berth      string `json:"berth"`
 	Kubernetes string `json:"kubernetes"`
 	Commit     string `json:"commit"`
@@ -21,8 +21,8 @@ type Version struct {
 	Platform  string `json:"platform"`
 }
 
-// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a
-// stamp.
+// NewVersion reads the version that a build has stamped. Kubernetes is the version in the source, for a build without
+// one.
 func NewVersion(info version.Info, kubernetes string) Version {
 	v := Version{Kubernetes: "v" + kubernetes, Platform: info.Platform, GoVersion: info.GoVersion}
 	stock, ours, stamped := strings.Cut(info.GitVersion, "-berth.")
@@ -34,7 +34,7 @@ func NewVersion(info version.Info, kubernetes string) Version {
 	return v
 }
 
-// WriteTable writes a line for each part that is known.
+// WriteTable writes a line for each known part.
 func (v Version) WriteTable(out io.Writer) error {
 	commit := v.Commit
 	if v.Changed {

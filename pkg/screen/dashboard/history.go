@@ -37,7 +37,7 @@ func (s *Server) sampleUntil(ctx context.Context) {
 	}
 }
 
-// plot is a plot with what is said of it.
+// plot is a plot with its caption.
 type plot struct {
 	Title string
 	// A and B name the lines, A is empty where there is one.
@@ -84,15 +84,15 @@ func draw(history []sample, id, title, a, b string, values func(*overview.Totals
 		highest = max(highest, va, vb)
 	}
 	number := func(v float64) string { return fmt.Sprintf("%.4g", v) }
-	said := fmt.Sprintf("now %s %s", number(lineB.Y[len(lineB.Y)-1]), b)
+	caption := fmt.Sprintf("now %s %s", number(lineB.Y[len(lineB.Y)-1]), b)
 	lines := []svg.Series{lineB}
 	if a != "" {
 		lines = append(lines, lineA)
-		said += fmt.Sprintf(", %s %s", number(lineA.Y[len(lineA.Y)-1]), a)
+		caption += fmt.Sprintf(", %s %s", number(lineA.Y[len(lineA.Y)-1]), a)
 	}
-	p := svg.Plot{ID: "plot-" + id, Title: title + " in the last hour", Description: said, Lines: lines,
+	p := svg.Plot{ID: "plot-" + id, Title: title + " in the last hour", Description: caption, Lines: lines,
 		X: svg.Axis{Label: "minutes", Min: min(-1, lineB.X[0]), Max: 0, Format: number},
 		Y: svg.Axis{Max: svg.Above(highest), Format: number}}
-	return plot{Title: title, A: a, B: b, Caption: said,
+	return plot{Title: title, A: a, B: b, Caption: caption,
 		SVG: template.HTML(p.SVG())} //nolint:gosec // every text in it is escaped where it is written
 }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// square is how wide a GPU is on the map, with its margin.
+	// square is the width of a GPU on the map, with its margin.
 	square = 5
-	// mostSquares is for how many GPUs the map draws each; beyond, a node is one cell.
+	// mostSquares is up to how many GPUs the map draws each GPU. On larger maps a node is one cell.
 	mostSquares = 20_000
-	// mostColors is how many workloads have a color of their own, those with the most GPUs.
+	// mostColors is how many workloads, those with the most GPUs, have a color of their own.
 	mostColors = 8
 	// noColor is the class of all others.
 	noColor = "other"
@@ -26,26 +26,26 @@ const (
 
 // group is a domain or a model on the map.
 type group struct {
-	// Label is the title without the level of the domain and the maker of the GPUs, so that the model is seen where there
-	// is little space. Said is how full it is, Short the same as figures.
-	Title, Label, Said, Short string
+	// Label is the title without the level of the domain and the maker of the GPUs, for narrow pages. Text says how many
+	// GPUs are allocated, Short the same as numbers.
+	Title, Label, Text, Short string
 	Nodes                     []onMap
 }
 
 type onMap struct {
-	Name, Said string
+	Name, Text string
 	Link       template.URL
 	SVG        template.HTML
 }
 
 // colored is a workload in the legend.
-type colored struct{ Class, Name, Said string }
+type colored struct{ Class, Name, Text string }
 
-// palette gives colors to workloads; an empty one tells none apart.
+// palette has the color classes of workloads. Others have noColor.
 type palette map[string]string
 
-// newPalette colors the workloads with the most GPUs. A workload keeps its color while others come and go, as far as
-// possible: it is chosen by the name.
+// newPalette colors the workloads with the most GPUs, and returns the legend. The color depends on the name, so that
+// workloads usually keep their colors.
 func newPalette(nodes []overview.Node) (palette, []colored) {
 	sums := map[string]int64{}
 	for i := range nodes {
@@ -79,14 +79,14 @@ func newPalette(nodes []overview.Node) (palette, []colored) {
 	return colors, legend
 }
 
-// part is a piece of a GPU, in thousandths from below, in the color of a class.
+// part is a part of a GPU in thousandths, with its color class.
 type part struct {
 	class string
 	milli int
 }
 
-// parts divides what is in use of a node's GPUs among its workloads. Which workload has which GPU is not known of whole
-// GPUs; the sums are right.
+// parts divides the used GPUs of a node among its workloads. The sums are right, but for whole GPUs it is unknown which
+// workload has which GPU.
 func (p palette) parts(n *overview.Node) [][]part {
 	var left []part
 	for _, u := range n.Use {
@@ -96,7 +96,7 @@ func (p palette) parts(n *overview.Node) [][]part {
 	for i, g := range n.GPUs {
 		for used := g.UsedMilliGPU; used > 0; {
 			if len(left) == 0 {
-				left = []part{{noColor, used}} // of pods that are not told apart
+				left = []part{{noColor, used}} // of unknown pods
 			}
 			take := min(used, left[0].milli)
 			made[i] = append(made[i], part{left[0].class, take})
@@ -109,9 +109,8 @@ func (p palette) parts(n *overview.Node) [][]part {
 	return made
 }
 
-// squares draws the GPUs of a node, more than four of them in two rows. What is in use is filled from below; the rest
-// tells by its outline what it is, so that colors are not needed: free, crossed out for stranded, struck through for
-// unavailable.
+// squares draws the GPUs of a node, more than four of them in two rows. The used part is filled. Without colors, the
+// outline of the rest shows its state: free, crossed out for stranded, struck through for unavailable.
 func (p palette) squares(n *overview.Node) template.HTML {
 	const side = square - 1
 	columns, rows := max(1, len(n.GPUs)), 1
@@ -159,8 +158,8 @@ func (p palette) squares(n *overview.Node) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // there are only numbers and names of classes in it
 }
 
-// said is a node in words, for those who do not see the map.
-func said(n *overview.Node) string {
+// describe is a node in words, for screen readers.
+func describe(n *overview.Node) string {
 	words := fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State,
 		overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs), overview.Roughly(n.StrandedMilliGPU))
 	const most = 3
@@ -180,12 +179,11 @@ func labelOf(g *overview.Group) string {
 	return strings.Replace(strings.TrimPrefix(g.Title, overview.LevelOf(g.Nodes)+"="), "NVIDIA-", "", 1)
 }
 
-// groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are
-// allocated.
+// groups is the map. With each set it draws every GPU, else a node is one cell, filled by its allocation.
 func groups(nodes []overview.Node, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Label: labelOf(&g), Said: g.Words(),
+		made := group{Title: g.Title, Label: labelOf(&g), Text: g.Words(),
 			Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
@@ -199,7 +197,7 @@ func groups(nodes []overview.Node, each bool, colors palette) []group {
 				}
 			}
 			made.Nodes = append(made.Nodes,
-				onMap{Name: n.Name, Said: said(n), Link: nodeLink(n.Name), SVG: colors.squares(drawn)})
+				onMap{Name: n.Name, Text: describe(n), Link: nodeLink(n.Name), SVG: colors.squares(drawn)})
 		}
 		list = append(list, made)
 	}

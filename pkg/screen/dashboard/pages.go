@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// What the pages show besides the one of the cluster.
+// The data of the pages except that of the cluster.
 type (
 	nodeView struct {
 		Cluster, Name string
@@ -25,7 +25,7 @@ type (
 	problemView struct{ Cluster, Happened, Help string }
 )
 
-// problem answers with a page that says what happened and what to do.
+// problem serves a page that says what happened and what to do.
 func (s *Server) problem(w http.ResponseWriter, status int, happened, help string) {
 	s.write(w, status, "problem", problemView{s.source.Name, happened, help})
 }
@@ -45,7 +45,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 		"It may have left the cluster since the page was made.")
 }
 
-// namespace shows what a namespace has, what waits in it and its queues.
+// namespace shows the workloads and the queues of a namespace.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	name, c := r.URL.Query().Get("name"), s.cluster()
 	at := slices.IndexFunc(c.Namespaces, func(n overview.Namespace) bool { return n.Name == name })
@@ -67,7 +67,7 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	s.write(w, http.StatusOK, "namespace", view)
 }
 
-// explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
+// explain runs the scheduler on a copy of the cluster. That can take long, so only one explanation runs at a time.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	kind, namespace, name := query.Get("kind"), query.Get("namespace"), query.Get("name")
@@ -82,7 +82,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	case s.explaining <- struct{}{}:
 		defer func() { <-s.explaining }()
 	case <-ctx.Done():
-		s.problem(w, http.StatusServiceUnavailable, "Another explanation is still being worked out.",
+		s.problem(w, http.StatusServiceUnavailable, "Another explanation is still being computed.",
 			"Try again in a moment.")
 		return
 	}

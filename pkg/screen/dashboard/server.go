@@ -1,6 +1,8 @@
-// Package dashboard shows an overview of a cluster in a browser: pages that the server renders, kept up to date by
-// server-sent events. It changes nothing in the cluster, needs no network but the loopback interface, and answers only
-// those who know the token in its address.
+// Package dashboard shows an overview of a cluster in a browser. The server renders the pages, and updates them with
+// server-sent events.
+//
+// The command berth dashboard calls it. It only listens on the loopback interface, answers only requests with the token
+// in its address, and changes nothing in the cluster.
 package dashboard
 
 import (
@@ -23,15 +25,15 @@ import (
 )
 
 const (
-	// sampleEvery is how often the plots get a point, and samples how many they have: those of an hour.
+	// sampleEvery is the interval between points of the plots, and samples the number of points in an hour.
 	sampleEvery, samples = 10 * time.Second, 361
-	// refreshEvery is how often a page is told of changes at most, and aliveEvery how often it is told something at least.
+	// refreshEvery is the shortest interval between updates of a page, and aliveEvery the longest.
 	refreshEvery, aliveEvery = 2 * time.Second, 15 * time.Second
 	// mostStreams is how many pages may follow the cluster at a time.
 	mostStreams = 32
-	// writeWithin bounds each write to a page, explainWithin an explanation, headersWithin the headers of a request.
+	// writeWithin bounds each write to a page, explainWithin an explanation, headersWithin reading the headers.
 	writeWithin, explainWithin, headersWithin = 10 * time.Second, 2 * time.Minute, 5 * time.Second
-	// explainColumns is how wide explanations are.
+	// explainColumns is the width of explanations.
 	explainColumns = 120
 	// mostHeaderBytes bounds a request; pages send none with a body.
 	mostHeaderBytes = 16 << 10
@@ -43,15 +45,14 @@ var style string
 //go:embed live.js
 var script string
 
-// Server answers with pages about one cluster.
+// Server serves pages about one cluster.
 type Server struct {
 	source overview.Source
 	token  string
-	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for
-	// loopback.
+	// hosts are the allowed Host headers, against DNS rebinding by pages of other sites.
 	hosts []string
 	mux   *http.ServeMux
-	// streams holds a value for each page that follows, explaining one while an explanation is worked out.
+	// streams has a value for each page that is being updated, explaining one while an explanation is computed.
 	streams, explaining chan struct{}
 
 	mu      sync.Mutex
@@ -78,20 +79,19 @@ func New(source overview.Source) *Server {
 	return s
 }
 
-// Serve answers on a listener of the loopback interface until ctx ends, and returns when no request is being answered
-// any more. Tell is called with the address once it can be opened.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(address string)) error {
+// Serve serves on a listener of the loopback interface until ctx ends, and returns when all requests have ended. It
+// calls ready with the address of the page, which can then be opened.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, ready func(address string)) error {
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !address.IP.IsLoopback() {
-		return fmt.Errorf("%s is not an address of the loopback interface, which alone this page is for", listener.Addr())
+		return fmt.Errorf("%s is not an address of the loopback interface", listener.Addr())
 	}
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		s.hosts = append(s.hosts, fmt.Sprintf("%s:%d", name, address.Port))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until
-	// then.
+	// Close of the HTTP server does not wait for the goroutines of connections, which read the source.
 	var connections sync.WaitGroup
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headersWithin, ReadTimeout: headersWithin, IdleTimeout: time.Minute,
@@ -103,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 				connections.Add(1)
 			case http.StateClosed:
 				connections.Done()
-			default: // it lasts; none is ever hijacked
+			default: // the connection stays open; none is hijacked
 			}
 		},
 	}
@@ -111,9 +111,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	running.Go(func() { s.sampleUntil(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
-		_ = server.Close() // pages that follow would keep it open
+		_ = server.Close() // Shutdown would wait for event streams
 	})
-	tell(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token))
+	ready(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token))
 	err := server.Serve(listener)
 	cancel()
 	running.Wait()
@@ -124,13 +124,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	return fmt.Errorf("serving the dashboard: %w", err)
 }
 
-// ServeHTTP lets through those who call the server by its own name and know the token.
+// ServeHTTP refuses requests with another Host or without the token.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "+
 			"base-uri 'none'; frame-ancestors 'none'")
-	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
+	header.Set("Referrer-Policy", "no-referrer") // the address contains the token
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	known := slices.ContainsFunc(s.hosts, func(host string) bool { return strings.EqualFold(r.Host, host) })
@@ -151,11 +151,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func static(kind, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write([]byte(content)) // the browser is gone
+		_, _ = w.Write([]byte(content)) // an error means that the browser has disconnected
 	}
 }
 
-// cluster is the picture that all pages show; it is made once for all of them.
+// cluster is the overview of all pages. It is cached for a moment.
 func (s *Server) cluster() *overview.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,18 +174,18 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, view any)
 	w.WriteHeader(status)
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
 	if err := templates.ExecuteTemplate(w, name, view); err != nil && !errors.Is(err, net.ErrClosed) {
-		// What was written already has a status; the browser shows a page that ends early.
+		// The status has been sent already; the browser shows a page that ends early.
 		_, _ = w.Write([]byte("<p>The page could not be completed.</p>"))
 	}
 }
 
-// events sends a page all of its parts, and then those that have changed, until it is closed.
+// events sends all parts of a page, then those that have changed, until the page is closed.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		http.Error(w, fmt.Sprintf("%d pages follow the cluster already", mostStreams), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d pages are open already", mostStreams), http.StatusServiceUnavailable)
 		return
 	}
 	control := http.NewResponseController(w)
@@ -220,7 +220,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// redrawn renders the parts that are not as shown, and notes that they are shown from now on.
+// redrawn renders the parts that differ from shown, and updates shown.
 func redrawn(shown map[string]string, v *view) (map[string]string, error) {
 	changed := map[string]string{}
 	for _, part := range parts {

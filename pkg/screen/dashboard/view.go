@@ -22,13 +22,13 @@ var pageSource string
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"class": classOf, "link": linkOf, "text": textOf,
 	"drawing": drawingOf}).Parse(pageSource))
 
-// parts are what is kept up to date of a page: the names of their templates, and their ids in it.
+// parts are the parts of a page that are updated: the names of their templates, and their ids in the page.
 var parts = []string{"totals", "jobs", "gangs", "queue", "legend", "map", "plots", "namespaces", "nodes", "warnings"}
 
-// mostRows is how many rows a table has.
+// mostRows bounds the rows of a table.
 const mostRows = 200
 
-// view is what a page shows.
+// view is the data of the page of the cluster.
 type view struct {
 	Cluster, Time string
 	Filter        string
@@ -38,7 +38,7 @@ type view struct {
 	LeftOut []string
 	Plots   []plot
 	Legend  []colored
-	// Level is the one by whose domains the map is divided, if that is one for all nodes.
+	// Level is the level of the domains on the map, if it is the same for all nodes.
 	Level  string
 	Groups []group
 	Jobs, Queue, Gangs, Namespaces,
@@ -48,10 +48,10 @@ type view struct {
 // tile is one figure of the totals.
 type tile struct{ Name, Value, More string }
 
-// table is a list, and how many entries it has besides.
+// table is a list and the number of entries that it leaves out.
 type table struct {
 	Title string
-	// Class is "text-last" if the last column has sentences, None what is said of an empty list.
+	// Class is "text-last" if the last column has sentences. None is the text for an empty list.
 	Class, None string
 	overview.List
 	// Naming is the column that names the rows: the first without numbers.
@@ -96,7 +96,7 @@ func matches(filter string, texts ...string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(filter))
 }
 
-// tableOf has the entries in which the filter is found.
+// tableOf is a table of the entries that match the filter.
 func tableOf(title, class, none string, list overview.List, filter string) table {
 	t := table{Title: title, Class: class, None: none, List: overview.List{Columns: list.Columns},
 		Naming: slices.IndexFunc(list.Columns, func(c tables.Column) bool { return !c.Number })}
@@ -132,7 +132,7 @@ func drawingOf(cell any) template.HTML {
 	return ""
 }
 
-// classOf says whether a column has numbers, and whether it gives way where there is little room.
+// classOf are the CSS classes of a column: whether it has text, and whether a narrow page leaves it out.
 func classOf(c tables.Column) string {
 	var classes []string
 	if !c.Number {
@@ -144,7 +144,7 @@ func classOf(c tables.Column) string {
 	return strings.Join(classes, " ")
 }
 
-// linkOf is where a row leads, empty for nowhere.
+// linkOf is the link of a row, empty without one.
 func linkOf(r overview.Row) template.URL {
 	switch r.Kind {
 	case "", overview.QueueKind:
@@ -155,7 +155,7 @@ func linkOf(r overview.Row) template.URL {
 	return explainLink(r.Kind, r.Namespace, r.Name)
 }
 
-// strandedWords say what is stranded, and for what: on an empty cluster a figure alone would be a riddle.
+// strandedWords explains the stranded GPUs.
 func strandedWords(t *overview.Totals) string {
 	if t.StrandedMilliGPU == 0 {
 		return "all usable by the requests in the cluster"

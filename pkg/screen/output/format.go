@@ -50,7 +50,7 @@ func (f *Format) AddTo(cmd *cobra.Command) {
 	}
 }
 
-// Print prints what a command found out: as a table by the function, or the value as JSON or YAML.
+// Print prints the result of a command: as a table with the function, or the value as JSON or YAML.
 func (f Format) Print(out io.Writer, value any, table func(io.Writer) error) error {
 	if f == Table {
 		return table(out)

@@ -1,5 +1,7 @@
-// Package output prints what commands found out as JSON or YAML, in the style of Kubernetes: each value says its kind
-// and the version of its fields, names are in camel case, and empty lists are [], never null and never left out.
+// Package output prints the results of commands as JSON or YAML, in the style of Kubernetes: each value has a kind and
+// an apiVersion, names are in camel case, and empty lists are [], never null and never left out.
+//
+// The commands with --output call it. It computes nothing.
 package output
 
 import (
@@ -22,11 +24,11 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// APIVersion is the version of the fields of all kinds. Within it fields are added, never taken away or given another
-// meaning.
+// APIVersion is the version of the fields of all kinds. Within a version, fields are added but never removed or
+// changed.
 const APIVersion = "output.berth.dev/v1"
 
-// kinds of what is printed; docs/internals/output.md describes each.
+// kinds are the kinds of results. docs/internals/output.md describes each.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[explain.Explanation](): "Explanation",
 	reflect.TypeFor[advise.Advice]():       "Advice",
@@ -88,7 +90,7 @@ func encode(value any) ([]byte, error) {
 	return append(append(head[:len(head)-1], ','), data[1:]...), nil
 }
 
-// fillLists makes lists and maps that are nil empty, in all that the value holds.
+// fillLists replaces nil lists and maps in a value by empty ones.
 func fillLists(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -113,7 +115,7 @@ func fillLists(v reflect.Value) {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
 		for _, key := range v.MapKeys() {
-			fillLists(v.MapIndex(key)) // reaches what pointers lead to
+			fillLists(v.MapIndex(key)) // changes values behind pointers
 		}
 	}
 }

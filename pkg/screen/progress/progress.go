@@ -1,5 +1,7 @@
-// Package progress shows on standard error how far work is: on a terminal in one line that is written again and again
-// and never wraps, elsewhere in a line now and then.
+// Package progress shows the progress of work on standard error: on a terminal in one line that is updated, elsewhere
+// in a new line from time to time.
+//
+// Commands and long computations call it. It never writes to standard output.
 package progress
 
 import (
@@ -14,17 +16,17 @@ import (
 )
 
 const (
-	// again is how often the line of a terminal is written.
-	again = 200 * time.Millisecond
-	// nowAndThen is how often a line is written elsewhere.
-	nowAndThen = 10 * time.Second
-	// usualWidth is taken where a terminal does not tell its own.
-	usualWidth = 80
+	// updateEvery is the interval of updates on a terminal.
+	updateEvery = 200 * time.Millisecond
+	// lineEvery is the interval of lines elsewhere.
+	lineEvery = 10 * time.Second
+	// defaultWidth is for a terminal of unknown width.
+	defaultWidth = 80
 	// eraseRest erases the line of a terminal from the cursor on.
 	eraseRest = "\x1b[K"
 )
 
-// Line is the last line of what is written.
+// Line is the last line of a terminal, or of another output.
 type Line struct {
 	out io.Writer
 	// width of the terminal, nil where there is none.
@@ -40,13 +42,13 @@ func NewLine(out io.Writer) *Line {
 	return &Line{out: out, width: func() int {
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil || width < 1 {
-			return usualWidth
+			return defaultWidth
 		}
 		return width
 	}}
 }
 
-// Show shows a text that is soon replaced. It is for terminals only.
+// Show shows a text until the next one. It does nothing unless there is a terminal.
 func (l *Line) Show(text string) {
 	if l.width != nil {
 		_, _ = fmt.Fprint(l.out, "\r"+cut(text, l.width()-1)+eraseRest)
@@ -61,7 +63,7 @@ func (l *Line) Keep(text string) {
 	_, _ = fmt.Fprintln(l.out, text)
 }
 
-// Clear takes away what Show has shown.
+// Clear removes the text of Show.
 func (l *Line) Clear() {
 	if l.width != nil {
 		_, _ = fmt.Fprint(l.out, "\r"+eraseRest)
@@ -79,16 +81,16 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// Follow shows how many of the pods are done, as read says, until the function that it returns is called.
+// Follow shows the progress that read returns until the returned function is called.
 func Follow(out io.Writer, label string, read func() (done, total int64)) (stop func()) {
 	line, began, p := NewLine(out), time.Now(), &pace{}
 	if line.width == nil {
-		return every(nowAndThen, func() {
+		return every(lineEvery, func() {
 			done, total := read()
 			line.Keep(label + ": " + numbers(done, total, p.at(time.Since(began), done)))
 		})
 	}
-	end := every(again, func() {
+	end := every(updateEvery, func() {
 		done, total := read()
 		line.Show(bar(label, done, total, p.at(time.Since(began), done), line.width()-1))
 	})
@@ -98,17 +100,16 @@ func Follow(out io.Writer, label string, read func() (done, total int64)) (stop 
 	}
 }
 
-// recent is the time over which the pace is taken: what is done first is often done much faster than what waits in a
-// full cluster.
+// recent is the time over which the pace is computed. Placing pods in a full cluster is slower than at the beginning.
 const recent = time.Minute
 
-// pace is how much was done when, in recent time and once before.
+// pace has measurements of the recent time, and one before.
 type pace struct {
 	times []time.Duration
 	done  []int64
 }
 
-// at notes how much is done and returns how much of it is done in a second.
+// at adds a measurement and returns the recent progress in a second.
 func (p *pace) at(elapsed time.Duration, done int64) float64 {
 	for len(p.times) > 1 && p.times[1] <= elapsed-recent {
 		p.times, p.done = p.times[1:], p.done[1:]
@@ -124,7 +125,7 @@ func (p *pace) at(elapsed time.Duration, done int64) float64 {
 	return float64(done-p.done[0]) / seconds
 }
 
-// numbers say how far it is, how fast, and how long it will take at that pace.
+// numbers is the progress, the pace and the remaining time.
 func numbers(done, total int64, perSecond float64) string {
 	left := "time left unknown"
 	switch {
@@ -140,21 +141,21 @@ func numbers(done, total int64, perSecond float64) string {
 	return fmt.Sprintf("%d of %d pods, %.*f pods/s, %s", done, total, decimals, perSecond, left)
 }
 
-// The bar is left out where there is no place for a useful one.
+// The bar is left out if there is no space for a useful one.
 const shortestBar, longestBar = 10, 40
 
-// bar is a line of at most n characters: a bar where there is room, and the numbers.
+// bar is a line of at most width characters: a bar if there is space, and the numbers.
 func bar(label string, done, total int64, perSecond float64, width int) string {
 	text := numbers(done, total, perSecond)
-	room := min(width-utf8.RuneCountInString(label+text)-len(" [] "), longestBar)
-	if room < shortestBar || total < 1 {
+	space := min(width-utf8.RuneCountInString(label+text)-len(" [] "), longestBar)
+	if space < shortestBar || total < 1 {
 		return cut(label+": "+text, width)
 	}
-	full := int(min(done, total) * int64(room) / total)
-	return fmt.Sprintf("%s [%s%s] %s", label, strings.Repeat("#", full), strings.Repeat(".", room-full), text)
+	full := int(min(done, total) * int64(space) / total)
+	return fmt.Sprintf("%s [%s%s] %s", label, strings.Repeat("#", full), strings.Repeat(".", space-full), text)
 }
 
-// every calls f again and again until the function that it returns is called.
+// every calls f in an interval until the returned function is called.
 func every(interval time.Duration, f func()) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -1,5 +1,6 @@
-// Package svg draws plots: lines over axes, as parts of a page. How they look is left to a style sheet, which knows
-// their parts by class.
+// Package svg draws plots with lines over axes as elements of a page. A style sheet sets the colors by class.
+//
+// The dashboard and the pages of berth compare call it. It does not know what the values mean.
 package svg
 
 import (
@@ -10,8 +11,8 @@ import (
 	"strings"
 )
 
-// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible
-// at the width of a phone.
+// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its text is legible on a
+// phone.
 const (
 	plotWidth, plotHeight   = 400.0, 260.0
 	marginLeft, marginRight = 46.0, 10.0
@@ -34,7 +35,7 @@ type Axis struct {
 	Format   func(float64) string
 }
 
-// part is where a value lies along the axis, 0 to 1.
+// part is the position of a value along the axis, from 0 to 1.
 func (a *Axis) part(v float64) float64 {
 	return (v - a.Min) / (a.Max - a.Min)
 }
@@ -86,7 +87,7 @@ func (p *Plot) draw(b *strings.Builder) {
 	}
 }
 
-// gridY draws the lines across a plot and what they stand for.
+// gridY draws the horizontal lines of a plot with their values.
 func (p *Plot) gridY(b *strings.Builder) {
 	for _, v := range ticks(p.Y.Min, p.Y.Max, 5) {
 		y := p.py(v)
@@ -96,7 +97,7 @@ func (p *Plot) gridY(b *strings.Builder) {
 	}
 }
 
-// axisX draws the line at the bottom of a plot and what lies along it.
+// axisX draws the x axis with its label.
 func (p *Plot) axisX(b *strings.Builder) {
 	fmt.Fprintf(b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%g"/>`, marginLeft, marginTop+innerHeight,
 		plotWidth-marginRight, marginTop+innerHeight)
@@ -144,7 +145,7 @@ func ticks(lo, hi float64, n int) []float64 {
 	return list
 }
 
-// Above is a round number not below v, for the end of an axis; 1 for nothing.
+// Above is a round number not below v, for the end of an axis; 1 if v is not positive.
 func Above(v float64) float64 {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return 1
@@ -157,8 +158,7 @@ func Above(v float64) float64 {
 	return math.Ceil(v/step-1e-9) * step
 }
 
-// PageStyle is the style of pages that hold plots: colors for light, dark and paper, text, tables, and the parts of
-// plots.
+// PageStyle is the style sheet of pages with plots: colors for light, dark and paper, text, tables and plots.
 //
 //go:embed page.css
 var PageStyle string

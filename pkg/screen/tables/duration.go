@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Seconds says a number of seconds as people do: 340ms, 2.5s, 12m30s, 1h40m, 2d3h.
+// Seconds writes a number of seconds in suitable units: 340ms, 2.5s, 12m30s, 1h40m, 2d3h.
 func Seconds(s float64) string {
 	switch {
 	case math.IsNaN(s):
@@ -20,7 +20,7 @@ func Seconds(s float64) string {
 	return Duration(time.Duration(math.Round(s * float64(time.Second))))
 }
 
-// Duration says a duration in its two largest units.
+// Duration writes a duration in its two largest units.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -47,7 +47,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// decimal has one digit behind the point, unless that is 0.
+// decimal writes one decimal, unless it is 0.
 func decimal(d, unit time.Duration, name string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(d)/float64(unit)), ".0") + name
 }

@@ -1,5 +1,5 @@
-// Package tables shows tables on terminals of any width, and quantities as people say them. All commands use it, so
-// that tables look alike and none is wider than its terminal.
+// Package tables writes tables for terminals of any width, and durations in suitable units. All commands use it, so
+// that tables look alike and fit the terminal. It does not know what tables are about.
 package tables
 
 import (
@@ -10,11 +10,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is what is known of where a table is shown.
+// Screen describes where a table is shown.
 type Screen struct {
-	// Width in columns; 0 is without end, as for a file.
+	// Width in columns; 0 is unlimited, as for a file.
 	Width int
-	// Wide shows tables as wide as they are, with all columns.
+	// Wide shows all columns in full width.
 	Wide bool
 	// Color says that colors may be used.
 	Color bool
@@ -26,8 +26,7 @@ type Output struct {
 	Screen Screen
 }
 
-// NewOutput finds out what is behind a writer. The environment may say otherwise: COLUMNS is the width, NO_COLOR means
-// no colors.
+// NewOutput determines the screen of a writer. The environment variables COLUMNS and NO_COLOR override it.
 func NewOutput(w io.Writer, wide bool) Output {
 	s := Screen{Wide: wide}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // descriptors are small
@@ -42,7 +41,7 @@ func NewOutput(w io.Writer, wide bool) Output {
 	return Output{w, s}
 }
 
-// ScreenOf is the screen of an output; that of any other writer has no end and no colors.
+// ScreenOf is the screen of an output. Other writers have unlimited width and no colors.
 func ScreenOf(w io.Writer) Screen {
 	if out, ok := w.(Output); ok {
 		return out.Screen
@@ -53,7 +52,7 @@ func ScreenOf(w io.Writer) Screen {
 // Color of a text.
 type Color string
 
-// The colors that are readable on light and on dark terminals.
+// Colors that are readable on light and dark terminals.
 const (
 	Red    Color = "31"
 	Green  Color = "32"

@@ -12,13 +12,13 @@ import (
 // Column of a table.
 type Column struct {
 	Name string
-	// Number is to the right, and broken into lines only where nothing else helps.
+	// Number columns are right-aligned, and wrapped only as a last resort.
 	Number bool
-	// Extra is left out first where there is no room for all columns.
+	// Extra columns are left out first if the table is too wide.
 	Extra bool
 }
 
-// Table is filled row by row.
+// Table is a table to which rows are added.
 type Table struct {
 	screen  Screen
 	columns []Column
@@ -40,16 +40,14 @@ func (t *Table) Row(cells ...any) {
 }
 
 const (
-	// padding is what separates columns, on either side.
+	// padding is the width between columns.
 	padding = 2
-	// narrowest is how far a column of text is narrowed, whatever its words, before columns are left out that are not
-	// extra.
+	// narrowest is the least width of a column of text before columns are left out that are not extra.
 	narrowest = 12
 )
 
-// String is the table, each line with its end. Where it is wider than the screen, text is broken into lines between
-// words; where that is not enough, columns are left out and named below: first the extra ones, then from the right,
-// never the first.
+// String is the table. If it is wider than the screen, text is wrapped between words. If that is not enough, columns
+// are left out and named below: first the extra ones, then from the right, but never the first.
 func (t *Table) String() string {
 	shown := make([]int, len(t.columns))
 	for i := range t.columns {
@@ -77,7 +75,7 @@ func (t *Table) String() string {
 	return t.render(shown, widths) + t.hidden(shown)
 }
 
-// lastExtra is the last of the columns that is not necessary, not positive if there is none.
+// lastExtra is the position of the last extra column, 0 if there is none.
 func lastExtra(columns []Column, shown []int) int {
 	for i := len(shown) - 1; i > 0; i-- {
 		if columns[shown[i]].Extra {
@@ -87,7 +85,7 @@ func lastExtra(columns []Column, shown []int) int {
 	return 0
 }
 
-// widths are those that the columns would like.
+// widths are the full widths of the columns.
 func (t *Table) widths(shown []int) []int {
 	widths := make([]int, len(shown))
 	for i, c := range shown {
@@ -99,8 +97,8 @@ func (t *Table) widths(shown []int) []int {
 	return widths
 }
 
-// fit narrows the widest columns until all have room, and says whether they have. The names of columns of numbers are
-// broken first. Words that are longer than the longest are broken.
+// fit narrows the widest columns until all fit, and reports whether they do. The names of number columns are wrapped
+// first. Words that are longer than longest are broken.
 func (t *Table) fit(shown, widths []int, longest int) bool {
 	over := padding*len(shown) - t.screen.Width
 	for _, w := range widths {
@@ -118,7 +116,7 @@ func (t *Table) fit(shown, widths []int, longest int) bool {
 	return over <= 0
 }
 
-// narrow takes columns from the widest down to their floors, and returns by how much they are still too wide.
+// narrow narrows the widest columns down to their floors, and returns by how much the table is still too wide.
 func narrow(widths, floors []int, over int) int {
 	for ; over > 0; over-- {
 		widest := -1
@@ -135,7 +133,7 @@ func narrow(widths, floors []int, over int) int {
 	return 0
 }
 
-// floor is how narrow a column may be.
+// floor is the least width of a column.
 func (t *Table) floor(c, width, longest int) int {
 	words := longestWord(strings.ReplaceAll(t.columns[c].Name, "-", "- "))
 	for _, row := range t.rows {
@@ -190,8 +188,7 @@ func (t *Table) render(shown, widths []int) string {
 	return b.String()
 }
 
-// wrapTight breaks text into lines that are not filled up with spaces, or only the last of them would be brought to the
-// right.
+// wrapTight wraps text without trailing spaces, so that every line can be right-aligned.
 func wrapTight(s string, width int) string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
@@ -200,8 +197,7 @@ func wrapTight(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// headerOf breaks a name into lines at spaces and behind hyphens: names of profiles are long, what they head is often
-// short.
+// headerOf wraps a name at spaces and after hyphens: names of profiles are often longer than the values below.
 func headerOf(name string, width int) string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(strings.ReplaceAll(name, "-", "-\x00"), " ") {
@@ -220,7 +216,7 @@ func headerOf(name string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// hidden names the columns for which there is no room.
+// hidden names the columns that do not fit.
 func (t *Table) hidden(shown []int) string {
 	var names []string
 	for i, c := range t.columns {
@@ -234,7 +230,7 @@ func (t *Table) hidden(shown []int) string {
 	return t.screen.Wrap("no room for "+strings.Join(names, ", ")+" (--wide)") + "\n"
 }
 
-// Wrap breaks lines that are wider than the screen between words; what follows is indented as the line is.
+// Wrap wraps lines that are wider than the screen between words, and keeps their indentation.
 func (s Screen) Wrap(lines string) string {
 	if s.Width <= 0 || s.Wide {
 		return lines
@@ -264,10 +260,10 @@ func longestWord(s string) int {
 	return longest
 }
 
-// longestCell is how much of a reason a table shows, in bytes.
+// longestCell bounds reasons in tables, in bytes.
 const longestCell = 160
 
-// Shorten leaves out what a reason has beyond that. The event has all of it, and so has "berth explain".
+// Shorten cuts a long reason. The event and "berth explain" have the whole text.
 func Shorten(reason string) string {
 	if len(reason) <= longestCell {
 		return reason

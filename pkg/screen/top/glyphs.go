@@ -8,10 +8,10 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// eighths are the glyphs of partly used GPUs. That the rest of one is stranded is said by color alone.
+// eighths are the glyphs of partly used GPUs. Only the color shows that the rest of one is stranded.
 var eighths = []rune("▁▂▃▄▅▆▇")
 
-// Legend says what the glyphs of the map mean.
+// Legend explains the glyphs of the map.
 const Legend = "█ allocated  ▁▂▃▄▅▆▇ partly used  · free  × stranded  ! unavailable"
 
 // glyph of a GPU.
@@ -29,12 +29,12 @@ func glyph(g overview.GPU) string {
 	return "·"
 }
 
-// colors of the states; those that are as they should be have none.
+// colors of the states. Allocated and partly used GPUs have none.
 var colors = map[overview.GPUState]tables.Color{
 	overview.Free: tables.Green, overview.Stranded: tables.Yellow, overview.Unavailable: tables.Red,
 }
 
-// glyphs of the GPUs of a node. Those of one state are painted together.
+// glyphs of the GPUs of a node. Neighbors of the same state are painted together.
 func glyphs(screen tables.Screen, list []overview.GPU) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {
@@ -56,7 +56,7 @@ type mapRow struct {
 	nodes []overview.Node
 }
 
-// mapRows lays the nodes out in lines of a width. Every node has the width of the one with the most GPUs of its group.
+// mapRows divides the nodes into lines of a width. All nodes of a group are as wide as the one with the most GPUs.
 func mapRows(nodes []overview.Node, width int) []mapRow {
 	var rows []mapRow
 	for _, g := range overview.Groups(nodes) {

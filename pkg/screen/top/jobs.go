@@ -34,10 +34,10 @@ func Jobs(out io.Writer, list *overview.JobList) error {
 	return s.print(out, "workloads")
 }
 
-// mostWaiting is how many workloads that wait are on the screen of a status.
+// mostWaiting is how many waiting workloads a status shows.
 const mostWaiting = 8
 
-// Status writes a cluster on one screen.
+// Status writes a summary of a cluster.
 func Status(out io.Writer, c *overview.Cluster, status *overview.Status) error {
 	s, totals := &sheet{screen: tables.ScreenOf(out)}, c.Lines()
 	var states []string

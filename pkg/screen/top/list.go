@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// longestCell is how wide a column may be that is not the last, shortestCell how far one of words is narrowed, and
-	// shortestLast how far the last one is: it says why, and takes the room that the others leave.
+	// longestCell bounds the width of columns except the last. shortestCell is the least width of columns of text, and
+	// shortestLast that of the last column, which has the reason and gets the remaining width.
 	longestCell, shortestCell, shortestLast = 40, 16, 24
 	// gap is what separates columns.
 	gap = 2
-	// aboutLines is how many lines below a list have the last cell of the chosen entry in full, where the screen has
-	// enough rows.
+	// aboutLines is the number of lines below a list for the whole last cell of the chosen entry, if the screen has enough
+	// rows.
 	aboutLines, roomForAbout = 3, 16
 )
 
-// shownColumn is a column for which there is room.
+// shownColumn is a column that fits.
 type shownColumn struct {
 	tables.Column
 	at, width int
 }
 
-// layOut chooses the columns that have room: extra ones are left out first, then words are narrowed, then numbers are
-// left out from the right, but never the first and the last column.
+// layOut chooses the columns that fit: extra ones are left out first, then columns of text are narrowed, then columns
+// of numbers are left out from the right, but never the first and the last column.
 func (m *Model) layOut() []shownColumn {
 	shown := make([]shownColumn, len(m.columns))
 	for i, c := range m.columns {
@@ -39,62 +39,49 @@ func (m *Model) layOut() []shownColumn {
 		}
 		shown[i] = shownColumn{c, i, width}
 	}
-	for {
-		last := len(shown) - 1
-		over := gap*last - m.width
-		for _, c := range shown {
-			over += c.width
-		}
-		over = narrow(&shown[last], over, shortestLast)
-		extra := -1
-		for i := 1; i < last; i++ {
-			if shown[i].Extra {
-				extra = i
+	last := &shown[len(shown)-1]
+	last.width -= min(max(0, m.over(shown)), max(0, last.width-shortestLast))
+	shown = m.leaveOut(shown, func(c *shownColumn) bool { return c.Extra })
+	for over := m.over(shown); over > 0; over-- {
+		widest := -1
+		for i := range shown[:len(shown)-1] {
+			if !shown[i].Number && shown[i].width > shortestCell && (widest < 0 || shown[i].width > shown[widest].width) {
+				widest = i
 			}
 		}
-		switch {
-		case over <= 0:
-			shown[last].width -= over
-			return shown
-		case extra > 0:
-			shown = slices.Delete(shown, extra, extra+1)
-			continue
+		if widest < 0 {
+			break
 		}
-		for over > 0 {
-			widest := -1
-			for i := range last {
-				if !shown[i].Number && shown[i].width > shortestCell && (widest < 0 || shown[i].width > shown[widest].width) {
-					widest = i
-				}
-			}
-			if widest < 0 {
-				break
-			}
-			shown[widest].width--
-			over--
-		}
-		number := -1
-		for i := 1; i < last; i++ {
-			if shown[i].Number {
-				number = i
-			}
-		}
-		if over <= 0 || number < 0 {
-			narrow(&shown[last], over, 1)
-			return shown
-		}
-		shown = slices.Delete(shown, number, number+1)
+		shown[widest].width--
 	}
+	shown = m.leaveOut(shown, func(c *shownColumn) bool { return c.Number })
+	// The last column gets the remaining width.
+	last = &shown[len(shown)-1]
+	last.width = max(1, last.width-m.over(shown))
+	return shown
 }
 
-// narrow takes from a column what is too much, down to a least width, and returns what is left over.
-func narrow(c *shownColumn, over, least int) int {
-	less := min(max(0, over), max(0, c.width-least))
-	c.width -= less
-	return over - less
+// over is by how much the columns are wider than the screen, negative if they are narrower.
+func (m *Model) over(shown []shownColumn) int {
+	over := gap*(len(shown)-1) - m.width
+	for i := range shown {
+		over += shown[i].width
+	}
+	return over
 }
 
-// drawList draws a table with the columns that have room, and below it what the chosen entry says in full.
+// leaveOut removes columns for which is returns true, from the right and without the first and the last one, until the
+// others fit.
+func (m *Model) leaveOut(shown []shownColumn, is func(*shownColumn) bool) []shownColumn {
+	for i := len(shown) - 2; i > 0 && m.over(shown) > 0; i-- {
+		if is(&shown[i]) {
+			shown = slices.Delete(shown, i, i+1)
+		}
+	}
+	return shown
+}
+
+// drawList draws a table with the columns that fit, and below it the whole last cell of the chosen entry.
 func (m *Model) drawList() []string {
 	shown := m.layOut()
 	row := func(cell func(column int) string) string {
@@ -128,8 +115,7 @@ func (m *Model) drawList() []string {
 	return append(lines, m.about()...)
 }
 
-// fill cuts or pads a cell to the width of its column. Of a name the middle is left out: it often differs from others
-// at its end alone.
+// fill cuts or pads a cell to the width of its column. Text is cut in the middle: names often differ only at the end.
 func fill(cell string, c shownColumn, last bool) string {
 	width := text.StringWidthWithoutEscSequences(cell)
 	switch {
@@ -147,7 +133,7 @@ func fill(cell string, c shownColumn, last bool) string {
 	return cell + strings.Repeat(" ", c.width-width)
 }
 
-// aboutHeight is how many lines are kept for what the chosen entry says.
+// aboutHeight is the number of lines for the last cell of the chosen entry.
 func (m *Model) aboutHeight() int {
 	if m.detail != nil || m.tab == tabMap || m.tab == tabNodes || m.height < roomForAbout {
 		return 0
@@ -155,22 +141,22 @@ func (m *Model) aboutHeight() int {
 	return aboutLines
 }
 
-// about is the last cell of the chosen entry, in as many lines as there are.
+// about is the last cell of the chosen entry, wrapped to its lines.
 func (m *Model) about() []string {
 	lines := make([]string, m.aboutHeight())
 	if len(lines) == 0 || len(m.lines) == 0 {
 		return lines
 	}
 	cells := m.lines[m.cursors[m.tab]].cells
-	said := strings.Split(tables.Screen{Width: m.width}.Wrap(strings.ReplaceAll(cells[len(cells)-1], "\n", " ")), "\n")
-	copy(lines, said)
-	if len(said) > len(lines) {
+	wrapped := strings.Split(tables.Screen{Width: m.width}.Wrap(strings.ReplaceAll(cells[len(cells)-1], "\n", " ")), "\n")
+	copy(lines, wrapped)
+	if len(wrapped) > len(lines) {
 		lines[len(lines)-1] = text.Snip(lines[len(lines)-1], m.width-1, "") + "…"
 	}
 	return lines
 }
 
-// sortNext sorts by the next column that is shown, and after the last by none.
+// sortNext sorts by the next column that is shown, and after the last one not at all.
 func (m *Model) sortNext() {
 	if m.tab == tabMap {
 		return
@@ -182,6 +168,6 @@ func (m *Model) sortNext() {
 	} else {
 		*by = -1
 	}
-	// Of numbers the largest are looked for.
+	// Numbers are sorted with the largest first.
 	m.descending[m.tab] = *by >= 0 && m.columns[*by].Number
 }

@@ -34,7 +34,7 @@ const (
 
 var tabNames = [tabs]string{"Map", "Nodes", "Jobs", "Queue", "Gangs", "Warnings", "Namespaces", "Kueue"}
 
-// Model is the live view: what is shown, and what keys have chosen. It implements tea.Model.
+// Model is the state of the live view. It implements tea.Model.
 type Model struct {
 	ctx     context.Context
 	source  overview.Source
@@ -43,8 +43,8 @@ type Model struct {
 
 	width, height int
 	tab           int
-	// cursors are the chosen entries of the tabs, tops the first that are shown, sorted the columns by which they are
-	// sorted, -1 for the order of the cluster.
+	// By tab, cursors are the chosen entries, tops the first entries on the screen, and sorted the columns to sort by, -1
+	// for the order of the cluster.
 	cursors, tops, sorted [tabs]int
 	descending            [tabs]bool
 	filter                string
@@ -55,16 +55,22 @@ type Model struct {
 	columns               []tables.Column
 }
 
-// detail is a text over the lists: the pods of a node, or an explanation.
+// scope limits the workloads to those of a namespace or of a queue.
+type scope struct {
+	of   entry
+	from int // the tab to go back to
+}
+
+// detail is a text in place of the lists: the pods of a node, or an explanation.
 type detail struct {
 	title string
 	lines []string
-	pods  []overview.Row // to be explained, for the pods of a node
+	pods  []overview.Row // of a node
 	at    int
 	back  *detail
 }
 
-// entry is a line that can be chosen, with its cells as text.
+// entry is a row of a list, with its cells as text.
 type entry struct {
 	overview.Row
 	cells []string
@@ -80,7 +86,7 @@ type (
 
 // Run shows the live view until the user leaves it or ctx ends.
 func Run(ctx context.Context, source overview.Source, color bool, in io.Reader, out io.Writer) error {
-	shown, cancel := context.WithCancel(ctx) // what follows the cluster ends with the view
+	shown, cancel := context.WithCancel(ctx) // ends follow
 	defer cancel()
 	model := newModel(shown, source, color)
 	_, err := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
@@ -101,11 +107,10 @@ func newModel(ctx context.Context, source overview.Source, color bool) *Model {
 	return m
 }
 
-// Init begins to follow the cluster.
+// Init is part of tea.Model.
 func (m *Model) Init() tea.Cmd { return m.follow() }
 
-// follow waits for the next picture of the cluster. Times grow without a change, so that there is one at least every
-// few seconds.
+// follow returns the cluster after the next change, or after some seconds, because the ages of entries grow.
 func (m *Model) follow() tea.Cmd {
 	return func() tea.Msg {
 		for _, wake := range []struct {
@@ -123,7 +128,7 @@ func (m *Model) follow() tea.Cmd {
 	}
 }
 
-// Update takes a key or a new picture of the cluster.
+// Update handles a message: a key, a new size, the cluster after a change, or an explanation.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
@@ -145,7 +150,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// press carries out a key.
+// press handles a key.
 func (m *Model) press(key string) tea.Cmd {
 	if m.detail != nil {
 		return m.pressDetail(key)
@@ -154,11 +159,11 @@ func (m *Model) press(key string) tea.Cmd {
 	case "q", "ctrl+c":
 		return tea.Quit
 	case "1", "2", "3", "4", "5", "6", "7", "8":
-		m.turnTo(int(key[0] - '1'))
+		m.showTab(int(key[0] - '1'))
 	case "tab", "right", "l":
-		m.turnTo((m.tab + 1) % tabs)
+		m.showTab((m.tab + 1) % tabs)
 	case "shift+tab", "left", "h":
-		m.turnTo((m.tab + tabs - 1) % tabs)
+		m.showTab((m.tab + tabs - 1) % tabs)
 	case "/":
 		m.typing = true
 	case "esc":
@@ -177,7 +182,7 @@ func (m *Model) press(key string) tea.Cmd {
 	return nil
 }
 
-// moved is where a key leads to from a line of some.
+// moved is the line to which a key moves from a line.
 func (m *Model) moved(key string, at, lines int) int {
 	page := max(1, m.rows()-1)
 	switch key {
@@ -223,7 +228,18 @@ func (m *Model) typeFilter(key tea.KeyPressMsg) {
 	m.cursors[m.tab] = 0
 }
 
-// open shows more of the chosen entry.
+// showTab shows a tab without a scope.
+func (m *Model) showTab(tab int) { m.tab, m.scope = tab, nil }
+
+// back removes the filter or, without one, the scope.
+func (m *Model) back() {
+	if m.filter == "" && m.scope != nil {
+		m.showTab(m.scope.from)
+	}
+	m.filter = ""
+}
+
+// open shows details of the chosen entry.
 func (m *Model) open() tea.Cmd {
 	if len(m.lines) == 0 {
 		return nil
@@ -234,7 +250,8 @@ func (m *Model) open() tea.Cmd {
 		m.detail = m.podsOf(e.Name)
 		return nil
 	case overview.NamespaceKind, overview.QueueKind:
-		m.narrow(e)
+		m.scope = &scope{of: e, from: m.tab}
+		m.tab, m.filter, m.cursors[tabJobs] = tabJobs, "", 0
 		return nil
 	}
 	return m.explain(e.Kind, e.Namespace, e.Name)
@@ -254,7 +271,7 @@ func (m *Model) explain(kind, namespace, name string) tea.Cmd {
 	}
 }
 
-// showExplanation shows an answer if it is still waited for.
+// showExplanation shows an explanation unless the user has left it.
 func (m *Model) showExplanation(answer explained) {
 	if m.detail == nil || m.detail.title != answer.title {
 		return
@@ -262,7 +279,7 @@ func (m *Model) showExplanation(answer explained) {
 	if answer.err != nil {
 		answer.text = m.screen.Paint(tables.Red, answer.err.Error())
 	}
-	// Tables fit already; sentences do not.
+	// Tables fit already, but sentences have to be wrapped.
 	text := tables.Screen{Width: m.width}.Wrap(strings.TrimRight(answer.text, "\n"))
 	m.detail.lines = strings.Split(text, "\n")
 }
@@ -299,7 +316,7 @@ func (m *Model) pressDetail(key string) tea.Cmd {
 	return nil
 }
 
-// keepChosen runs a change of what is shown, and keeps the chosen entry chosen, wherever it is then.
+// keepChosen changes the list and moves the cursor with the chosen entry.
 func (m *Model) keepChosen(change func()) {
 	var chosen entry
 	if at := m.cursors[m.tab]; at < len(m.lines) {
@@ -314,7 +331,7 @@ func (m *Model) keepChosen(change func()) {
 	}
 }
 
-// arrange makes the lines of the tab: filtered, sorted, with the chosen one in sight.
+// arrange filters and sorts the lines of the tab, and scrolls to the chosen one.
 func (m *Model) arrange() {
 	m.columns, m.lines = m.entries()
 	if m.filter != "" {
@@ -338,7 +355,7 @@ func (m *Model) arrange() {
 	}
 }
 
-// compareValues orders numbers by size and all else by text.
+// compareValues orders numbers by size and other values as text.
 func compareValues(x, y any) int {
 	if a, ok := number(x); ok {
 		if b, ok := number(y); ok {

@@ -1,5 +1,7 @@
-// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and
+// Package top shows an overview of a cluster in a terminal: as text, or live with keys to move, filter, sort and
 // explain.
+//
+// The commands top, jobs, status and demo call it. It reads an overview.Source and never a cluster itself.
 package top
 
 import (
@@ -12,10 +14,10 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// usualWidth is taken for the map where the output has no width.
-const usualWidth = 100
+// defaultWidth is the width of the map if the output has none.
+const defaultWidth = 100
 
-// sheet is text for the screen of a writer.
+// sheet collects text for a screen.
 type sheet struct {
 	strings.Builder
 	screen tables.Screen
@@ -27,7 +29,7 @@ func (s *sheet) lines(lines ...string) {
 	}
 }
 
-// print writes the sheet; what it shows is for the error.
+// print writes the sheet. What names its content in the error.
 func (s *sheet) print(out io.Writer, what string) error {
 	if _, err := io.WriteString(out, s.String()); err != nil {
 		return fmt.Errorf("printing the %s: %w", what, err)
@@ -35,7 +37,7 @@ func (s *sheet) print(out io.Writer, what string) error {
 	return nil
 }
 
-// Once writes an overview as text. Of each list it shows most entries, all with 0.
+// Once writes an overview as text, with the first entries of each list, up to most; 0 means all.
 func Once(out io.Writer, c *overview.Cluster, most int) error {
 	s := &sheet{screen: tables.ScreenOf(out)}
 	s.lines(c.Lines()...)
@@ -54,7 +56,7 @@ func (s *sheet) nodes(nodes []overview.Node) {
 		return
 	}
 	s.lines("", Legend)
-	for _, row := range mapRows(nodes, cmp.Or(s.screen.Width, usualWidth)) {
+	for _, row := range mapRows(nodes, cmp.Or(s.screen.Width, defaultWidth)) {
 		if row.title != "" {
 			s.lines(row.title)
 			continue
@@ -67,7 +69,7 @@ func (s *sheet) nodes(nodes []overview.Node) {
 	}
 }
 
-// section writes most entries of a list, all with 0, and what shows the rest.
+// section writes the first entries of a list, up to most (0 means all), and names the flag or command all for the rest.
 func (s *sheet) section(title string, list overview.List, most int, all string) {
 	if len(list.Rows) == 0 {
 		return

@@ -180,7 +180,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 func TestAnEmptyClusterIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0))
+	require.NoError(t, Once(&out, overview.NewStore(gpuview.Keys{}, overview.Pricing{}, nil).Cluster(time.Now()), 0))
 	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("printed %q", out.String())
 	}

@@ -12,10 +12,10 @@ import (
 	"berth.dev/berth/pkg/screen/tables"
 )
 
-// reverse marks the chosen line, and bold titles. Both are readable without colors.
+// reverse marks the chosen line, and bold marks titles. Both are readable without colors.
 const reverse, bold, plain = "\x1b[7m", "\x1b[1m", "\x1b[0m"
 
-// roomForTotals is how many rows a screen has on which the totals are broken into lines, and not cut.
+// roomForTotals is the number of rows from which on the totals are wrapped instead of cut.
 const roomForTotals = 20
 
 // View draws the screen.
@@ -25,7 +25,7 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// header is what stands over every tab.
+// header has the totals and the tabs.
 func (m *Model) header() []string {
 	var lines []string
 	for _, line := range append(m.cluster.Lines(), prefixed("left out: ", m.cluster.LeftOut)...) {
@@ -43,7 +43,7 @@ func (m *Model) header() []string {
 	return append(lines, cut(bar, m.width))
 }
 
-// tabBar are the tabs with their numbers, and with the names of all or of the chosen one alone.
+// tabBar has the numbers of the tabs, and the names of all or only of the chosen one.
 func (m *Model) tabBar(named bool) string {
 	names := make([]string, tabs)
 	for i, name := range tabNames {
@@ -65,8 +65,7 @@ func prefixed(prefix string, lines []string) []string {
 	return out
 }
 
-// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the
-// footer.
+// rows is the number of lines for a list: those without the header, the column names, about and the footer.
 func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHeight()) }
 
 // draw returns the lines of the screen.
@@ -104,7 +103,7 @@ func (m *Model) footer() string {
 		count += " with " + m.filter
 	}
 	if m.scope != nil {
-		count += " of " + m.scope.title + "  Esc back"
+		count += " of " + m.scope.of.Kind + " " + m.scope.of.Name + "  Esc back"
 	}
 	return m.arrows() + count + "  Enter open  / filter  s sort  ? keys  q leave"
 }
@@ -136,7 +135,7 @@ func cut(line string, width int) string {
 	return text.Snip(line, width, "…") + plain
 }
 
-// arrows say that the list or the map has lines above or below those that are shown.
+// arrows show that there are lines above or below those on the screen.
 func (m *Model) arrows() string {
 	arrows := ""
 	if m.tops[m.tab] > 0 {
@@ -166,7 +165,7 @@ func (m *Model) heading(i int, c tables.Column) string {
 	return c.Name + "↑"
 }
 
-// mapNodes are the nodes that the filter leaves.
+// mapNodes are the nodes that match the filter.
 func (m *Model) mapNodes() []overview.Node {
 	nodes := make([]overview.Node, 0, len(m.lines))
 	shown := map[string]bool{}
@@ -181,7 +180,7 @@ func (m *Model) mapNodes() []overview.Node {
 	return nodes
 }
 
-// drawMap draws the nodes by rack and model, and says which is chosen.
+// drawMap draws the nodes by domain and model, and describes the chosen one.
 func (m *Model) drawMap() []string {
 	nodes := m.mapNodes()
 	cursor := m.cursors[tabMap]
@@ -208,22 +207,22 @@ func (m *Model) drawMap() []string {
 	for len(lines) < room {
 		lines = append(lines, "")
 	}
-	said := Legend
+	about := Legend
 	if cursor < len(nodes) {
 		n := &nodes[cursor]
-		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State,
+		about = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State,
 			overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
 			overview.Roughly(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
 	}
-	return append(lines, cut(Legend, m.width), cut(said, m.width))
+	return append(lines, cut(Legend, m.width), cut(about, m.width))
 }
 
-// entries are the lines of the tab before they are filtered.
+// entries are the columns and the lines of the tab before filtering.
 func (m *Model) entries() ([]tables.Column, []entry) {
 	c := m.cluster
 	jobs := c.Jobs
 	if m.scope != nil {
-		jobs = slices.DeleteFunc(slices.Clone(jobs), func(j overview.Job) bool { return !m.scope.has(&j) })
+		jobs = slices.DeleteFunc(slices.Clone(jobs), func(j overview.Job) bool { return !m.scope.of.Has(&j) })
 	}
 	var list overview.List
 	switch m.tab {

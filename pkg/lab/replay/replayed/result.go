@@ -1,9 +1,9 @@
-// Package replayed is what comes of a replay: its figures and its progress. Reports read them without what runs a
-// replay.
+// Package replayed has the result and the progress of a replay. It is separate so that packages that show results do
+// not link the scheduler.
 package replayed
 
-// Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once
-// encoded, except for Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
+// Result is the outcome of one replay. The same input, configuration and seed give the same encoded result, except for
+// Timing. In ArrivalOrder that is true of Placements, but figures in seconds can differ.
 type Result struct {
 	Input         string `json:"input"`
 	Configuration string `json:"configuration"`
@@ -11,7 +11,7 @@ type Result struct {
 	Mode          Mode   `json:"mode"`
 	Seed          uint64 `json:"seed"`
 
-	// Notes say what of the configuration and of the input the replay left out or took otherwise.
+	// Notes describe how the replay deviates from the configuration and the input.
 	Notes []string `json:"notes"`
 
 	Nodes         int   `json:"nodes"`
@@ -26,22 +26,20 @@ type Result struct {
 	Refused8        Share    `json:"refusedEightGPUPods"`
 	PendingByReason []Reason `json:"pendingByReason"`
 
-	// WaitByReason is what kept pods from nodes while they waited that were placed later; a pod counts for each of its
-	// reasons.
+	// WaitByReason has the waits of pods that were placed later. A pod counts for each of its reasons.
 	WaitByReason []Wait `json:"waitByReason"`
 
-	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a
-	// mean is.
+	// Basis says whether AllocatedPercent and the figures up to MicroDollarsPerHour are means, and Window over which time.
 	Basis  Basis   `json:"basis"`
 	Window *Window `json:"window,omitempty"`
-	// AllocatedPercent is the share of the cluster's GPUs that work that can run has asked for: a share counts as what
-	// it asks for, whatever it is given, and a gang that is not complete for nothing.
+	// AllocatedPercent is the part of the cluster's GPUs that is requested by pods that can run. A share counts as
+	// requested, even if it gets more; members of an incomplete gang do not count.
 	AllocatedPercent float64 `json:"allocatedPercent"`
 	AllocatedMilli   int64   `json:"allocatedMilliGPU"`
 	IdleMilli        int64   `json:"idleMilliGPU"`
 	StrandedMilli    int64   `json:"strandedMilliGPU"`
-	// HeldMilli, which is part of the stranded, is held by pods beyond what they ask for, and IncompleteMilli of that
-	// by gangs that are not complete.
+	// HeldMilli, a part of StrandedMilli, is allocated to pods beyond their requests or to incomplete gangs;
+	// IncompleteMilli is the part of the latter.
 	HeldMilli           int64   `json:"heldMilliGPU"`
 	IncompleteMilli     int64   `json:"incompleteGangMilliGPU"`
 	SpotMilli           int64   `json:"spotMilliGPU"`
@@ -49,10 +47,10 @@ type Result struct {
 	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
 	// PricesMicroDollars is what all nodes with a price cost an hour, in use or not.
 	PricesMicroDollars int64 `json:"allNodesMicroDollarsPerHour"`
-	// MicroDollars is the whole bill in virtual time, until nothing comes of the work any more.
+	// MicroDollars is the whole bill in virtual time, until the last progress of the work.
 	MicroDollars int64 `json:"microDollars,omitempty"`
 
-	// SharePods and Gangs are those that were offered, and SharesGPUs and KnowsGangs whether the profile knows of either.
+	// SharePods and Gangs count those that were offered. SharesGPUs and KnowsGangs say whether the profile supports them.
 	SharePods    int  `json:"sharePods"`
 	Gangs        int  `json:"gangs"`
 	SharesGPUs   bool `json:"sharesGPUs"`
@@ -61,12 +59,12 @@ type Result struct {
 
 	GangWait Waits `json:"gangWaitSeconds"`
 	PodWait  Waits `json:"podWaitSeconds"`
-	// ToldStartError is how far from the start that they were told first gangs started.
+	// ToldStartError is the difference between the first estimated start of gangs and their actual start.
 	ToldStartError Waits `json:"toldStartErrorSeconds"`
 	JobCompletion  Waits `json:"jobCompletionSeconds"`
 	JobsCompleted  int   `json:"jobsCompleted"`
 	Preemptions    int   `json:"preemptions"`
-	// LostGPUHours is work of pods that were preempted, since their last checkpoint.
+	// LostGPUHours is the work of preempted pods since their last checkpoint.
 	LostGPUHours   float64 `json:"lostGPUHours"`
 	VirtualSeconds float64 `json:"virtualSeconds"`
 
@@ -75,8 +73,7 @@ type Result struct {
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
 	Placements map[string]string `json:"placements,omitempty"`
 
-	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's
-	// name. Jobs that never had are not in it.
+	// Starts are the seconds from the start until all pods of a job had a node for the first time, by the job's name.
 	Starts map[string]float64 `json:"-"`
 
 	// Timing is measured, not simulated: it differs from run to run.
@@ -94,14 +91,14 @@ const (
 	VirtualTime Mode = "time"
 )
 
-// Basis is of what the figures of a Result are.
+// Basis says what the figures of a Result describe.
 type Basis string
 
 const (
 	// EndState is the state at the end.
 	EndState Basis = "end-state"
-	// FullLoad is the state at the end, but of the allocation the mean while the demand that has arrived rounds to 100%
-	// of the GPUs.
+	// FullLoad is the state at the end, but the allocation is the mean while the arrived demand rounds to 100% of the
+	// GPUs.
 	FullLoad Basis = "full-load"
 	// TimeMean is the mean over the time of Window.
 	TimeMean Basis = "time-mean"
@@ -114,7 +111,7 @@ type Window struct {
 	Until Until   `json:"until"`
 }
 
-// Until is at what a Window ends.
+// Until says what ends a Window.
 type Until string
 
 const (
@@ -126,7 +123,7 @@ const (
 	Horizon Until = "horizon"
 )
 
-// Timing is what a replay took.
+// Timing is the real time of a replay.
 type Timing struct {
 	// Wall is the real time of the replay and CPU the processor time of its scheduling cycles, in seconds.
 	Wall float64 `json:"wallSeconds"`
@@ -134,7 +131,7 @@ type Timing struct {
 	// Cycles is the number of scheduling cycles. Attempts on pods that keep failing may differ by a few from run to run,
 	// because the queue wakes them in the order of a map.
 	Cycles int `json:"schedulingCycles"`
-	// PodsPerSecond is pods offered by real second.
+	// PodsPerSecond is the number of offered pods in a real second.
 	PodsPerSecond float64 `json:"podsPerSecond"`
 }
 
@@ -150,7 +147,7 @@ type Reason struct {
 	Pods   int    `json:"pods"`
 }
 
-// Wait is for how long a reason kept pods from nodes, in sum.
+// Wait is the sum of the waits of pods with a reason.
 type Wait struct {
 	Reason  string  `json:"reason"`
 	Pods    int     `json:"pods"`

@@ -78,8 +78,8 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 		return s.read(req, t), nil
 	}
 	w := &pendingWrite{req: req, target: t, body: body, done: make(chan *http.Response, 1)}
-	if s.Weather != nil {
-		return s.underWeather(w)
+	if s.Network != nil {
+		return s.throughNetwork(w)
 	}
 	return s.commit(w)
 }
@@ -103,8 +103,8 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 		return failure(req, err)
 	}
 	if query.Get("watch") == "true" || query.Get("watch") == "1" {
-		// A list that streams is refused, as by a server that has the feature off: the client would hold what it received
-		// in a map and hand it on in random order.
+		// A streaming list is refused, as by a server without the feature: the client would collect the objects in a map and
+		// pass them on in random order.
 		if query.Get("sendInitialEvents") == "true" {
 			return failure(req, errInvalid(tab.kind, "sendInitialEvents is not supported"))
 		}
@@ -117,21 +117,20 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 	return respond(req, http.StatusOK, info.MediaType, encoded)
 }
 
-// watch opens a watch from now on. A client that asks for an older version than the present one would miss what
-// happened in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an
-// empty server.
+// watch opens a watch. A client that asks for an older version would miss the events since then, so it has to list
+// again, unless the history has them. That includes version 0, the version of a list of an empty server.
 func (s *Server) watch(req *http.Request, t target, tab *table, match selector,
 	info runtime.SerializerInfo) *http.Response {
 	from := req.URL.Query().Get("resourceVersion")
 	var missed []Event
 	if from != "" && from != strconv.FormatInt(s.version, 10) {
 		v, err := strconv.ParseInt(from, 10, 64)
-		known := err == nil && !tab.changedSince(v)
+		known := err == nil && tab.version <= v
 		if err == nil && !known && s.Rules != nil && v > 0 {
 			missed, known = tab.since(v)
 		}
 		if !known {
-			return failure(req, apierrors.NewResourceExpired("version "+from+" is not the present one"))
+			return failure(req, apierrors.NewResourceExpired("version "+from+" is not the current one"))
 		}
 	}
 	w := &watcher{namespace: t.key.Namespace, match: match, info: info, server: s, table: tab}
@@ -149,9 +148,6 @@ func (s *Server) watch(req *http.Request, t target, tab *table, match selector,
 	response.Body, response.ContentLength = w, -1
 	return response
 }
-
-// changedSince says whether any object of the table, or the absence of one, is newer than the version.
-func (t *table) changedSince(version int64) bool { return t.version > version }
 
 func (s *Server) release(closed *watcher) {
 	s.mu.Lock()

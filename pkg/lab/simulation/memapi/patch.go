@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// applyPatch returns the patched object. An apply patch is merged: fields have no owners, so what a manager does not
-// apply any more stays. Merge patches are applied to fields as a map, which takes half of the time of doing it to their
-// text, and of a built-in kind to those alone that the patch names: that of a status is not to pay for the spec.
+// applyPatch returns the patched object. An apply patch is merged: fields have no owners, so fields that a manager no
+// longer applies stay. Merge patches are applied to maps, which takes half the time of JSON texts, and for a built-in
+// kind only to the fields that the patch names: a patch of the status does not convert the spec.
 func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
 	if patchType == types.JSONPatchType {
 		patched, err := patchFields(old.DeepCopyObject(), func(fields map[string]any) (map[string]any, error) {
@@ -35,7 +35,7 @@ func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (ru
 		})
 	}
 	if _, custom := old.(*unstructured.Unstructured); custom {
-		patched, err := merged(old.DeepCopyObject()) // the map is not made, but its own
+		patched, err := merged(old.DeepCopyObject()) // the patch changes the object's own map
 		return checkPatched(old, patched, err)
 	}
 	named := namedBy(changes)
@@ -48,8 +48,8 @@ func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (ru
 	return checkPatched(old, patched, err)
 }
 
-// namedBy returns whether changes concern a field of the object itself; its kind, which is inlined and has no name,
-// they always do. A directive, which is taken out of the changes as it is followed, concerns all.
+// namedBy returns a function that reports whether the changes concern a top-level field. They always concern the kind,
+// which is inlined and has no name. A directive concerns all fields.
 func namedBy(changes map[string]any) func(field string) bool {
 	fields := map[string]bool{"": true}
 	for key := range changes {
@@ -61,7 +61,7 @@ func namedBy(changes map[string]any) func(field string) bool {
 	return func(field string) bool { return fields[field] }
 }
 
-// setFields sets fields of a built-in object, chosen by their names in JSON, to those of another one.
+// setFields copies fields, chosen by their JSON names, from one built-in object to another.
 func setFields(of, from runtime.Object, chosen func(name string) bool) {
 	to, values := reflect.ValueOf(of).Elem(), reflect.ValueOf(from).Elem()
 	for i := range to.NumField() {
@@ -145,7 +145,7 @@ func applyOperations(fields map[string]any, patch []byte) (map[string]any, error
 	return patched, nil
 }
 
-// checkPatched refuses a patch that changes the identity of its object, which is how a client says which one it means.
+// checkPatched refuses a patch that changes the identity of the object: with the UID, a client says which one it means.
 func checkPatched(old, patched runtime.Object, failed error) (runtime.Object, error) {
 	if failed != nil {
 		return nil, failed

@@ -13,33 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rules are what an API server does to objects besides storing them. They hold for requests, not for the server's own
-// methods, and are called while the server is locked. A server without rules stores what it is given, drops events, and
-// keeps no history.
+// Rules are what an API server does with objects in addition to storing them. They apply to requests, not to the
+// server's own methods, and are called while the server is locked. A server without rules stores objects as they are,
+// drops events, and keeps no history.
 type Rules interface {
 	// Create returns the object as it is stored: complete, with a name, a UID and a time of creation.
 	Create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error)
 	// Update returns the object as it is stored after a write to it or to its subresource, such as "status". Old must
 	// not be changed.
 	Update(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object) (runtime.Object, error)
-	// Delete changes the object, a copy of the stored one, if it does not go at once, and says how long it stays.
+	// Delete decides whether a deleted object stays, and then marks obj, a copy of the stored one.
 	Delete(gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (Stay, error)
 }
 
-// Stay is how long an object is kept that was deleted.
+// Stay says whether a deleted object stays.
 type Stay int
 
-// An object goes at once, is marked and stays until its finalizers or its grace period end, or was marked before.
+// A deleted object goes at once, is marked and stays until its finalizers or its grace period end, or was marked
+// before.
 const (
 	Goes Stay = iota
 	Marked
 	AlreadyMarked
 )
 
-// historyLength is how many events of a resource a server with rules remembers, for watches from an earlier version.
+// historyLength is the number of events of a resource that a server with rules keeps for watches from an earlier
+// version.
 const historyLength = 4096
 
-// endByRules deletes the stored object as the rules say.
+// endByRules deletes an object by the rules.
 func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName,
 	options *metav1.DeleteOptions) (runtime.Object, error) {
 	_, old, err := s.find(gvr, key)
@@ -59,7 +61,7 @@ func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.Namespace
 	return s.remove(gvr, key, nil)
 }
 
-// endIfDone removes an object that was deleted and that a write has just left without finalizers.
+// endIfDone removes a deleted object after the write that removed its last finalizer.
 func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName,
 	obj runtime.Object) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
@@ -102,7 +104,7 @@ func (t *table) remember(e Event) {
 	t.history = append(t.history, e)
 }
 
-// since returns the events after a version, and whether all of them are known.
+// since returns the events after a version, and whether the history has all of them.
 func (t *table) since(version int64) ([]Event, bool) {
 	if version < t.forgotten {
 		return nil, false
@@ -126,11 +128,11 @@ func versionOf(obj runtime.Object) int64 {
 	return version
 }
 
-// definitions is the resource of the kinds that are defined by objects.
+// definitions is the resource of CustomResourceDefinitions.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// serve makes the kind known that an object defines. Other objects define none.
+// serve registers the kind of a CustomResourceDefinition.
 func (s *Server) serve(obj runtime.Object) {
 	definition, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -1,11 +1,10 @@
-// Package memapi is a Kubernetes API in memory, reached through the transport of ordinary client-go clients: list,
-// watch, get, create, update, patch, delete, the binding and status subresources, and discovery, for every built-in
-// type and for the custom resources that are registered. It has no authentication and no garbage collection, and
-// without Rules no admission, defaults or history either; what a scheduler writes is all that it is for.
+// Package memapi is a Kubernetes API in memory for the requests of a scheduler. client-go clients reach it through
+// their transport: list, watch, get, create, update, patch, delete, binding, status and discovery, for built-in types
+// and registered custom resources. It has no authentication and no garbage collection, and without Rules no admission,
+// defaults or history.
 //
-// Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until
-// CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that
-// goroutines that write at the same instant leave the same history whatever the order in which they ran.
+// Reads are answered at once. After Defer, writes through the transport wait for CommitFirst, which applies them in an
+// order that depends only on the requests. So goroutines that write at the same instant always leave the same history.
 package memapi
 
 import (
@@ -46,18 +45,17 @@ type Event struct {
 
 // Server is the API. Its methods may be called from any goroutine.
 type Server struct {
-	// Observe, when set before the first use, is called with every change while the server is locked: it must return
-	// quickly and not call the server.
+	// Observe is called with every change while the server is locked: it must return quickly and not call the server. This
+	// and the next fields have to be set before the first use.
 	Observe func(Event)
-	// StartPods has a pod run from the instant in which it is bound, where a kubelet takes a while.
+	// StartPods makes a pod run from the moment of its binding.
 	StartPods bool
-	// Graceful lets a pod that has a node and says how long it takes to end (spec.terminationGracePeriodSeconds) stay,
-	// marked with a deletionTimestamp, when a client deletes it, until Delete is called. Without it every deletion is
-	// done at once.
+	// Graceful keeps a pod that a client deletes, with a deletionTimestamp, until Delete is called, if the pod has a node
+	// and a terminationGracePeriodSeconds. Without it every deletion is immediate.
 	Graceful bool
-	// Weather, when set before the first use, delays and loses writes and delays events.
-	Weather Weather
-	// Rules, when set before the first use, are those of a real API server, in place of Graceful.
+	// Network delays and loses writes, and delays events.
+	Network Network
+	// Rules are those of a real API server, instead of Graceful.
 	Rules Rules
 
 	mu      sync.Mutex
@@ -80,8 +78,7 @@ type table struct {
 	born     map[types.NamespacedName]int64 // the version at which each object was created
 	watchers []*watcher
 	version  int64 // of the last change to any object in it
-	// history is kept for watches from an earlier version; forgotten is the version of the last event that it does not
-	// hold any more.
+	// history is kept for watches from an earlier version; forgotten is the version of the last event that was removed.
 	history   []Event
 	forgotten int64
 }
@@ -124,7 +121,7 @@ func (s *Server) Register(gvr schema.GroupVersionResource, kindName string, name
 	s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(kindName), namespaced: namespaced, custom: true}
 }
 
-// Create stores obj, which the server owns from then on.
+// Create stores obj, which the server then owns.
 func (s *Server) Create(obj runtime.Object) error {
 	gvr, err := s.resourceOf(obj)
 	if err != nil {
@@ -136,7 +133,7 @@ func (s *Server) Create(obj runtime.Object) error {
 	return err
 }
 
-// Change changes a copy of the object of that resource and name, which takes its place.
+// Change replaces an object by a copy that the function changes.
 func (s *Server) Change(gvr schema.GroupVersionResource, name types.NamespacedName, change func(runtime.Object)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +145,7 @@ func (s *Server) Change(gvr schema.GroupVersionResource, name types.NamespacedNa
 	return err
 }
 
-// Delete removes the object of that resource and name, and says whether there was one.
+// Delete removes an object, and reports whether it existed.
 func (s *Server) Delete(gvr schema.GroupVersionResource, name types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +200,7 @@ func (s *Server) table(gvr schema.GroupVersionResource) (*table, error) {
 	return t, nil
 }
 
-// sorted lists in the order of creation, so that the caller that fills the server decides in which order a scheduler
-// sees nodes.
+// sorted lists objects in the order of creation, which is so the order in which a scheduler sees nodes.
 func (t *table) sorted(namespace string, match selector) []runtime.Object {
 	keys := make([]types.NamespacedName, 0, len(t.objects))
 	for key, obj := range t.objects {
@@ -320,7 +316,7 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
 	}
-	if err := holds(conditions, gvr, m); err != nil {
+	if err := checkPreconditions(conditions, gvr, m); err != nil {
 		return nil, err
 	}
 	obj := old.DeepCopyObject()
@@ -332,8 +328,8 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	return obj, nil
 }
 
-// holds checks what has to hold of an object that is deleted; nil is nothing.
-func holds(conditions *metav1.Preconditions, gvr schema.GroupVersionResource, m metav1.Object) error {
+// checkPreconditions checks the preconditions of a deletion, which may be nil.
+func checkPreconditions(conditions *metav1.Preconditions, gvr schema.GroupVersionResource, m metav1.Object) error {
 	switch {
 	case conditions == nil:
 		return nil

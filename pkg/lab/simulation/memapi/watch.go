@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// selector says whether a request is interested in an object.
+// selector reports whether a request selects an object.
 type selector func(runtime.Object) bool
 
 func everything(runtime.Object) bool { return true }
@@ -50,7 +50,7 @@ func newSelector(labelSelector, fieldSelector string) (selector, error) {
 	}, nil
 }
 
-// frame is an encoded event, or what has not been read of it, and the time at which it arrives.
+// frame is the part of an encoded event that has not been read, and the time at which it arrives.
 type frame struct {
 	rest []byte
 	at   time.Time
@@ -71,8 +71,8 @@ type watcher struct {
 	err    error
 }
 
-// send queues an event if the watch is interested, turning a change into or out of its selection into an addition or a
-// deletion. It never blocks: a scheduler's informers always read.
+// send queues an event for a selected object. A change into or out of the selection becomes an addition or a deletion.
+// It never blocks: informers always read.
 func (w *watcher) send(e Event) {
 	if w.namespace != "" {
 		if m, err := meta.Accessor(e.Object); err != nil || m.GetNamespace() != w.namespace {
@@ -92,8 +92,8 @@ func (w *watcher) send(e Event) {
 	}
 	content, err := encodeEvent(w.info, kind, e.Object)
 	var at time.Time
-	if w.server.Weather != nil {
-		at = time.Now().Add(w.server.Weather.Event())
+	if w.server.Network != nil {
+		at = time.Now().Add(w.server.Network.Event())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,10 +118,10 @@ func (w *watcher) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	if late := time.Until(w.queue[0].at); w.server.Weather != nil && late > 0 {
-		// Only the client's one reader takes frames from the queue, so the first stays the first meanwhile.
+	if late := time.Until(w.queue[0].at); w.server.Network != nil && late > 0 {
+		// The first frame stays the first meanwhile: only this reader removes frames.
 		w.mu.Unlock()
-		time.Sleep(late) //nolint:forbidigo // the weather is of virtual time
+		time.Sleep(late) //nolint:forbidigo // delays are for virtual time
 		w.mu.Lock()
 	}
 	n := copy(p, w.queue[0].rest)

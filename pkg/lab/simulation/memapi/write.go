@@ -30,12 +30,12 @@ type pendingWrite struct {
 	req    *http.Request
 	target target
 	body   []byte
-	// order is that in which writes of one instant are applied.
+	// order sorts the writes of one instant.
 	order string
 	done  chan *http.Response
 }
 
-// commit applies a write, or lets it wait for its turn.
+// commit applies a write, or waits until CommitFirst does.
 func (s *Server) commit(w *pendingWrite) (*http.Response, error) {
 	q := &s.writes
 	q.mu.Lock()
@@ -71,7 +71,7 @@ func (s *Server) Defer() {
 	s.writes.deferred = true
 }
 
-// Undefer applies the writes that wait and every later one at once.
+// Undefer applies the waiting writes, and every later one at once.
 func (s *Server) Undefer() {
 	s.writes.mu.Lock()
 	s.writes.deferred = false
@@ -80,11 +80,11 @@ func (s *Server) Undefer() {
 	}
 }
 
-// Pending signals that a write has begun to wait.
+// Pending receives a value when a write begins to wait.
 func (s *Server) Pending() <-chan struct{} { return s.writes.changed }
 
-// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says
-// whether there was one. What follows from one write can so come to rest before the next.
+// CommitFirst applies the first of the waiting writes, in the order of their paths, methods and bodies, and reports
+// whether there was one. The caller can wait for all effects of a write before the next one.
 func (s *Server) CommitFirst() bool {
 	q := &s.writes
 	q.mu.Lock()
@@ -200,7 +200,7 @@ func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) 
 	})
 }
 
-// rewrite stores what change makes of the object that the request names, by the rules if there are any.
+// rewrite changes the object that the request names, by the rules if there are any.
 func (s *Server) rewrite(t target, change func(old runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
 	obj, err := s.update(t.gvr, t.key, func(old runtime.Object) (runtime.Object, error) {
 		obj, err := change(old)
@@ -224,11 +224,10 @@ func (s *Server) rewrite(t target, change func(old runtime.Object) (runtime.Obje
 	return s.endIfDone(t.gvr, t.key, obj)
 }
 
-// errUnchanged ends a write that leaves an object as it was: it gets no new version, and watches do not hear of it.
+// errUnchanged ends a write that does not change the object, which gets no new version and no event.
 var errUnchanged = errors.New("unchanged")
 
-// checkVersion refuses a write of an object that names another version than the stored one. One that names none is
-// taken.
+// checkVersion refuses a write with a version that is not the stored one. A write without a version is accepted.
 func checkVersion(t target, old, written runtime.Object) error {
 	was, err := meta.Accessor(old)
 	if err != nil {
@@ -285,7 +284,7 @@ func (s *Server) bind(t target, body []byte) error {
 	return err
 }
 
-// setScheduled notes in the conditions of a pod that it has a node.
+// setScheduled sets the condition PodScheduled.
 func setScheduled(pod *v1.Pod) {
 	scheduled := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.Now()}
 	for i := range pod.Status.Conditions {
@@ -298,7 +297,7 @@ func setScheduled(pod *v1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, scheduled)
 }
 
-// end deletes an object at once, or marks a pod that takes its time.
+// end deletes an object at once, or marks a pod with a grace period.
 func (s *Server) end(t target, options *metav1.DeleteOptions) (runtime.Object, error) {
 	if s.Rules != nil {
 		return s.endByRules(t.gvr, t.key, options)
@@ -313,7 +312,7 @@ func (s *Server) end(t target, options *metav1.DeleteOptions) (runtime.Object, e
 		pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return s.remove(t.gvr, t.key, options.Preconditions)
 	}
-	if err := holds(options.Preconditions, t.gvr, pod); err != nil {
+	if err := checkPreconditions(options.Preconditions, t.gvr, pod); err != nil {
 		return nil, err
 	}
 	if pod.DeletionTimestamp != nil {
@@ -337,7 +336,7 @@ func decodeDelete(body []byte, k kind) (*metav1.DeleteOptions, error) {
 		return &metav1.DeleteOptions{}, nil
 	}
 	if k.custom {
-		// Clients name the group of the resource, where no scheme knows the options.
+		// Clients use the group of the resource, in which no scheme has DeleteOptions.
 		var options metav1.DeleteOptions
 		if err := json.Unmarshal(body, &options); err != nil {
 			return nil, errBadRequest("the body cannot be decoded: " + err.Error())

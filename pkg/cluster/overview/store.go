@@ -34,20 +34,22 @@ type Pricing struct {
 	Rates price.Rates
 }
 
-// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must
-// not be changed any more.
-type Book struct {
+// Store keeps the objects of a cluster that an overview is made of. Its methods may be called from any goroutine. The
+// caller must not change objects after Set.
+type Store struct {
 	feed
 	pricing Pricing
 	// levels are those of the network. The narrowest one that a node has is shown.
 	levels podview.NetworkLevels
+	// changed receives a value after a change of a watched cluster.
+	changed chan struct{}
 }
 
-// feed notes objects as informers tell of them.
+// feed keeps the objects that Set and Delete report.
 type feed struct {
 	mu sync.Mutex
 	objects
-	*deviceBook
+	*claimedDevices
 	notes
 	keys gpuview.Keys
 	// jobs are those that have not succeeded. They may have no pods.
@@ -57,19 +59,19 @@ type feed struct {
 	trees *read.Trees
 }
 
-// notes are what was said by events, and what cannot be read.
+// notes are the warnings among the events, and the kinds that cannot be read with the reasons.
 type notes struct {
 	warnings []Warning
 	leftOut  map[string]string
 }
 
-// objects are the nodes, pods and gangs of the cluster, and what points from one to the other.
+// objects are the nodes, pods and gangs of the cluster, and the references between them.
 type objects struct {
 	nodes map[string]*nodeEntry
 	pods  map[types.UID]*podEntry
 	gangs map[gang.ID]*gangEntry
-	// kinds are those of all pods that have not ended.
-	kinds stranded.Kinds
+	// mix counts all pods that have not ended.
+	mix stranded.Mix
 }
 
 // nodeEntry is a node and the pods on it.
@@ -79,15 +81,15 @@ type nodeEntry struct {
 	view *nodeView // nil when something has changed
 }
 
-// podEntry is what is read of a pod once.
+// podEntry is a pod with what is computed from it once.
 type podEntry struct {
 	pod     *v1.Pod
 	gang    gang.ID
 	minimum int
-	// milli is what it asks for of GPUs, and what its claims have of them.
-	milli int64
-	asked int64
-	kind  string
+	// asked is its GPU request and milli that request with the devices of its claims, in thousandths of a GPU.
+	asked, milli int64
+	// shape is its key in the mix.
+	shape string
 }
 
 type gangEntry struct {
@@ -95,17 +97,17 @@ type gangEntry struct {
 	members map[types.UID]*podEntry
 }
 
-// NewBook makes an empty book.
-func NewBook(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Book {
-	return &Book{
+// NewStore makes an empty store.
+func NewStore(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Store {
+	return &Store{
 		feed: feed{keys: keys, trees: read.TreesOf(nil), jobs: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				gangs: map[gang.ID]*gangEntry{}},
-			deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
-		pricing: pricing, levels: levels}
+			claimedDevices: newClaimedDevices(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
+		pricing: pricing, levels: levels, changed: make(chan struct{}, 1)}
 }
 
-// Set notes an object as it is now, of one of the kinds that a Watcher reads.
+// Set adds an object or replaces its previous state. Objects of kinds that an overview does not show are ignored.
 func (f *feed) Set(obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +137,7 @@ func (f *feed) Set(obj any) {
 	}
 }
 
-// Delete notes that an object is gone.
+// Delete removes an object.
 func (f *feed) Delete(obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,14 +175,14 @@ func (o *objects) nodeNamed(name string) *nodeEntry {
 	return o.nodes[name]
 }
 
-// forgetNode drops a node that is not known any more.
+// forgetNode removes the entry of a node that does not exist and has no pods.
 func (o *objects) forgetNode(name string) {
 	if n := o.nodes[name]; n.node == nil && len(n.pods) == 0 {
 		delete(o.nodes, name)
 	}
 }
 
-// setPod notes a pod as it is now. One that has ended is forgotten but for its gang.
+// setPod adds or replaces a pod. One that has ended is kept only as a member of its gang.
 func (f *feed) setPod(pod *v1.Pod) {
 	f.removePod(pod.UID)
 	p := &podEntry{pod: pod}
@@ -193,7 +195,7 @@ func (f *feed) setPod(pod *v1.Pod) {
 		}
 	} else {
 		f.readRequest(p)
-		p.milli = p.asked + f.heldMilli[pod.UID]
+		p.milli = p.asked + f.claimedMilli[pod.UID]
 		if pod.Spec.NodeName != "" {
 			n := f.nodeNamed(pod.Spec.NodeName)
 			n.pods[pod.UID], n.view = p, nil
@@ -205,18 +207,18 @@ func (f *feed) setPod(pod *v1.Pod) {
 	}
 }
 
-// readRequest reads what the pod asks for, and counts it among the requests of the cluster.
+// readRequest reads the GPU request of the pod and adds it to the mix.
 func (f *feed) readRequest(p *podEntry) {
 	if !f.keys.MayUseGPU(p.pod) {
 		return
 	}
 	asked, err := f.keys.PodGPURequest(p.pod)
 	if err != nil {
-		return // the scheduler says what is wrong with it
+		return // the scheduler reports the error
 	}
 	p.asked = int64(asked.TotalMilli(0))
 	cpu, memory, _ := podview.PodNeeds(p.pod)
-	p.kind = f.kinds.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
+	p.shape = f.mix.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
 		Models: asked.Models})
 }
 
@@ -231,7 +233,7 @@ func (o *objects) removePod(uid types.UID) {
 		n.view = nil
 		o.forgetNode(p.pod.Spec.NodeName)
 	}
-	o.kinds.Remove(p.kind)
+	o.mix.Remove(p.shape)
 	if g := o.gangs[p.gang]; g != nil {
 		delete(g.members, uid)
 		o.forgetGang(p.gang)
@@ -251,7 +253,7 @@ func (o *objects) forgetGang(id gang.ID) {
 	}
 }
 
-// addWarning notes an event. One about the same object with the same reason takes the place of the one before.
+// addWarning adds an event. It replaces an earlier one about the same object with the same reason.
 func (n *notes) addWarning(w Warning) {
 	w.Object, w.Reason, w.Message = plainText(w.Object), plainText(w.Reason), plainText(w.Message)
 	n.warnings = slices.DeleteFunc(n.warnings, func(o Warning) bool {
@@ -262,8 +264,8 @@ func (n *notes) addWarning(w Warning) {
 	n.warnings = n.warnings[:min(len(n.warnings), mostWarnings)]
 }
 
-// LeaveOut says why a kind cannot be read, or with an empty reason that it can be.
-func (f *feed) LeaveOut(kind, reason string) {
+// leaveOut records why a kind cannot be read. An empty reason means that it can be read again.
+func (f *feed) leaveOut(kind, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if reason == "" {
@@ -273,7 +275,7 @@ func (f *feed) LeaveOut(kind, reason string) {
 	}
 }
 
-// leftOutNow are the kinds that cannot be read, and what is not counted yet, each with the reason.
+// leftOutNow are the kinds that cannot be read, and devices that do not count yet, each with the reason.
 func (f *feed) leftOutNow() []string {
 	list := []string{}
 	for _, kind := range slices.Sorted(maps.Keys(f.leftOut)) {
@@ -291,42 +293,42 @@ func (f *feed) leftOutNow() []string {
 	return list
 }
 
-// countDevices brings nodes and pods in line with what claims have.
+// countDevices updates nodes and pods after a change of claims or devices.
 func (f *feed) countDevices() {
-	before := f.heldMilli
-	for name := range f.Count() {
+	before := f.claimedMilli
+	for name := range f.count() {
 		if n := f.nodes[name]; n != nil {
 			n.view = nil
 		}
 	}
-	for _, held := range []map[types.UID]int64{before, f.heldMilli} {
-		for uid := range held {
+	for _, claimed := range []map[types.UID]int64{before, f.claimedMilli} {
+		for uid := range claimed {
 			if p := f.pods[uid]; p != nil {
-				p.milli = p.asked + f.heldMilli[uid]
+				p.milli = p.asked + f.claimedMilli[uid]
 			}
 		}
 	}
 }
 
-// Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
-func (b *Book) Cluster(now time.Time) *Cluster {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// Cluster is the cluster at this moment. The caller may change the nodes, but not their lists of GPUs.
+func (s *Store) Cluster(now time.Time) *Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
-		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
-	b.countDevices()
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, s.warnings...), LeftOut: s.leftOutNow()}
+	s.countDevices()
 	costs := map[string]price.MicroDollars{}
-	for _, n := range b.nodes {
+	for _, n := range s.nodes {
 		if n.node != nil {
-			b.addNode(c, n, costs)
+			s.addNode(c, n, costs)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {
 		return cmp.Or(x.Domain.Compare(y.Domain), cmp.Compare(x.Model, y.Model), compareNames(x.Name, y.Name))
 	})
-	b.addGangs(c, now)
-	b.addQueue(c, now)
-	b.addJobs(c, now)
-	b.addNamespaces(c, costs)
+	s.addGangs(c, now)
+	s.addQueue(c, now)
+	s.addJobs(c, now)
+	s.addNamespaces(c, costs)
 	return c
 }

@@ -26,32 +26,32 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// size warns of a pod that no node could run if it was empty.
-func (t *together) size(r *reference) {
+// size warns of a pod that is larger than every node.
+func (v *inventory) size(r *podSource) {
 	pod := r.pod.DeepCopy()
-	corev1defaults.SetObjectDefaults_Pod(pod) // a request that is left out is the limit
+	corev1defaults.SetObjectDefaults_Pod(pod) // a missing request defaults to the limit
 	asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	maps.DeleteFunc(asked, func(_ v1.ResourceName, n resource.Quantity) bool { return n.IsZero() })
 	names, offered := slices.Sorted(maps.Keys(asked)), true
-	var together []string
+	var amounts []string
 	for _, name := range names {
 		wanted := asked[name]
-		together = append(together, wanted.String()+" "+string(name))
+		amounts = append(amounts, wanted.String()+" "+string(name))
 		largest := resource.Quantity{}
-		for _, has := range t.sizes {
+		for _, has := range v.sizes {
 			if n := has[name]; n.Cmp(largest) > 0 {
 				largest = n
 			}
 		}
 		if largest.IsZero() {
-			offered = false // what no node has at all is told apart
+			offered = false // resources warns of it
 		} else if largest.Cmp(wanted) < 0 {
-			r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
+			r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", v.where(),
 				wanted.String(), name, largest.String()))
 			return
 		}
 	}
-	for _, has := range t.sizes {
+	for _, has := range v.sizes {
 		if !slices.ContainsFunc(names, func(name v1.ResourceName) bool {
 			n, wanted := has[name], asked[name]
 			return n.Cmp(wanted) < 0
@@ -60,13 +60,13 @@ func (t *together) size(r *reference) {
 		}
 	}
 	if len(names) > 0 && offered {
-		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(),
-			strings.Join(together, ", ")))
+		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", v.where(),
+			strings.Join(amounts, ", ")))
 	}
 }
 
-// tooLarge is told at the request for the resource.
-func (r *reference) tooLarge(name v1.ResourceName, message string) {
+// tooLarge warns at the line of the request.
+func (r *podSource) tooLarge(name v1.ResourceName, message string) {
 	line, known := r.asked()[string(name)]
 	if !known {
 		line = r.d.line(r.spec())
@@ -74,10 +74,10 @@ func (r *reference) tooLarge(name v1.ResourceName, message string) {
 	r.d.findAt(Warning, "too-large", line, message)
 }
 
-// levels warns of levels that a group, which may be nil, or a pod names, and that no node has as a label.
-func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodGroup, pod *v1.Pod) {
+// levels warns of levels of a group, which may be nil, or of a pod that no node has as a label.
+func (v *inventory) levels(d *document, at string, group *schedulingv1alpha1.PodGroup, pod *v1.Pod) {
 	topology, err := read.TopologyOf(group, pod)
-	if err != nil || len(t.labels) == 0 {
+	if err != nil || len(v.labels) == 0 {
 		return
 	}
 	named := map[string][]string{wellknown.TopologyRequiredKey: topology.Required,
@@ -92,14 +92,14 @@ func (t *together) levels(d *document, at string, group *schedulingv1alpha1.PodG
 	}
 	for _, key := range slices.Sorted(maps.Keys(named)) {
 		for _, level := range named[key] {
-			if says := spelling.NoLabel("no node "+t.where(), []string{level}, t.labels); says != "" {
-				d.findAt(Warning, "no-level", d.keyLine(at, key), says)
+			if message := spelling.NoLabel("no node "+v.where(), []string{level}, v.labels); message != "" {
+				d.findAt(Warning, "no-level", d.keyLine(at, key), message)
 			}
 		}
 	}
 }
 
-// levelsOf are the levels that a group within a gang and those in it name.
+// levelsOf are the levels of a group within a gang, and of the groups in it.
 func levelsOf(g *tree.Group) []string {
 	levels := slices.Concat(g.Required, g.Preferred)
 	for i := range g.Groups {
@@ -108,21 +108,21 @@ func levelsOf(g *tree.Group) []string {
 	return levels
 }
 
-// members warns of gangs for which the files make fewer pods than have to start together.
-func (t *together) members() {
+// members warns of gangs for which the files create fewer pods than have to start together.
+func (v *inventory) members() {
 	type made struct {
-		*reference
+		*podSource
 		pods, minimum int
 	}
 	gangs := map[types.NamespacedName]*made{}
-	for _, r := range t.pods {
+	for _, r := range v.pods {
 		id, minimum, err := read.Of(r.pod)
 		if err != nil || id.Name == "" {
 			continue
 		}
 		name := nameIn(id.Namespace, id.Name)
 		if gangs[name] == nil {
-			gangs[name] = &made{reference: r}
+			gangs[name] = &made{podSource: r}
 		}
 		gangs[name].pods += r.count
 		gangs[name].minimum = max(gangs[name].minimum, minimum)
@@ -131,11 +131,11 @@ func (t *together) members() {
 		func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
 		g := gangs[name]
 		d, at, of := g.d, g.d.line(g.at), "gang "+name.Name
-		if group := t.groups[name]; group.d != nil {
+		if group := v.groups[name]; group.d != nil {
 			d, at, g.minimum = group.d, group.d.line("spec.minMember"), group.minimum
 			of = "PodGroup " + name.Name
 		}
-		if g.minimum <= g.pods || t.madeElsewhere(name.Name) {
+		if g.minimum <= g.pods || v.madeElsewhere(name.Name) {
 			continue
 		}
 		d.findAt(Warning, "too-few", at,
@@ -144,8 +144,8 @@ func (t *together) members() {
 	}
 }
 
-// eviction warns of a Job that an eviction of its gang ends, with that many pods of the template at the path, and of a
-// JobSet with such a Job and without a policy for it.
+// eviction warns of a Job that fails when its gang is evicted, and of a JobSet with such a Job and without a failure
+// policy. Failures is the number of the Job's pods, path that of their template.
 func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, path string, failures int) {
 	var spec batchv1.JobSpec
 	restarts, _, _ := unstructured.NestedInt64(set.Object, "spec", "failurePolicy", "maxRestarts")
@@ -180,7 +180,7 @@ func (d *document) eviction(job map[string]any, set *unstructured.Unstructured, 
 	}
 }
 
-// madeElsewhere says that an object of a kind that is not read here speaks of the gang: it may make pods of it.
-func (t *together) madeElsewhere(name string) bool {
-	return slices.ContainsFunc(t.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
+// madeElsewhere reports whether an object of an unknown kind names the gang: it may create pods of it.
+func (v *inventory) madeElsewhere(name string) bool {
+	return slices.ContainsFunc(v.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
 }

@@ -21,100 +21,99 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// together is what is known of objects that others refer to.
-type together struct {
-	// models of the GPUs of the nodes, and resources that the nodes offer.
+// inventory are the objects of the files, and of the cluster if it is asked, to which pods may refer.
+type inventory struct {
+	// models are those of the GPUs of nodes, and offered the allocatable resources.
 	models, offered map[string]bool
 	// labels are those of the nodes.
 	labels map[string]string
-	// sizes are what the nodes have of each resource, once for those that have the same.
+	// sizes are the different allocatable resources of nodes.
 	sizes []v1.ResourceList
-	// groups are the PodGroups, with what declares those of the files.
+	// groups are the PodGroups. Those of the cluster have no document.
 	groups map[types.NamespacedName]declared
 	// priorities are those of the PriorityClasses of the files.
 	priorities map[string]int32
-	// clustered is set if the PodGroups are those of a cluster, too.
+	// clustered is set if the objects of a cluster are included.
 	clustered bool
 	// nodes of the files, and pods and templates of pods that refer to objects.
 	nodes []nodeIn
-	pods  []*reference
-	// unread are objects of kinds that are not read here.
+	pods  []*podSource
+	// unread are objects of unknown kinds, which may create pods.
 	unread []*document
 }
 
-// declared is a PodGroup of the files with its minimum, empty for one that cannot be read.
+// declared is a PodGroup of the files with its minimum. It is empty for an invalid one.
 type declared struct {
 	d       *document
 	group   *schedulingv1alpha1.PodGroup
 	minimum int
 }
 
-func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
-	if t.models == nil {
-		t.models, t.offered = map[string]bool{}, map[string]bool{}
-		t.labels = map[string]string{v1.LabelHostname: ""} // nodes in the short form get it
+func (v *inventory) addNode(node *v1.Node, read *gpuview.Node) {
+	if v.models == nil {
+		v.models, v.offered = map[string]bool{}, map[string]bool{}
+		v.labels = map[string]string{v1.LabelHostname: ""} // nodes in the short form get it
 	}
-	maps.Copy(t.labels, node.Labels)
+	maps.Copy(v.labels, node.Labels)
 	for _, pool := range read.Pools() {
 		if pool.GPUs() > 0 && (pool.Model() != "" || pool.Offered()) {
-			t.models[cmp.Or(pool.Model(), "an unknown model")] = true
+			v.models[cmp.Or(pool.Model(), "an unknown model")] = true
 		}
 	}
 	for _, name := range podview.OfferedResources(node) {
-		t.offered[name] = true
+		v.offered[name] = true
 	}
 	if has := podview.Allocatable(node); len(has) > 0 &&
-		!slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
-		t.sizes = append(t.sizes, has)
+		!slices.ContainsFunc(v.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+		v.sizes = append(v.sizes, has)
 	}
 }
 
-// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to
-// those of the files. A cluster that does not serve PodGroups has none.
+// AddCluster adds the nodes and the PodGroups of a cluster to those of the files.
 func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
-	t := &r.together
-	t.clustered = true
+	v := &r.inventory
+	v.clustered = true
 	keys := r.gpuKeys("")
 	for i := range nodes {
 		read, _ := keys.ReadGPUNode(&nodes[i])
-		t.addNode(&nodes[i], read)
+		v.addNode(&nodes[i], read)
 	}
 	for _, group := range groups {
-		t.addGroup(group, declared{})
+		v.addGroup(group, declared{})
 	}
 }
 
-// where says where it was looked for what is missing.
-func (t *together) where() string {
-	if t.clustered {
+// where names the places that were searched for a missing object.
+func (v *inventory) where() string {
+	if v.clustered {
 		return "in the files or in the cluster"
 	}
 	return "in the files"
 }
 
-func (t *together) addGroup(name types.NamespacedName, by declared) {
-	if t.groups == nil {
-		t.groups = map[types.NamespacedName]declared{}
+func (v *inventory) addGroup(name types.NamespacedName, by declared) {
+	if v.groups == nil {
+		v.groups = map[types.NamespacedName]declared{}
 	}
-	if by.d != nil || t.groups[name].d == nil {
-		t.groups[name] = by
+	if by.d != nil || v.groups[name].d == nil {
+		v.groups[name] = by
 	}
 }
 
-// add takes in the objects that pods refer to.
-func (t *together) add(d *document, obj runtime.Object) {
+// add adds an object that pods may refer to.
+func (v *inventory) add(d *document, obj runtime.Object) {
 	switch o := obj.(type) {
 	case *schedulingv1.PriorityClass:
-		if t.priorities == nil {
-			t.priorities = map[string]int32{}
+		if v.priorities == nil {
+			v.priorities = map[string]int32{}
 		}
-		t.priorities[o.Name] = o.Value
+		v.priorities[o.Name] = o.Value
 	case *schedulingv1alpha1.PodGroup:
 		by := declared{}
 		if spec, err := read.Spec(o, 0); err == nil {
 			by = declared{d, o, spec.Minimum.Total}
 		}
-		t.addGroup(nameIn(o.Namespace, o.Name), by)
+		v.addGroup(nameIn(o.Namespace, o.Name), by)
 	}
 }
 
@@ -125,27 +124,27 @@ func nameIn(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-func (t *together) check(profiles []string) {
-	for _, r := range t.pods {
+func (v *inventory) check(profiles []string) {
+	for _, r := range v.pods {
 		r.misspelt(profiles)
-		t.group(r)
-		t.model(r)
-		t.resources(r)
-		t.size(r)
-		t.levels(r.d, r.at, nil, r.pod)
+		v.group(r)
+		v.model(r)
+		v.resources(r)
+		v.size(r)
+		v.levels(r.d, r.at, nil, r.pod)
 	}
-	for _, g := range t.groups {
+	for _, g := range v.groups {
 		if g.d != nil {
-			t.levels(g.d, "metadata", g.group, &v1.Pod{})
+			v.levels(g.d, "metadata", g.group, &v1.Pod{})
 		}
 	}
-	t.members()
+	v.members()
 }
 
-// group warns of a gang that nothing declares: its pods wait.
-func (t *together) group(r *reference) {
+// group warns of a missing PodGroup: its pods wait.
+func (v *inventory) group(r *podSource) {
 	name := r.pod.Labels[schedulingv1alpha1.PodGroupLabel]
-	if _, there := t.groups[nameIn(r.pod.Namespace, name)]; there || name == "" {
+	if _, there := v.groups[nameIn(r.pod.Namespace, name)]; there || name == "" {
 		return
 	}
 	warn := func(format string, args ...any) {
@@ -153,7 +152,7 @@ func (t *together) group(r *reference) {
 			fmt.Sprintf("label %s: ", schedulingv1alpha1.PodGroupLabel)+fmt.Sprintf(format, args...))
 	}
 	var names []string
-	for group := range t.groups {
+	for group := range v.groups {
 		if group.Name == name {
 			warn("the PodGroup %s is in the namespace %s, not in %s: pods and their group must be in one",
 				name, group.Namespace, nameIn(r.pod.Namespace, "").Namespace)
@@ -164,45 +163,45 @@ func (t *together) group(r *reference) {
 	like := closest(name, names)
 	switch {
 	case like != "":
-		warn("there is no PodGroup %s %s; did you mean %s?", name, t.where(), like)
-	case t.clustered:
-		warn("there is no PodGroup %s %s: without one the pods wait", name, t.where())
+		warn("there is no PodGroup %s %s; did you mean %s?", name, v.where(), like)
+	case v.clustered:
+		warn("there is no PodGroup %s %s: without one the pods wait", name, v.where())
 	default:
 		warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 	}
 }
 
-// model warns of a pod that accepts no GPU of any node in the files.
-func (t *together) model(r *reference) {
+// model warns of a pod that accepts no GPU model of the nodes.
+func (v *inventory) model(r *podSource) {
 	request, err := r.keys.PodGPURequest(r.pod)
-	models := slices.Sorted(maps.Keys(t.models))
+	models := slices.Sorted(maps.Keys(v.models))
 	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
 		return
 	}
 	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, wellknown.GPUModelsKey), fmt.Sprintf(
 		"no node %s has a GPU of the model %s; the nodes have %s",
-		t.where(), strings.Join(request.Models, " or "), strings.Join(models, ", ")))
+		v.where(), strings.Join(request.Models, " or "), strings.Join(models, ", ")))
 }
 
-// resources warns of extended resources that no node offers, or that are named almost like the resource of a GPU.
-func (t *together) resources(r *reference) {
+// resources warns of extended resources that no node offers, or whose name resembles a GPU resource.
+func (v *inventory) resources(r *podSource) {
 	asked := r.asked()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		line, like := asked[name], closest(name, r.keys.PodResources())
 		switch {
-		case !strings.Contains(name, "/") || r.keys.ReadsResource(name) && len(t.offered) == 0 || t.offered[name]:
+		case !strings.Contains(name, "/") || r.keys.ReadsResource(name) && len(v.offered) == 0 || v.offered[name]:
 		case r.keys.MakesGPUs(name) && !r.keys.ReadsResource(name) && like != "":
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf("unknown resource %s; did you mean %s?", name, like))
-		case len(t.offered) > 0 && !r.implied(name):
+		case len(v.offered) > 0 && !r.implied(name):
 			r.d.findAt(Warning, "resource", line, fmt.Sprintf(
-				"no node %s offers the resource %s; extended resources that they offer: %s", t.where(), name, t.extended()))
+				"no node %s offers the resource %s; extended resources that they offer: %s", v.where(), name, v.extended()))
 		}
 	}
 }
 
-func (t *together) extended() string {
+func (v *inventory) extended() string {
 	var names []string
-	for name := range t.offered {
+	for name := range v.offered {
 		if strings.Contains(name, "/") {
 			names = append(names, name)
 		}

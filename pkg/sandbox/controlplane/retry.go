@@ -11,35 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// persist lets kwok try again what failed because etcd or the API server died meanwhile, as a kubelet does. kwok
-// repeats what is refused with "service unavailable" and forgets the rest: a pod whose deletion it could not write then
-// would be there forever.
-func persist(next http.RoundTripper) http.RoundTripper { return persistent{next} }
+// retryWrites makes kwok retry writes that failed because etcd or the API server ended, as a kubelet does. kwok only
+// retries after "service unavailable": a pod would stay forever if its deletion failed with another error.
+func retryWrites(next http.RoundTripper) http.RoundTripper { return retriedWrites{next} }
 
-// persistent turns what a write may recover from into "service unavailable".
-type persistent struct{ next http.RoundTripper }
+// retriedWrites replaces errors of writes that may be temporary by "service unavailable".
+type retriedWrites struct{ next http.RoundTripper }
 
 // RoundTrip is part of http.RoundTripper.
-func (p persistent) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p retriedWrites) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := p.next.RoundTrip(r)
 	switch {
 	case r.Method == http.MethodGet || r.Context().Err() != nil:
-		// Watches and lists are repeated anyway.
+		// Watches and lists are retried anyway.
 		return response, err
 	case err != nil:
 		return unavailable(r, err.Error())
 	case response.StatusCode != http.StatusInternalServerError:
 		return response, nil
 	}
-	said, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	_ = response.Body.Close()
 	if err != nil {
 		return unavailable(r, err.Error())
 	}
-	return unavailable(r, string(said))
+	return unavailable(r, string(body))
 }
 
-// unavailable is the answer of an API server that cannot do what it is asked just now.
+// unavailable is the response "service unavailable".
 func unavailable(r *http.Request, why string) (*http.Response, error) {
 	status := apierrors.NewServiceUnavailable(why).ErrStatus
 	status.APIVersion, status.Kind = "v1", "Status"

@@ -59,7 +59,7 @@ func TestADumpIsTakenAsItIsNot(t *testing.T) {
 	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
 	add := func(name, scheduler string, cpu int64, change func(*v1.Pod)) {
 		job := trace.Job{Name: name, Pods: 1, CPUMilli: cpu, MemoryMiB: 512}
-		pod := podObject(&job, 0, 0, scheduler, wholeGPUs, usualKeys())
+		pod := podObject(&job, 0, 0, scheduler, false, usualKeys())
 		if change != nil {
 			change(pod)
 		}

@@ -50,7 +50,7 @@ func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
 			server := httptest.NewServer(test.server)
 			defer server.Close()
 			config := &rest.Config{Host: server.URL}
-			config.Wrap(persist)
+			config.Wrap(retryWrites)
 			client, err := kubernetes.NewForConfig(config)
 			require.NoError(t, err)
 			pods := client.CoreV1().Pods("default")
@@ -74,7 +74,7 @@ func TestARequestThatWasGivenUpIsNotUnavailable(t *testing.T) {
 	defer server.Close()
 	defer close(over)
 	config := &rest.Config{Host: server.URL}
-	config.Wrap(persist)
+	config.Wrap(retryWrites)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	if err := client.CoreV1().Pods("default").Delete(ctx, "p", metav1.DeleteOptions{}); err == nil ||

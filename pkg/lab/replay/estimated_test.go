@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/test/harness/assert"
 )
 
-func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
+func TestStartsAreComparedWithTheFirstEstimate(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	group := func(name string, minutes int) *unstructured.Unstructured {
@@ -22,20 +22,20 @@ func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
 		g.SetName(name)
 		return g
 	}
-	var told toldStarts
-	told.see(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns",
+	var starts estimatedStarts
+	starts.observe(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns",
 		"name": "no"}}})
-	told.see(group("a", 10))
-	told.see(group("a", 60))
-	told.see(group("b", 10))
-	told.see(group("waits", 10))
+	starts.observe(group("a", 10))
+	starts.observe(group("a", 60))
+	starts.observe(group("b", 10))
+	starts.observe(group("waits", 10))
 	for name, minutes := range map[string]int{"a": 20, "b": 30, "no": 1} {
 		for range 2 {
-			told.started(types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}, start)
-			told.started(types.NamespacedName{Namespace: "ns", Name: name},
+			starts.started(types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}, start)
+			starts.started(types.NamespacedName{Namespace: "ns", Name: name},
 				start.Add(time.Duration(minutes)*time.Minute+time.Millisecond))
 		}
 	}
 	want := replayed.Waits{Count: 2, Mean: 900, P50: 600, P95: 1200, Max: 1200}
-	assert.Equal(t, "told starts", want, summarize(told.errors))
+	assert.Equal(t, "estimated starts", want, summarize(starts.errors))
 }
