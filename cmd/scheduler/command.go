@@ -24,9 +24,9 @@ import (
 	"berth.dev/berth/pkg/process/decisions"
 )
 
-// newCommand is kube-scheduler's command with extra steps between setup and run: it wraps the profiles, the queue, the
-// cache and the failure handler. app.NewSchedulerCommand cannot be used for that: it does not give access to the
-// scheduler that it sets up.
+// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the
+// profiles, and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to
+// itself, and no option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	var history int
@@ -57,8 +57,8 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// recordDecisions lets the scheduler keep and serve its last decisions, at most that many.
-func recordDecisions(sched *scheduler.Scheduler, most int) error {
+// remember lets the scheduler keep and serve the last decisions, up to a number.
+func remember(sched *scheduler.Scheduler, most int) error {
 	if most == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func recordDecisions(sched *scheduler.Scheduler, most int) error {
 	return history.Serve()
 }
 
-// runScheduler sets the scheduler up and runs it until a signal ends the process.
+// runScheduler sets the scheduler up and runs it until it is told to stop.
 func runScheduler(cmd *cobra.Command, opts *options.Options, history int) error {
 	verflag.PrintAndExitIfRequested()
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
@@ -87,13 +87,13 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, history int) error 
 		}
 		opts.InformerName = name
 	}
-	ctx := server.SetupSignalContext()
+	ctx := withOneLine(server.SetupSignalContext())
 	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
-	if err := recordDecisions(sched, history); err != nil {
+	if err := remember(sched, history); err != nil {
 		return err
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,

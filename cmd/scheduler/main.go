@@ -10,7 +10,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/component-base/cli"
 
-	// The metrics that kube-scheduler exports: requests of clients, leader election, and the version.
+	// The stock command's metrics of requests and of the leader election, by which plugins know whether they may write.
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 )

@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/process/crd"
 )
 
-// watchResources reports fields of custom resources that the API server drops, until ctx ends.
+// watchResources reports the fields of custom resources that the API server drops, as long as ctx lasts.
 func watchResources(ctx context.Context, config *schedulerserverconfig.CompletedConfig) {
 	client, err := newClient(config.KubeConfig)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"berth.dev/berth/pkg/process/rights"
 )
 
-// demandRights ends this process with one error if its account lacks a right that scheduling depends on: an informer
-// that may not list its kind never syncs, and the scheduler waits for all informers. The check runs in the background,
-// because the API server may not answer yet.
+// demandRights ends this process with one error if its account lacks a right without which it would schedule nothing:
+// an informer that may not list its kind is never in sync, and the scheduler waits for all informers. The API server
+// need not answer yet, so the check runs beside the start.
 func demandRights(ctx context.Context, config *schedulerserverconfig.CompletedConfig,
 	gates featuregate.FeatureGate) error {
 	var on []string
@@ -22,7 +22,7 @@ func demandRights(ctx context.Context, config *schedulerserverconfig.CompletedCo
 		on = append(on, rights.NativeGroups)
 	}
 	needs := rights.For(&config.ComponentConfig, on...)
-	// With a client of its own, the checks do not use up the rate limit of bindings.
+	// A client of its own: checks do not compete with bindings.
 	client, err := newClient(config.KubeConfig)
 	if err != nil {
 		return fmt.Errorf("checking the account's rights: %w", err)

@@ -20,8 +20,8 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, but with a client that
-// writes only while this replica leads and that knows whether a binding was done. app.Setup makes its own clients.
+// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with a client that writes
+// only while this replica leads, and that knows whether a binding was done. app.Setup makes its own clients.
 func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler,
 	error) {
 	component, err := latest.Default()
@@ -33,7 +33,7 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		return nil, nil, utilerrors.NewAggregate(errs)
 	}
 	name := opts.InformerName
-	// The factory that this call makes is not used. It must not register metrics under the name.
+	// The factory that is made here is not used, and must not take the names of the metrics.
 	opts.InformerName = nil
 	config, err := configure(ctx, opts)
 	opts.InformerName = name
@@ -53,12 +53,11 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		informers.Elect(config.InformerFactory, fence)
 	}
 	completed := config.Complete()
-	sched, err := build(ctx, opts, &completed)
-	return &completed, sched, err
+	return build(ctx, opts, &completed)
 }
 
-// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. It returns
-// nil if there is no leader election. The lock is not fenced: it has a client of its own.
+// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock
+// has its own client already. It returns nil where there is no leader election.
 func fenceIn(config *schedulerserverconfig.Config) *process.Fence {
 	if config.LeaderElection == nil {
 		return nil
@@ -70,8 +69,9 @@ func fenceIn(config *schedulerserverconfig.Config) *process.Fence {
 }
 
 // build makes the scheduler, and logs or writes its configuration with all defaults.
-func build(ctx context.Context, opts *options.Options,
-	completed *schedulerserverconfig.CompletedConfig) (*scheduler.Scheduler, error) {
+func build(
+	ctx context.Context, opts *options.Options, completed *schedulerserverconfig.CompletedConfig,
+) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
 	component := &completed.ComponentConfig
 	var profiles []schedulerconfig.KubeSchedulerProfile
 	sched, err := scheduler.New(ctx, completed.Client, completed.InformerFactory, completed.DynInformerFactory,
@@ -89,19 +89,19 @@ func build(ctx context.Context, opts *options.Options,
 		scheduler.WithBuildFrameworkCapturer(func(p schedulerconfig.KubeSchedulerProfile) { profiles = append(profiles, p) }),
 	)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := plugins.CheckPoints(sched.Profiles); err != nil {
-		return nil, err //nolint:wrapcheck // it says what to write
+		return nil, nil, err //nolint:wrapcheck // it says what to write
 	}
-	// With --write-config-to, this ends the process.
+	// Where the configuration is to be written, this ends the process.
 	if err := options.LogOrWriteConfig(klog.FromContext(ctx), opts.WriteConfigTo, component, profiles); err != nil {
-		return nil, fmt.Errorf("writing the configuration: %w", err)
+		return nil, nil, fmt.Errorf("writing the configuration: %w", err)
 	}
-	return sched, nil
+	return completed, sched, nil
 }
 
-// newWriter makes the client with which the scheduler and its plugins write.
+// newWriter makes the client by which the scheduler and its plugins write.
 func newWriter(config *restclient.Config) (clientset.Interface, error) {
 	client, err := newClient(config)
 	if err != nil {

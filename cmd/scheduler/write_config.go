@@ -18,15 +18,15 @@ import (
 	berthconfig "berth.dev/berth/pkg/process/schedulerconfig"
 )
 
-// noCluster is the address for a scheduler without an API server. A connection to it is refused at once.
+// noCluster is the API server of a scheduler that is told of none. A connection to it is refused at once.
 const noCluster = "https://127.0.0.1:1"
 
-// configure makes the configuration of the process from the flags and the file. With --write-config-to, the scheduler
-// takes no port and needs no cluster.
+// configure makes the configuration of the process from the flags and the file. A scheduler that only writes its
+// configuration takes no port, and needs no cluster.
 func configure(ctx context.Context, opts *options.Options) (*schedulerserverconfig.Config, error) {
 	if opts.WriteConfigTo == "" {
 		if opts.ConfigFile != "" {
-			// Its errors are more precise than those of opts.Config.
+			// The options would say less of what is wrong with it.
 			if _, err := loadComponent(ctx, opts); err != nil {
 				return nil, err
 			}
@@ -78,8 +78,8 @@ func loadComponent(ctx context.Context, opts *options.Options) (*schedulerconfig
 	return component, nil
 }
 
-// namesCluster reports whether the scheduler knows a cluster: by its address, by an existing kubeconfig, or because it
-// runs in a pod.
+// namesCluster reports whether the scheduler is told of a cluster: by its address, by a kubeconfig that is there, or by
+// running in it.
 func namesCluster(address, kubeconfig string) (bool, error) {
 	if kubeconfig == "" {
 		return address != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "", nil
