@@ -79,7 +79,7 @@ func (d *Divider) begins(id gang.ID, s *Division, at int) bool {
 	case set.lacks == nil:
 		return len(set.members) > 1
 	}
-	return set.lacks.Members() > 1 || set.alone
+	return set.lacks.Members() > 1 || set.alone()
 }
 
 // beside returns the nodes in the domain in which others of the set are, and says which these are.
@@ -125,14 +125,14 @@ func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 // leaveAlone takes from a set that is to have a domain alone those of others of its kind.
 func (c *Problem) leaveAlone(at int) {
 	set := &c.all[at]
-	if !set.alone {
+	if !set.alone() {
 		return
 	}
 	level := c.Sets[at].Level
 	for i := range c.all {
 		other := &c.all[i]
 		taken, here := c.levels[level].index[other.held]
-		if i == at || !other.alone || !here || !slices.Equal(other.keys, set.keys) {
+		if i == at || !other.alone() || !here || !slices.Equal(other.keys, set.keys) {
 			continue
 		}
 		for n, domain := range c.Levels[level] {
@@ -181,5 +181,5 @@ func (s *Division) name(at int) string {
 	case s.Size > 0:
 		return "its segment"
 	}
-	return "group " + s.all[at].name
+	return "group " + s.all[at].lacks.Name
 }

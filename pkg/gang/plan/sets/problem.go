@@ -136,7 +136,7 @@ func newProblem(s *Division, classes map[string]int, asks [][]int64, nodes []*v1
 func (c *Problem) addSet(i int) {
 	set := &c.all[i]
 	out := tree.Set{Level: tree.None, Held: tree.None, Need: make([]int, len(c.Asks)), More: make([]int, len(c.Asks)),
-		Enough: set.enough, Alone: set.alone}
+		Enough: set.enough, Alone: set.alone()}
 	for _, keys := range set.prefer {
 		out.Prefer = append(out.Prefer, c.levelOf(keys))
 	}
@@ -163,7 +163,7 @@ func (c *Problem) addSet(i int) {
 			out.Sets = append(out.Sets, within)
 		}
 	}
-	if out.Least = set.least; !total {
+	if out.Least = set.least(); !total {
 		out.Least = len(out.Sets) + 1
 	}
 	c.Sets = append(c.Sets, out)
@@ -199,7 +199,7 @@ func (s *Division) complete(at int) bool {
 		}
 	}
 	_, enough := set.needed()
-	return enough && whole >= set.least
+	return enough && whole >= set.least()
 }
 
 // levelOf is the index of the level of the domains by the keys.

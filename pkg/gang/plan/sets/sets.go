@@ -19,25 +19,33 @@ import (
 
 // part is a set of members that shares a domain: a gang, a group within it, or a segment of its ranks.
 type part struct {
-	name string
 	// keys are the node labels whose values all members share, those of the sets around included; own is set if the set
 	// adds some. prefer are such lists of keys that are tried first, the narrowest first.
 	keys   []string
 	own    bool
 	prefer [][]string
-	// lacks is what has to be placed for the set to be whole; nil if all members have to.
+	// lacks is the group with what has to be placed for it to be whole; nil for a segment, all of whose members have to.
 	lacks   *tree.Group
 	members []gang.Member
-	// held is the domain in which most of the members that have a place are, placed how many these are.
+	// held is the domain in which most of the members that have a place are, placed is how many members have one.
 	held   string
 	placed int
 	around int
-	// alone is set if no other such set may have its domain.
-	alone bool
-	// sets are those within: least of them have to be whole, and enough members make up for that.
-	sets          []int
-	least, enough int
+	// sets are those within. enough is how many members make up for sets that are not whole.
+	sets   []int
+	enough int
 }
+
+// least is how many of the sets within have to be whole.
+func (s *part) least() int {
+	if s.lacks == nil {
+		return 0
+	}
+	return s.lacks.Least
+}
+
+// alone reports whether no other such set may have its domain.
+func (s *part) alone() bool { return s.lacks != nil && s.lacks.Alone }
 
 // Division is the sets of a gang, the whole gang first.
 type Division struct {
@@ -173,8 +181,8 @@ func (s *Division) leastSegments(need int) {
 		sizes[i] = len(s.all[set].members)
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return cmp.Compare(b, a) })
-	for ; need > 0 && root.least < len(sizes); root.least++ {
-		need -= sizes[root.least]
+	for ; need > 0 && root.lacks.Least < len(sizes); root.lacks.Least++ {
+		need -= sizes[root.lacks.Least]
 	}
 }
 
@@ -184,12 +192,11 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need g
 	byName := map[string]int{}
 	var within func(g *tree.Group, at int)
 	within = func(g *tree.Group, at int) {
-		s.all[at].least = g.Least
 		for i := range g.Groups {
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
-			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of, around: at, alone: of.Alone, enough: tree.None})
+			set := s.add(part{keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred), lacks: of,
+				around: at, enough: tree.None})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
@@ -257,7 +264,7 @@ func (s *Division) Lacking(placed []bool) (says string, keys []string, member ga
 				lacking = of
 			}
 		}
-		if whole >= set.least {
+		if whole >= set.least() {
 			return nil
 		}
 		return lacking
@@ -272,7 +279,7 @@ func (s *Division) Lacking(placed []bool) (says string, keys []string, member ga
 	if s.Size > 0 {
 		return "", set.keys, member
 	}
-	says = "there is no room for group " + set.name
+	says = "there is no room for group " + set.lacks.Name
 	if set.own {
 		says += " within one " + set.keys[len(set.keys)-1]
 	}
