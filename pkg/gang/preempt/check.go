@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/eviction"
 	"berth.dev/berth/pkg/gang/plan"
 )
 
@@ -115,7 +114,7 @@ func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 		if placed[n] >= want.Members {
 			continue
 		}
-		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
+		if short[n.Class] > 0 && total[n.Class] == 0 && len(c.found.Victims) == 0 {
 			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue
