@@ -1,10 +1,6 @@
 package capacity
 
-import (
-	"slices"
-
-	v1 "k8s.io/api/core/v1"
-)
+import "slices"
 
 // Need is how many pods of a shape a gang needs.
 type Need struct {
@@ -88,11 +84,10 @@ func (s *shape) sums(nodes []*nodeEntry, p *partition, empty bool, sums []int64)
 		case d < 0:
 		case s == nil:
 			sums[d] += manySlots
-		case s.rule.verdicts[i] != admitted:
 		case empty:
-			sums[d] += slotsOnEmpty(s.bounds, nodes[i].has)
+			sums[d] += s.slotsOnEmpty(nodes[i])
 		default:
-			sums[d] += slotsOn(s.bounds, nodes[i].has, nodes[i].used)
+			sums[d] += s.slotsOn(nodes[i])
 		}
 	}
 }
@@ -118,7 +113,7 @@ func (p *partition) matches(domain int, pinned []string) bool {
 // maxPartitions bounds how many partitions are remembered: users name the labels.
 const maxPartitions = 64
 
-func (x *book) partition(keys []string) *partition {
+func (x *store) partition(keys []string) *partition {
 	var w shapeWriter
 	for _, key := range keys {
 		w.text(key)
@@ -154,23 +149,6 @@ func (x *book) partition(keys []string) *partition {
 	return p
 }
 
-// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into
-// what is free, and if no pod ran there. visit must not call the index.
-func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.settle()
-	s := x.shapes.byKey[key]
-	if s == nil {
-		return
-	}
-	for i, n := range x.nodes.slots {
-		if n != nil && s.rule.verdicts[i] == admitted {
-			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
-		}
-	}
-}
-
 // SlotsOn returns how many pods of the shape fit on each of the nodes into what is free: 0 on a node that they may not
 // use.
 func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
@@ -183,8 +161,8 @@ func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
 		return slots
 	}
 	for i, name := range names {
-		if n := x.nodes.byName[name]; n != nil && s.rule.verdicts[n.slot] == admitted {
-			slots[i] = int(slotsOn(s.bounds, n.has, n.used))
+		if n := x.nodes.byName[name]; n != nil {
+			slots[i] = int(s.slotsOn(n))
 		}
 	}
 	return slots

@@ -52,7 +52,7 @@ const mostBesides = 4
 
 // beside returns what is left besides what is kept. It is remembered until something changes: where many gangs wait,
 // one event has all of them asked for.
-func (x *book) beside(kept []*Kept) *besides {
+func (x *store) beside(kept []*Kept) *besides {
 	for _, b := range x.memo.besides {
 		if slices.Equal(b.kept, kept) {
 			return b
@@ -68,7 +68,7 @@ func (x *book) beside(kept []*Kept) *besides {
 }
 
 // reduce returns the nodes on which something is kept.
-func (x *book) reduce(kept []*Kept) map[int]*reduced {
+func (x *store) reduce(kept []*Kept) map[int]*reduced {
 	out := map[int]*reduced{}
 	uses := map[*v1.Pod][]use{}
 	gone := map[*podEntry]bool{}
@@ -116,10 +116,10 @@ func (b *besides) takenOf(s *shape) int64 {
 
 // taken returns how many pods of the shape fit fewer on the node than if nothing was kept there.
 func (r *reduced) taken(s *shape) int64 {
-	if s == nil || s.rule.verdicts[r.slot] != admitted {
+	if s == nil || !s.admits(r.nodeEntry) {
 		return 0
 	}
-	return max(slotsOn(s.bounds, r.has, r.nodeEntry.used)-slotsOn(s.bounds, r.has, r.used), 0)
+	return max(s.slotsOn(r.nodeEntry)-slotsOn(s.bounds, r.has, r.used), 0)
 }
 
 // KeptFor is the gang for which what a node has free is kept, or what pods that move are called.

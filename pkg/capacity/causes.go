@@ -41,7 +41,7 @@ func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept,
 // anySize stands for the most that nodes have of a resource while they are counted.
 const anySize = "any"
 
-func (x *book) causes(s *shape, keys []string, beside *besides,
+func (x *store) causes(s *shape, keys []string, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
 	p := x.partition(keys)
 	switch {
@@ -55,10 +55,10 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 	for i, n := range x.nodes.existing() {
 		cause := x.cause(s, n, beside, refuse)
 		switch {
-		case s.rule.verdicts[i] == admitted && p.of[i] < 0:
+		case s.admits(n) && p.of[i] < 0:
 			cause = obstacle.NodeCause{Says: "node(s) without the label " + strings.Join(keys, " or "),
 				Kind: "node(s) without the label of a level"}
-		case s.rule.verdicts[i] == admitted && unoffered != "":
+		case s.admits(n) && unoffered != "":
 			cause = obstacle.NodeCause{Short: string(unoffered), Most: "0"}
 		case cause.Fits:
 			fits[p.of[i]]++
@@ -81,7 +81,7 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 }
 
 // cause is the first that keeps a pod of the shape off a node, whatever domain that is in.
-func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
+func (x *store) cause(s *shape, n *nodeEntry, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.NodeCause {
 	switch verdict := s.rule.verdicts[n.slot]; verdict {
 	case admitted:
@@ -142,7 +142,7 @@ func (r *resources) unoffered(asks []ask) v1.ResourceName {
 }
 
 // missing is the cause that no node has the labels whose values pods are to share.
-func (x *book) missing(keys []string) obstacle.NodeCause {
+func (x *store) missing(keys []string) obstacle.NodeCause {
 	labels := map[string]string{}
 	for _, n := range x.nodes.existing() {
 		maps.Copy(labels, n.node.Labels)

@@ -10,7 +10,7 @@ import (
 )
 
 // Cluster is the part of an index that knows nodes and bound pods, whatever shapes ask for.
-type Cluster struct{ *book }
+type Cluster struct{ *store }
 
 // Size returns the number of nodes.
 func (x *Cluster) Size() int {

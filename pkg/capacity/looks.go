@@ -1,7 +1,7 @@
 package capacity
 
 // Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
-type Looks struct{ *book }
+type Looks struct{ *store }
 
 // looks counts what happens around the looks at gangs.
 type looks struct {
@@ -83,8 +83,7 @@ func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
 		return false
 	}
 	for _, n := range x.nodes.byName {
-		if n.node != nil && n.freed > asked && s.rule.verdicts[n.slot] == admitted &&
-			slotsOn(s.bounds, n.has, n.used) > 0 {
+		if n.node != nil && n.freed > asked && s.slotsOn(n) > 0 {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ func (r *resources) uses(pod *v1.Pod) (all []use, others map[v1.ResourceName]int
 // manySlots stands for any number of pods.
 const manySlots = math.MaxInt32
 
-// slotsOn returns how many pods with these bounds fit into what a node has and does not use.
+// slotsOn returns how many pods with these bounds fit into what a node has besides what is used, if anything.
 func slotsOn(bounds []bound, has, used []int64) int64 {
 	slots := int64(manySlots)
 	for i := range bounds {
@@ -112,9 +112,6 @@ func slotsOn(bounds []bound, has, used []int64) int64 {
 	}
 	return slots
 }
-
-// slotsOnEmpty returns how many pods with these bounds fit on a node without pods.
-func slotsOnEmpty(bounds []bound, has []int64) int64 { return slotsOn(bounds, has, nil) }
 
 // limit returns how many pods fit into what is free, up to a number. Most bounds do not limit what tighter ones before
 // them leave, and a multiplication tells that for much less than a division costs.

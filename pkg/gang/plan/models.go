@@ -45,7 +45,7 @@ func (s *Sources) mayUseGPU(pod *v1.Pod) bool {
 // model, or if no model has room for as many members.
 func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
-	for _, model := range p.models(id, turn, mixed) {
+	for _, model := range p.models(id, turn, mixed, nodes) {
 		alike := slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool {
 			of := p.modelOf(n.Node())
 			return of != "" && of != model
@@ -63,7 +63,7 @@ func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gan
 
 // models returns the models on which all members with GPUs may fit by the account of the cluster: those that members
 // are on already first, then as the profile scores their best nodes. There are none if the plan mixes none.
-func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
+func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan, nodes []fwk.NodeInfo) []string {
 	count, pods := map[string]int{}, map[string]*v1.Pod{}
 	classOf := make(map[gang.UID]string, len(turn.Members))
 	for i := range turn.Members {
@@ -94,11 +94,16 @@ func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
 		}
 	}
 	delete(score, "")
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Node().Name
+	}
 	for class, pod := range pods {
-		room, key := map[string]int{}, p.Capacity.Acquire(pod)
-		p.Capacity.Each(key, func(node *v1.Node, now, _ int) { room[p.modelOf(node)] += now })
-		p.Capacity.Release(key)
-		maps.DeleteFunc(score, func(model string, _ int64) bool { return room[model] < count[class] })
+		slots := map[string]int{}
+		for i, n := range p.slotsOn(pod, names) {
+			slots[p.modelOf(nodes[i].Node())] += n
+		}
+		maps.DeleteFunc(score, func(model string, _ int64) bool { return slots[model] < count[class] })
 	}
 	models := slices.SortedFunc(maps.Keys(score), func(a, b string) int {
 		return cmp.Or(cmp.Compare(held[b], held[a]), cmp.Compare(score[b], score[a]), cmp.Compare(a, b))

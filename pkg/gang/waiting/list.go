@@ -154,7 +154,7 @@ func (l *List) acquire(pod *v1.Pod, i int, known *Gang) capacity.ShapeKey {
 	if known == nil || i >= len(known.Shapes) || len(known.Shapes) < len(known.Pods) || known.Pods[i] != pod {
 		return l.Capacity.Acquire(pod)
 	}
-	l.Capacity.Hold(known.Shapes[i].Shape)
+	l.Capacity.Retain(known.Shapes[i].Shape)
 	return known.Shapes[i].Shape
 }
 
