@@ -165,7 +165,7 @@ func (a *Agenda) Stragglers() map[ID][]Ref {
 			continue
 		}
 		for _, m := range g.members {
-			if kind, _ := m.turn(); m.mayLead() && kind != Hold {
+			if purpose, _ := m.purpose(); m.mayLead() && purpose != Wait {
 				refs[id] = append(refs[id], m.Ref)
 			}
 		}

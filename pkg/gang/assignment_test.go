@@ -109,8 +109,8 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			l.Observe(g1, bound(1, node(1)), t0)
 			if v, _ := l.View(g1); v.Count[Pending] > 0 {
-				if turn := l.Cycles.Turn(uid(2)); turn.Kind != Free {
-					t.Errorf("turn of the surplus member: %+v", turn)
+				if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != Alone {
+					t.Errorf("cycle of the surplus member: %+v", cycle)
 				}
 			}
 		})

@@ -82,7 +82,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 	l := gangOf(size, size)
 	l.Agenda.Invite(g1, t0)
 	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
+	l.Cycles.Of(uid(0))
 	proposal := Proposal{Ordered: ordered}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
@@ -100,7 +100,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 			r := queue[0]
 			queue = queue[1:]
 			l.Cycles.Admit(r.UID)
-			l.Cycles.Turn(r.UID)
+			l.Cycles.Of(r.UID)
 			if !l.Cycles.Reserve(r.UID, "n", now) {
 				t.Fatalf("member %s cannot reserve", r.UID)
 			}

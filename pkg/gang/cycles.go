@@ -37,12 +37,12 @@ func (m *member) mayEnter() (ok bool, why obstacle.Reason) {
 	if m == nil {
 		return false, obstacle.Obstacle{Cause: obstacle.Unknown}
 	}
-	kind, why := m.turn()
-	if kind == Lead && !mayPlan(m.group) {
+	purpose, why := m.purpose()
+	if purpose == Lead && !mayPlan(m.group) {
 		// Only an invitation lets it in; a queue that tries it on the off chance does not.
 		return false, uninvited(m.group)
 	}
-	return kind != Hold, why
+	return purpose != Wait, why
 }
 
 // Key returns the frozen place in the queue of an admitted pod.
@@ -55,41 +55,41 @@ func (c *Cycles) Key(uid UID) (k Key, ok bool) {
 	return k, ok
 }
 
-// Turn tells a pod at the head of the queue what its cycle is for.
-func (c *Cycles) Turn(uid UID) Turn {
+// Of tells a pod at the head of the queue what its cycle is for.
+func (c *Cycles) Of(uid UID) Cycle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[uid]
 	if m == nil {
-		return Turn{Kind: Hold, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
+		return Cycle{Purpose: Wait, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
 	}
 	g := m.group
 	if g.attempts.invited && m.stage == queued && m.mayLead() {
 		// Another may have been invited since, but this one is here first.
 		g.leader, m.declined = m, false
 	}
-	kind, why := m.turn()
-	if kind == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != held) {
+	purpose, why := m.purpose()
+	if purpose == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != held) {
 		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
 		// has found the group not to fit still leads.
-		kind, why = Hold, uninvited(g)
+		purpose, why = Wait, uninvited(g)
 	}
-	t := Turn{Kind: kind, Why: why}
-	switch kind {
-	case Hold:
+	cycle := Cycle{Purpose: purpose, Why: why}
+	switch purpose {
+	case Wait:
 		m.move(isDenied)
-	case Free:
+	case Alone:
 		m.move(isLet)
 		m.move(goesAlone)
 	case Follow:
-		t.Node = g.plan.node(m)
+		cycle.Node = g.plan.node(m)
 	case Lead:
 		g.attempts.planner = m
 		// It has come, so that no other is invited in its place.
 		g.attempts.came = true
-		t.lead(g)
+		cycle.Demand = g.demand()
 	}
-	return t
+	return cycle
 }
 
 // Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members
@@ -98,7 +98,7 @@ func (c *Cycles) Turn(uid UID) Turn {
 func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serving, proceed bool) {
 	e = c.onMember(leader, func(m *member) {
 		g := m.group
-		if kind, _ := m.turn(); kind == Lead {
+		if purpose, _ := m.purpose(); purpose == Lead {
 			p := newPlan(g.plan, len(proposal.Assignments), proposal.Ordered, now.Add(g.spec().Timeout))
 			for _, a := range proposal.Assignments {
 				if s := g.members[a.UID]; s != nil && s.State == Pending && !s.stage.holds() {
@@ -111,7 +111,7 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 				g.attempts.block, g.attempts.invited, g.attempts.declined = nil, false, 0
 				g.run.reach(isPlanned)
 				g.pardon()
-				proceed = p.node(m) != "" && p.turnCame(m)
+				proceed = p.node(m) != "" && p.mayReserve(m)
 			}
 		}
 		if proceed {
@@ -124,13 +124,13 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 	return e, serving, proceed
 }
 
-// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
+// Decline records that the member, which was to lead, was turned away by a plugin before it could plan. Another
 // one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
 // is led by one that has not declined yet.
 func (c *Cycles) Decline(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	return c.onMember(uid, func(m *member) {
 		g := m.group
-		if kind, _ := m.turn(); kind != Lead {
+		if purpose, _ := m.purpose(); purpose != Lead {
 			return
 		}
 		m.move(isDenied)

@@ -65,7 +65,7 @@ func TestView(t *testing.T) {
 	l.Observe(g1, inState(4, Failed), t0)
 	l.Note(g1, "note")
 	l.Agenda.Invite(g1, t0)
-	l.Cycles.Turn(uid(0))
+	l.Cycles.Of(uid(0))
 	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
@@ -181,7 +181,7 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 	}{
 		{"by the leader's cycle, which says so itself", func(l *Ledger) {
 			l.Agenda.Invite(g1, t0)
-			l.Cycles.Turn(uid(0))
+			l.Cycles.Of(uid(0))
 			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
@@ -211,7 +211,7 @@ func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
 	l = runningGangOf(2, 2)
 	l.Observe(g1, inState(0, Failed), t0)
 	l.Observe(g1, pending(2), t0)
-	l.Cycles.Turn(uid(2))
+	l.Cycles.Of(uid(2))
 	if !l.Cycles.Reserve(uid(2), "y", t0) {
 		t.Fatal("a replacement cannot reserve")
 	}
@@ -226,8 +226,8 @@ func TestToAskWhetherAMemberMayEnterChangesNothingInItsCycle(t *testing.T) {
 	l.Forget(uid(3), t0)
 	l.Observe(g1, pending(9), t0)
 	l.Cycles.Admit(uid(9))
-	if turn := l.Cycles.Turn(uid(9)); turn.Kind != Free {
-		t.Fatalf("the turn of a replacement is %v", turn.Kind)
+	if cycle := l.Cycles.Of(uid(9)); cycle.Purpose != Alone {
+		t.Fatalf("the purpose of a replacement is %v", cycle.Purpose)
 	}
 	if ok, why := l.Cycles.MayEnter(uid(9)); !ok {
 		t.Errorf("it may not enter: %s", why)

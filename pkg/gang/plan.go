@@ -155,8 +155,8 @@ func (p *plan) first() *member {
 	return p.order[f.next]
 }
 
-// turnCame reports whether all members that have to reserve before this one have done so.
-func (p *plan) turnCame(m *member) bool {
+// mayReserve reports whether all members that have to reserve before this one have done so.
+func (p *plan) mayReserve(m *member) bool {
 	if !p.ordered {
 		return true
 	}

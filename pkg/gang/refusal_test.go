@@ -90,7 +90,7 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 		l := runningGangOf(2, 2)
 		l.Observe(g1, pending(2), t0)
 		l.Cycles.Admit(uid(2))
-		l.Cycles.Turn(uid(2))
+		l.Cycles.Of(uid(2))
 		if tc.reserve {
 			l.Cycles.Reserve(uid(2), "x", t0)
 		}

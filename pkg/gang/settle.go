@@ -148,7 +148,7 @@ func (g *group) let(members ...*member) {
 		if m == nil || m.stage != held || !m.Ours {
 			continue
 		}
-		if kind, _ := m.turn(); kind != Hold && (kind != Lead || mayPlan(g)) {
+		if purpose, _ := m.purpose(); purpose != Wait && (purpose != Lead || mayPlan(g)) {
 			m.move(isLet)
 			g.book.effects.Activate = append(g.book.effects.Activate, m.Ref)
 		}

@@ -7,7 +7,7 @@ type stage uint8
 const (
 	// held members are kept out of the scheduling queue and have to be activated when they may go on.
 	held stage = iota
-	// queued members have been let into the queue; their next cycle asks for its turn.
+	// queued members have been let into the queue; their next cycle asks what it is for.
 	queued
 	// alone members are being scheduled as ordinary pods, outside any plan, and have no assignment yet.
 	alone

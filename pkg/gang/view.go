@@ -107,13 +107,13 @@ func (l *Ledger) Members(id ID) (refs []Ref) {
 // Lacking returns what the group still needs, and the members that can be placed for it, the oldest first. Those that
 // have succeeded need no other in their place.
 func (l *Ledger) Lacking(id ID) (Minimum, []Member) {
-	var t Turn
+	var d Demand
 	l.on(id, func(g *group) {
 		if g.spec() != nil {
-			t.lead(g)
+			d = g.demand()
 		}
 	})
-	return t.Need, t.Members
+	return d.Need, d.Members
 }
 
 // Begun reports whether members of a part of the group have a node or have succeeded.
@@ -130,10 +130,10 @@ func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 			if !m.mayLead() {
 				continue
 			}
-			switch kind, why := m.turn(); {
-			case kind == Hold:
+			switch purpose, why := m.purpose(); {
+			case purpose == Wait:
 				held[m.Ref] = why
-			case kind == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
+			case purpose == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
 				held[m.Ref] = g.attempts.block.reason
 			}
 		}

@@ -54,7 +54,7 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 			t.Fatalf("the leader is activated (-want +got):\n%s", diff)
 		}
 		l.Cycles.Admit(uid(0))
-		l.Cycles.Turn(uid(0))
+		l.Cycles.Of(uid(0))
 		if l.Cycles.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
@@ -62,8 +62,8 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
-		if turn := l.Cycles.Turn(uid(0)); turn.Kind != Lead || !l.Cycles.Standing(uid(0)).Blocked {
-			t.Fatalf("turn %+v, blocked %t", turn, l.Cycles.Standing(uid(0)).Blocked)
+		if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Lead || !l.Cycles.Standing(uid(0)).Blocked {
+			t.Fatalf("cycle %+v, blocked %t", cycle, l.Cycles.Standing(uid(0)).Blocked)
 		}
 		w, waits := l.Agenda.Waiting(g1)
 		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
@@ -107,8 +107,8 @@ func TestRuleOut(t *testing.T) {
 		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 		for range 2 {
 			// Once in PreFilter and once in PostFilter.
-			if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold || words(turn.Why) != "no room" {
-				t.Fatalf("turn %+v", turn)
+			if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Wait || words(cycle.Why) != "no room" {
+				t.Fatalf("cycle %+v", cycle)
 			}
 		}
 		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
@@ -179,8 +179,8 @@ func TestLeadersThatDecline(t *testing.T) {
 		if ok, why := l.Cycles.Admit(uid(i)); !ok {
 			t.Fatalf("member %d is held: %s", i, why)
 		}
-		if turn := l.Cycles.Turn(uid(i)); turn.Kind != Lead {
-			t.Fatalf("turn of member %d: %+v", i, turn)
+		if cycle := l.Cycles.Of(uid(i)); cycle.Purpose != Lead {
+			t.Fatalf("cycle of member %d: %+v", i, cycle)
 		}
 	}
 	t.Run("block the gang when several in a row have, and the next attempt goes on with others", func(t *testing.T) {
@@ -229,17 +229,17 @@ func TestLeaderThatDoesNotCome(t *testing.T) {
 		}
 	}
 	// Whichever comes first leads, and no other is invited then.
-	if turn := l.Cycles.Turn(uid(1)); turn.Kind != Lead {
-		t.Fatalf("turn %+v", turn)
+	if cycle := l.Cycles.Of(uid(1)); cycle.Purpose != Lead {
+		t.Fatalf("cycle %+v", cycle)
 	}
 	if e := l.Agenda.Expire(testBackoff, t0.Add(time.Hour)); !e.Empty() {
 		t.Fatalf("effects %+v while the gang is planned", e)
 	}
 	l.Cycles.Propose(uid(1), proposalFor(1, 2), t0)
-	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold {
-		t.Errorf("turn of the one that comes late and has no node: %+v", turn)
+	if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Wait {
+		t.Errorf("cycle of the one that comes late and has no node: %+v", cycle)
 	}
-	if turn := l.Cycles.Turn(uid(2)); turn.Kind != Follow {
-		t.Errorf("turn of the one that comes late and has a node: %+v", turn)
+	if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != Follow {
+		t.Errorf("cycle of the one that comes late and has a node: %+v", cycle)
 	}
 }

@@ -165,8 +165,8 @@ func (w *world) compare() {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
 		}
 		if m.stage == held && m.Ours {
-			if kind, _ := m.turn(); kind == Free || kind == Follow || kind == Lead && mayPlan(m.group) {
-				w.t.Fatalf("%s is held and may go on: turn %d", uid, kind)
+			if purpose, _ := m.purpose(); purpose == Alone || purpose == Follow || purpose == Lead && mayPlan(m.group) {
+				w.t.Fatalf("%s is held and may go on: purpose %d", uid, purpose)
 			}
 		}
 		switch {

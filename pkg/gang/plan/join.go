@@ -38,7 +38,7 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk
 	}
 	joined := &Joined{Why: j.Why}
 	if j.Rest != nil && (!j.Begins || j.Rest.Least() != nil) { // if it fits by the account at all
-		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
+		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Demand, nodes, j.Rest)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk
 func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
 	far := p.distances(id, levels, pod, nodes)
-	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
+	demand := gang.Demand{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
 	for _, most := range slices.Compact(slices.Sorted(slices.Values(far))) {
 		var within []fwk.NodeInfo
 		names := sets.New[string]()
@@ -80,7 +80,7 @@ func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, po
 		if len(within) == len(nodes) {
 			break
 		}
-		a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: within}, nil, nil)
+		a, err := p.Place(&Work{Ctx: ctx}, id, demand, Part{Nodes: within}, nil, nil)
 		switch {
 		case err != nil:
 			klog.FromContext(ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(pod),

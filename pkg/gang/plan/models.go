@@ -43,14 +43,14 @@ func (s *Sources) mayUseGPU(pod *v1.Pod) bool {
 
 // onOneModel returns a plan like mixed on nodes of one model and those without GPUs; mixed itself if it is on one
 // model, or if no model has room for as many members.
-func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
-	for _, model := range p.models(id, turn, mixed, nodes) {
+	for _, model := range p.models(id, demand, mixed, nodes) {
 		alike := slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool {
 			of := p.modelOf(n.Node())
 			return of != "" && of != model
 		})
-		a, err := p.arrangeOn(w, id, levels, turn, alike)
+		a, err := p.arrangeOn(w, id, levels, demand, alike)
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +63,11 @@ func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gan
 
 // models returns the models on which all members with GPUs may fit by the account of the cluster: those that members
 // are on already first, then as the profile scores their best nodes. There are none if the plan mixes none.
-func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan, nodes []fwk.NodeInfo) []string {
+func (p *Planner) models(id gang.ID, demand gang.Demand, plan *Plan, nodes []fwk.NodeInfo) []string {
 	count, pods := map[string]int{}, map[string]*v1.Pod{}
-	classOf := make(map[gang.UID]string, len(turn.Members))
-	for i := range turn.Members {
-		m := &turn.Members[i]
+	classOf := make(map[gang.UID]string, len(demand.Members))
+	for i := range demand.Members {
+		m := &demand.Members[i]
 		classOf[m.UID] = m.Class
 		if count[m.Class]++; count[m.Class] > 1 {
 			continue

@@ -27,27 +27,27 @@ type homes struct {
 // arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
 // domains as possible, and its members are placed there. First the scores of the profile say on which nodes, and if
 // that fails the account does. Where members do not fit, the sets are given domains again.
-func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, turn gang.Turn,
+func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, demand gang.Demand,
 	nodes []fwk.NodeInfo) (*Plan, error) {
-	s, err := p.Divide(id, levels, turn.Need, turn.Members)
+	s, err := p.Divide(id, levels, demand.Need, demand.Members)
 	if err != nil {
 		return nil, err
 	}
-	best, err := p.solve(w, id, levels, turn, nodes, p.Pose(s, turn.Members, nodes))
+	best, err := p.solve(w, id, levels, demand, nodes, p.Pose(s, demand.Members, nodes))
 	if err != nil {
 		return nil, err
 	}
 	if s.Size > 0 {
 		best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
 	}
-	best.finish(levels, turn)
+	best.finish(levels, demand)
 	return best, nil
 }
 
 // solve places what the problem is of.
-func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	c *sets.Problem) (*Plan, error) {
-	c.Arrange(p.paths(levels, turn, nodes), len(levels.Required), p.Ledger.Nodes(id), turn.Need.Total)
+	c.Arrange(p.paths(levels, demand, nodes), len(levels.Required), p.Ledger.Nodes(id), demand.Need.Total)
 	var best *Plan
 	for range mostLessons {
 		answer := c.Solve()
@@ -55,7 +55,7 @@ func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, turn gang.Tur
 		var plans []*Plan
 		for _, within := range []*sets.Problem{c, nil} {
 			part, members := setPart(within, places, nodes)
-			limited := turn
+			limited := demand
 			limited.Members = members
 			a, err := p.tryPlaces(w, id, limited, part)
 			if err != nil {

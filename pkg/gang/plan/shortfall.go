@@ -35,16 +35,16 @@ type ClassShortfall struct {
 	Wanted, Fits int
 }
 
-// NewShortfall returns why the result is not enough for the turn. Asks names what one member of a class asks for.
-func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) string, within string,
+// NewShortfall returns why the result is not enough for the demand. Asks names what one member of a class asks for.
+func NewShortfall(id gang.ID, d gang.Demand, r Result, asks func(class string) string, within string,
 	nodes obstacle.Nodes) *Shortfall {
-	members := len(t.Members)
-	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
-		Segments: r.Segments, Lacking: r.Lacking, Nodes: nodes}
+	members := len(d.Members)
+	s := &Shortfall{Group: id, Of: d.Minimum, Members: d.Placed + members, Fits: d.Placed + len(r.Assignments),
+		Within: within, Segments: r.Segments, Lacking: r.Lacking, Nodes: nodes}
 	for _, c := range r.Short {
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
-	s.Alike = len(s.Classes) == 1 && t.Need.Total == members && s.Classes[0].Wanted == members
+	s.Alike = len(s.Classes) == 1 && d.Need.Total == members && s.Classes[0].Wanted == members
 	s.words = s.say()
 	return s
 }

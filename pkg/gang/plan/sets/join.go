@@ -20,10 +20,10 @@ type Joining struct {
 	// Why says which they are, or why there are none.
 	Nodes []fwk.NodeInfo
 	Why   string
-	// Rest is the problem of the part of the gang that lacks the member, with Turn for those that it lacks; nil if none
+	// Rest is the problem of the part of the gang that lacks the member, with Demand for those that it lacks; nil if none
 	// does. Begins is set if no member of that part has a node: all that it needs has to fit.
 	Rest   *Problem
-	Turn   gang.Turn
+	Demand gang.Demand
 	Begins bool
 }
 
@@ -105,11 +105,11 @@ func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string
 // rest poses the problem of what a set lacks, if that is anything.
 func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 	members := s.within(at)
-	j.Turn = gang.Turn{Members: members, Need: gang.Minimum{Total: len(members)}}
+	j.Demand = gang.Demand{Members: members, Need: gang.Minimum{Total: len(members)}}
 	if lacks := s.all[at].lacks; lacks != nil {
-		j.Turn.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
+		j.Demand.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
 	}
-	if j.Turn.Need.Total == 0 {
+	if j.Demand.Need.Total == 0 {
 		return
 	}
 	j.Rest = d.Pose(s, members, nodes)
