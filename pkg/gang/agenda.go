@@ -9,7 +9,7 @@ import (
 
 // Agenda is the part of a ledger that the loop asks and tells: which groups wait, who is invited to plan, and what is
 // due.
-type Agenda struct{ *book }
+type Agenda struct{ *store }
 
 // Changed returns the groups that may look different since it was last asked.
 func (a *Agenda) Changed() map[ID]bool {
@@ -105,7 +105,7 @@ func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 			if g.attempts.ruleOut(reason, now) {
 				a.change(id)
 			}
-			g.file()
+			g.updateBusy()
 		}
 	})
 }
@@ -178,7 +178,7 @@ func (a *Agenda) Flowing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.busy {
-		if p := g.plan; p != nil && (len(p.flow.toAllow) > 0 || !p.open && !p.committed && !p.allLetIn()) {
+		if p := g.plan; p != nil && (len(p.flow.toAllow) > 0 || p.progress == reserving && !p.allQueued()) {
 			return true
 		}
 	}
@@ -198,17 +198,17 @@ func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 	for _, g := range a.busy {
 		g.expire(backoff, now)
 	}
-	return a.follows()
+	return a.takeEffects()
 }
 
 // expire does what is due for the group.
 func (g *group) expire(backoff Backoff, now time.Time) {
-	if p := g.plan; p != nil && !p.committed {
-		g.let(p.letMore(now)...)
+	if p := g.plan; p != nil && p.progress != committed {
+		g.activate(p.moreToQueue(now)...)
 		switch {
 		case !now.Before(p.deadline):
-			g.giveUp(len(p.assignments), p.ready.total, backoff, now)
-		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allLetIn() && servesReady(g, p):
+			g.planExpired(len(p.assignments), p.ready.total, backoff, now)
+		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allQueued() && servesReady(g, p):
 			g.commit()
 			g.settle(now)
 		}

@@ -142,11 +142,11 @@ const maxDeclined = 3
 // maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
 const maxSetbacks = 3
 
-// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
+// bindingFailed handles a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
 // tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
 // pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the
 // group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
-func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
+func (g *group) bindingFailed(m *member, backoff Backoff, now time.Time) {
 	switch p := g.plan; {
 	case p.node(m) == "" && g.started():
 		m.move(isLet)
@@ -157,7 +157,7 @@ func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
 	begun := !g.met() && g.begun()
 	g.attempts.resumes = begun && !g.started()
 	if begun && m.node != "" {
-		e := &g.book.effects
+		e := &g.store.effects
 		e.Lost = append(e.Lost, Loss{Group: g.id, Member: m.Ref, Node: m.node, Starting: g.attempts.resumes})
 	}
 	g.plan.drop(m)
@@ -188,14 +188,14 @@ func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time
 				p.drop(sibling)
 			}
 		}
-		p.open = true
+		p.progress = replanning
 	}
 	g.settle(now)
 }
 
-// giveUp ends the plan whose time is over; ready of all members were ready.
-func (g *group) giveUp(all, ready int, backoff Backoff, now time.Time) {
-	if !g.plan.open && servesReady(g, g.plan) {
+// planExpired ends the plan when its time is over; ready of all members were ready.
+func (g *group) planExpired(all, ready int, backoff Backoff, now time.Time) {
+	if g.plan.progress != replanning && servesReady(g, g.plan) {
 		g.commit()
 		g.settle(now)
 		return

@@ -131,7 +131,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 		if early := l.Agenda.Expire(testBackoff, now); !early.Empty() {
 			t.Fatalf("%+v without a pause", early)
 		}
-		now = now.Add(Breath)
+		now = now.Add(QueuePause)
 		queue = l.Agenda.Expire(testBackoff, now).Activate
 		if rounds > 4 {
 			t.Fatal("the plan does not come to an end")
@@ -170,7 +170,7 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 	}
 	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
 	let := map[UID]bool{uid(0): true}
-	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
+	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(QueuePause) {
 		for _, r := range append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...) {
 			let[r.UID] = true
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Cycles is the part of a ledger that the scheduling cycles of members ask and tell.
-type Cycles struct{ *book }
+type Cycles struct{ *store }
 
 // MayEnter reports whether the pod may enter the scheduling queue, and why not. It changes nothing: the pod may be in
 // its cycle.
@@ -69,7 +69,7 @@ func (c *Cycles) Of(uid UID) Cycle {
 		g.leader, m.declined = m, false
 	}
 	purpose, why := m.purpose()
-	if purpose == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != held) {
+	if purpose == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != unqueued) {
 		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
 		// has found the group not to fit still leads.
 		purpose, why = Wait, uninvited(g)
@@ -110,7 +110,7 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 				g.eviction.bindingStarted(now)
 				g.attempts.block, g.attempts.invited, g.attempts.declined = nil, false, 0
 				g.run.reach(isPlanned)
-				g.pardon()
+				g.clearDeclined()
 				proceed = p.node(m) != "" && p.mayReserve(m)
 			}
 		}
@@ -207,7 +207,7 @@ func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 
 // await settles the group and says how a member that holds an assignment goes on.
 func (m *member) await(now time.Time) (wait time.Duration, ok bool) {
-	g, e := m.group, &m.group.book.effects
+	g, e := m.group, &m.group.store.effects
 	itself := func(r Ref) bool { return r.UID == m.UID }
 	if m.stage.waits() && g.plan.node(m) != "" {
 		g.settle(now)
@@ -236,7 +236,7 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 		m.move(givesBack)
 		switch {
 		case before == released:
-			g.comeBack(m, backoff, now)
+			g.bindingFailed(m, backoff, now)
 		case before.waits() && node != "" && !now.Before(p.deadline):
 			// The timer of Permit may end a moment before the ledger is asked for plans whose time is over.
 			all, ready := len(p.assignments), p.ready.total
@@ -244,7 +244,7 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 				ready++
 			}
 			p.drop(m)
-			g.giveUp(all, ready, backoff, now)
+			g.planExpired(all, ready, backoff, now)
 		case node != "":
 			m.move(isDenied)
 			why := obstacle.Obstacle{Cause: obstacle.ReserveRefused, Group: g.id, Pod: m.Name, Node: node}

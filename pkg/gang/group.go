@@ -11,20 +11,20 @@ import (
 // group is what is known of a gang. Its parts own their state; what follows from several of them is decided here and in
 // settle.
 type group struct {
-	id   ID
-	book *book
-	// by is what the group asks for, by source, note why it is not complete, if the number of members does not tell.
-	by   [sources]*Spec
-	note string
+	id    ID
+	store *store
+	// specs is what the group asks for, by source, note why it is not complete, if the number of members does not tell.
+	specs [sources]*Spec
+	note  string
 	roster
 	// run is where the group is in its run, attempts what is known of plans for it.
 	run      run
 	attempts attempts
 	eviction groupEviction
 	plan     *plan
-	// said is what a plugin said last that turned a member away, at saidAt.
-	said   string
-	saidAt time.Time
+	// rejection is the last message of a plugin that turned a member away, at rejectedAt.
+	rejection  string
+	rejectedAt time.Time
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.
@@ -42,11 +42,11 @@ const (
 )
 
 // spec is the specification that counts, or nil.
-func (g *group) spec() *Spec { return cmp.Or(g.by[:]...) }
+func (g *group) spec() *Spec { return cmp.Or(g.specs[:]...) }
 
 // age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
 func age(g *group, now time.Time) time.Time {
-	if s := g.by[Owner]; s != nil {
+	if s := g.specs[Owner]; s != nil {
 		return s.Created
 	}
 	oldest := now
@@ -58,14 +58,14 @@ func age(g *group, now time.Time) time.Time {
 	return oldest
 }
 
-// relabel derives the specification that the group's members carry themselves, after m came, changed or went. Where
+// updateLabelSpec derives the specification that the group's members carry themselves, after m came, changed or went. Where
 // they disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as
 // the oldest member that was ever seen to say so.
-func relabel(m *member, timeout time.Duration, now time.Time) {
+func updateLabelSpec(m *member, timeout time.Duration, now time.Time) {
 	g := m.group
-	minimum, before := g.census.largestLabel(), g.by[Label]
+	minimum, before := g.census.largestLabel(), g.specs[Label]
 	if minimum == 0 {
-		g.by[Label] = nil
+		g.specs[Label] = nil
 		return
 	}
 	spec := Spec{Minimum: Minimum{Total: minimum}, UID: UID(g.id.String()), Timeout: timeout}
@@ -78,7 +78,7 @@ func relabel(m *member, timeout time.Duration, now time.Time) {
 	if before == nil || before.Minimum.Total != minimum {
 		g.attempts.unblock(now)
 	}
-	g.by[Label] = &spec
+	g.specs[Label] = &spec
 }
 
 // isEmpty reports whether the group has neither members nor a specification: at most its start is remembered.
@@ -108,16 +108,19 @@ func (g *group) degraded() bool {
 
 // mayPlan reports whether the group's leader may plan now: it was invited, or there is a plan that has lost an
 // assignment, for which others are to be found.
-func mayPlan(g *group) bool { return g.attempts.invited || g.plan != nil && g.plan.open }
-
-// file puts the group among those that are busy, if it is about to take capacity, has fewer members than its minimum,
-// or is being evicted as a whole.
-func (g *group) file() {
-	busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting()
-	keep(g.book.busy, g.id, g, busy)
+func mayPlan(g *group) bool {
+	return g.attempts.invited || g.plan != nil && g.plan.progress == replanning
 }
 
-func keep[K comparable, V any](list map[K]V, key K, value V, belongs bool) {
+// updateBusy puts the group among the busy ones, if it is about to take capacity, has fewer members than its minimum,
+// or is being evicted as a whole.
+func (g *group) updateBusy() {
+	busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting()
+	include(g.store.busy, g.id, g, busy)
+}
+
+// include puts the value into the list, or takes it out if it does not belong there.
+func include[K comparable, V any](list map[K]V, key K, value V, belongs bool) {
 	if belongs {
 		list[key] = value
 	} else {
@@ -133,9 +136,9 @@ func (g *group) count(m *member, by int) {
 	}
 }
 
-// lose tells that a member has lost its node, unless the group does not need another in its place, or nothing says what
+// recordLoss reports that a member has lost its node, unless the group does not need another in its place, or nothing says what
 // it needs.
-func (g *group) lose(m *member) {
+func (g *group) recordLoss(m *member) {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return
 	}
@@ -143,7 +146,7 @@ func (g *group) lose(m *member) {
 	if g.asks(g.run.needed(g.spec()).Groups(), m.Role) {
 		loss.Role = m.Role
 	}
-	g.book.effects.Lost = append(g.book.effects.Lost, loss)
+	g.store.effects.Lost = append(g.store.effects.Lost, loss)
 }
 
 // leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going

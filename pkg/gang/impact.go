@@ -8,7 +8,7 @@ import (
 )
 
 // Evictions is the part of a ledger that asks whether pods may be evicted, and is told which are.
-type Evictions struct{ *book }
+type Evictions struct{ *store }
 
 // longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait
 // for volumes that are never provided, which must not make their group safe from eviction.
@@ -30,8 +30,8 @@ type groupEviction struct {
 	inFlightSince time.Time
 	// until is how long pending members wait for all bound ones to be evicted, zero if they are not.
 	until time.Time
-	// spared are members that go without the others, with when they should have gone.
-	spared map[UID]time.Time
+	// alone are members that are evicted without the others, with when they should be gone.
+	alone map[UID]time.Time
 }
 
 // evicting reports whether the group is being evicted as a whole.
@@ -44,13 +44,13 @@ func (e *groupEviction) bindingStarted(now time.Time) {
 	}
 }
 
-// spare notes that the members are evicted without the rest of the group.
-func (e *groupEviction) spare(pods []UID, until time.Time) {
-	if e.spared == nil {
-		e.spared = map[UID]time.Time{}
+// markAlone notes that the members are evicted without the rest of the group.
+func (e *groupEviction) markAlone(pods []UID, until time.Time) {
+	if e.alone == nil {
+		e.alone = map[UID]time.Time{}
 	}
 	for _, uid := range pods {
-		e.spared[uid] = until
+		e.alone[uid] = until
 	}
 }
 
@@ -77,18 +77,18 @@ func (e *Evictions) evict(impacts []EvictionImpact, until, now time.Time) bool {
 		case g == nil:
 		case impacts[i].Whole:
 			g.eviction.until, g.attempts.invited = until, false
-			g.file()
+			g.updateBusy()
 		default:
-			g.eviction.spare(impacts[i].Pods, until)
+			g.eviction.markAlone(impacts[i].Pods, until)
 		}
 	}
 	return true
 }
 
-// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
+// EvictMember reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
 // though not after until. Each of several that are chosen at the same time could go, but together they may be more than
 // the group can spare.
-func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
+func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[uid]
@@ -112,7 +112,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	lost := without(g, nil, now)
 	var bound []*member
 	for _, other := range among {
-		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.spared[other].IsZero() {
+		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.alone[other].IsZero() {
 			bound = append(bound, o)
 		}
 	}
@@ -122,7 +122,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	for _, o := range bound {
 		lost[o.Role]++
 		switch {
-		case !g.census.spares(g.spec().Minimum, lost):
+		case !g.census.tolerates(g.spec().Minimum, lost):
 			lost[o.Role]--
 		case o == m:
 			return true
@@ -151,13 +151,13 @@ func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	if g.spec() == nil {
 		return true
 	}
-	return g.census.spares(g.spec().Minimum, without(g, t.Pods, now))
+	return g.census.tolerates(g.spec().Minimum, without(g, t.Pods, now))
 }
 
 // without returns by role how many bound members fewer there are without the given ones and those that are being
 // evicted.
 func without(g *group, pods []UID, now time.Time) map[string]int {
-	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
+	maps.DeleteFunc(g.eviction.alone, func(uid UID, until time.Time) bool {
 		m := g.members[uid]
 		return m == nil || m.State != Bound || !now.Before(until)
 	})
@@ -167,11 +167,11 @@ func without(g *group, pods []UID, now time.Time) map[string]int {
 			lost[m.Role]++
 		}
 	}
-	for uid := range g.eviction.spared {
+	for uid := range g.eviction.alone {
 		lose(uid)
 	}
 	for _, uid := range pods {
-		if _, counted := g.eviction.spared[uid]; !counted {
+		if _, counted := g.eviction.alone[uid]; !counted {
 			lose(uid)
 		}
 	}

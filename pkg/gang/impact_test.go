@@ -38,7 +38,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		}(), whole(2), true},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))
+			l.Evictions.EvictMember(uid(0), t0, t0.Add(-time.Second))
 			return l
 		}(), some(1), true},
 		{"what was beyond the minimum, of which one has gone since", func() *Ledger {

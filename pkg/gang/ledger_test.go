@@ -69,7 +69,7 @@ func TestView(t *testing.T) {
 	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Census:   Census{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
+		Counts:   Counts{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
 		Priority: -5, Priorities: []int32{-5, 0},
 		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"),
 		Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
@@ -147,7 +147,7 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 		t.Error("the most important one cannot be spared where there are no others to choose")
 	}
 	for pod, want := range map[UID]bool{"unknown": true, uid(0): false, uid(2): true} {
-		if got := l.Evictions.Spare(pod, t0.Add(time.Minute), t0); got != want {
+		if got := l.Evictions.EvictMember(pod, t0.Add(time.Minute), t0); got != want {
 			t.Errorf("%s may go: %t, want %t", pod, got, want)
 		}
 	}

@@ -75,14 +75,14 @@ func (m *member) purpose() (Purpose, obstacle.Reason) {
 		return Follow, nil
 	case g.plan.node(m) != "":
 		return Wait, obstacle.Obstacle{Cause: obstacle.WaitsForTurn, Group: g.id}
-	case g.plan != nil && !g.plan.open && !g.plan.committed:
+	case g.plan != nil && g.plan.progress == reserving:
 		return Wait, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
 	case g.started():
 		if lacking := g.lacking(m); lacking != nil {
 			return Wait, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Says: lacking.Short(g.census.SettledIn)}
 		}
 		return Alone, nil
-	case g.plan != nil && g.plan.committed:
+	case g.plan != nil && g.plan.progress == committed:
 		return Wait, obstacle.Obstacle{Cause: obstacle.Starting, Group: g.id}
 	case g.plan == nil && g.holding > 0:
 		return Wait, obstacle.Obstacle{Cause: obstacle.GivingBack, Group: g.id, Have: g.holding}

@@ -12,7 +12,7 @@ import (
 
 // View is what a group looks like from outside.
 type View struct {
-	Census
+	Counts
 	// Holding is the number of members that hold an assignment in memory.
 	Holding int
 	// Priority is the lowest of the members.
@@ -69,9 +69,9 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Census: Census{Count: c.Count, Roles: maps.Clone(c.Roles), Running: c.Running, Foreign: c.Foreign},
-		Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince, Started: g.started(),
-		Degraded: g.degraded(), Note: g.note}
+	v := View{Counts: c.Counts, Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince,
+		Started: g.started(), Degraded: g.degraded(), Note: g.note}
+	v.Roles = maps.Clone(c.Roles)
 	if len(c.priorities) > 1 {
 		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
 	}
@@ -87,7 +87,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 	if example := g.example(); example != nil {
 		v.Any = example.Ref
 	}
-	if s := cmp.Or(g.by[Owner:]...); s != nil {
+	if s := cmp.Or(g.specs[Owner:]...); s != nil {
 		v.Undeclared = s.Minimum.Total
 	}
 	return v, true

@@ -96,7 +96,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		of:        id,
 		directory: p.Members,
 		group:     framework.NewCycleState(),
-		refusals:  refusals{nodes: map[gang.Refusal]bool{}, said: p.Ledger.Said(id)},
+		refusals:  refusals{nodes: map[gang.Refusal]bool{}, said: p.Ledger.LastRejection(id)},
 		storage:   account.NewStorage(p.Storage),
 	}
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
