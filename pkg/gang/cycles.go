@@ -39,7 +39,7 @@ func (m *member) mayEnter() (ok bool, why obstacle.Reason) {
 	}
 	purpose, why := m.purpose()
 	if purpose == Lead && !mayPlan(m.group) {
-		// Only an invitation lets it in; a queue that tries it on the off chance does not.
+		// Only an invitation lets it in, not a retry by the queue.
 		return false, uninvited(m.group)
 	}
 	return purpose != Wait, why
@@ -70,8 +70,8 @@ func (c *Cycles) Of(uid UID) Cycle {
 	}
 	purpose, why := m.purpose()
 	if purpose == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != unqueued) {
-		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
-		// has found the group not to fit still leads.
+		// The invitation was taken back while the member was in the queue. A leader that asks again in the cycle that has
+		// found that the group does not fit still leads.
 		purpose, why = Wait, uninvited(g)
 	}
 	cycle := Cycle{Purpose: purpose, Why: why}
@@ -85,16 +85,16 @@ func (c *Cycles) Of(uid UID) Cycle {
 		cycle.Node = g.plan.node(m)
 	case Lead:
 		g.attempts.planner = m
-		// It has come, so that no other is invited in its place.
+		// No other leader is invited in its place.
 		g.attempts.came = true
 		cycle.Demand = g.demand()
 	}
 	return cycle
 }
 
-// Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members
-// may have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment,
-// and no other member has to reserve before it.
+// Propose makes the proposal the plan of the group that leader leads. It reports whether the proposal still serves,
+// because members may have come and gone while it was made, and whether the leader can proceed in this cycle: it has an
+// assignment, and no other member has to reserve before it.
 func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serving, proceed bool) {
 	e = c.onMember(leader, func(m *member) {
 		g := m.group
@@ -155,8 +155,8 @@ func (c *Cycles) Block(id ID, reason obstacle.Reason, short []string, backoff Ba
 	})
 }
 
-// Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
-// plan, or whether it needs none. If not, Unreserve has to follow.
+// Reserve records that the member holds an assignment in memory. It reports whether the plan gives it that node, or the
+// member needs no plan. If not, the caller must call Unreserve.
 func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
 	c.onMember(uid, func(m *member) {
 		switch p := m.group.plan; {
@@ -180,9 +180,9 @@ func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
 	return ok
 }
 
-// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is
-// zero), has to wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on
-// comes first: it goes on, and waits after Prepared.
+// Permit says how a member goes on that only its siblings can keep from being bound: it may be bound now (wait is
+// zero), waits for them for at most wait, or has lost its assignment (ok is false). If siblings depend on it, first is
+// set: it proceeds, and waits after Prepared.
 func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	e = c.onMember(uid, func(m *member) {
 		if first = m.stage == preparing; first {
@@ -195,8 +195,7 @@ func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, 
 	return e, wait, first, ok
 }
 
-// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes
-// on.
+// Prepared records that what siblings of the member depend on has been written. It returns what Permit does.
 func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	e = c.onMember(uid, func(m *member) {
 		m.move(isPrepared)
@@ -226,9 +225,8 @@ func (m *member) await(now time.Time) (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has
-// turned the member away after all; or, if the member had been let go, it could not be bound. It has to be called, too,
-// if the member could not reserve, and activates one that may go on differently.
+// Unreserve records that the member has given its assignment back, or could not reserve. If the ledger did not ask for
+// that, the node has refused the member; or, if the member had been let go, it could not be bound.
 func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	return c.onMember(uid, func(m *member) {
 		g, before := m.group, m.stage
@@ -250,7 +248,7 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 			why := obstacle.Obstacle{Cause: obstacle.ReserveRefused, Group: g.id, Pod: m.Name, Node: node}
 			g.refuse(m, why, backoff, now)
 		case before != alone && before != done:
-			// What it was to take was lost in the meantime.
+			// Its assignment was lost in the meantime.
 			m.move(isDenied)
 			g.settle(now)
 		}

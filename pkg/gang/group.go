@@ -44,7 +44,7 @@ const (
 // spec is the specification that counts, or nil.
 func (g *group) spec() *Spec { return cmp.Or(g.specs[:]...) }
 
-// age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
+// age is the creation of the group's oldest member, for specifications without a time of creation. It does not change.
 func age(g *group, now time.Time) time.Time {
 	if s := g.specs[Owner]; s != nil {
 		return s.Created
@@ -58,9 +58,9 @@ func age(g *group, now time.Time) time.Time {
 	return oldest
 }
 
-// updateLabelSpec derives the specification that the group's members carry themselves, after m came, changed or went. Where
-// they disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as
-// the oldest member that was ever seen to say so.
+// updateLabelSpec derives the specification that the group's members carry themselves, after m came, changed or went.
+// Where they disagree the largest minimum counts: starting too few pods cannot be undone, waiting can. The group is as
+// old as its oldest member with a label that was ever seen.
 func updateLabelSpec(m *member, timeout time.Duration, now time.Time) {
 	g := m.group
 	minimum, before := g.census.largestLabel(), g.specs[Label]
@@ -95,9 +95,9 @@ func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.spec
 // or all of whose pods have failed, starts whole again.
 func running(g *group) bool { return g.census.Count[Bound] > 0 || g.met() }
 
-// started reports whether the group is past the start of the run that goes on. From then on members are placed one by
-// one, because to wait for a minimum again would lock out the replacement of one member forever where another is never
-// replaced.
+// started reports whether the group is past the start of its present run. From then on members are placed one by one:
+// if they waited for a minimum again, one lost member that is never replaced would keep out the replacements of others
+// forever.
 func (g *group) started() bool { return g.run.hadMinimum() && running(g) }
 
 // degraded reports whether the group has started and has lost members since. It has not where the minimum was raised
@@ -136,8 +136,7 @@ func (g *group) count(m *member, by int) {
 	}
 }
 
-// recordLoss reports that a member has lost its node, unless the group does not need another in its place, or nothing says what
-// it needs.
+// recordLoss reports that a member has lost its node, if the group is known to need another in its place.
 func (g *group) recordLoss(m *member) {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return
@@ -159,10 +158,9 @@ func (m *member) leavePlan() {
 	m.group.plan.drop(m)
 }
 
-// lacking returns the part of the group for which the member has to wait: the group, or one within it that the member
-// is in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for
-// those that are missing, or the gang would run with more of one role and without another. It is nil if the member need
-// not wait.
+// lacking returns the part of the group for which the member has to wait, nil if it need not: the group, or a group
+// within it that the member is in and that has begun, lacks members of other roles. Capacity that becomes free is for
+// those, or the gang would run with too many of one role and none of another.
 func (g *group) lacking(m *member) *tree.Group {
 	need := g.run.needed(g.spec())
 	if left := need.Without(g.census.Settled(), g.census.SettledIn); left.Total > left.Groups().Members() {
@@ -180,7 +178,7 @@ func (g *group) lacking(m *member) *tree.Group {
 	return of
 }
 
-// asks reports whether another member with the role brings the part of the group nearer to what it needs.
+// asks reports whether the part of the group needs another member with the role.
 func (g *group) asks(of *tree.Group, role string) bool {
 	for of != nil && !of.Met(g.census.SettledIn) {
 		if g.census.SettledIn(role) < of.Roles[role] {

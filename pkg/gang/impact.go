@@ -10,8 +10,8 @@ import (
 // Evictions is the part of a ledger that asks whether pods may be evicted, and is told which are.
 type Evictions struct{ *store }
 
-// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait
-// for volumes that are never provided, which must not make their group safe from eviction.
+// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Without a
+// limit, a member that waits for a volume that never comes would protect its group forever.
 const longestFlight = 30 * time.Second
 
 // EvictionImpact is what an eviction takes from a group.
@@ -24,9 +24,9 @@ type EvictionImpact struct {
 	Pods []UID
 }
 
-// groupEviction is what of a group is being evicted, and what keeps it from that.
+// groupEviction is what is being evicted of a group, and what protects it.
 type groupEviction struct {
-	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
+	// inFlightSince is since when at least one member has been on its way to a node, zero if none is.
 	inFlightSince time.Time
 	// until is how long pending members wait for all bound ones to be evicted, zero if they are not.
 	until time.Time
@@ -56,10 +56,10 @@ func (e *groupEviction) markAlone(pods []UID, until time.Time) {
 
 func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(since) < longestFlight }
 
-// Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members
-// of groups that go as a whole wait until the bound ones have gone, though not after until: one that took a place
-// meanwhile would be all that is left of its group. Members that go without the rest count as lost until then. The
-// choice is out of date if a member is on its way to a node, has one that it had not, or is lost.
+// Evict reports whether the eviction still leaves each group its minimum or nothing. It does not if members were bound,
+// lost or sent to nodes since the choice. If it does, pending members of groups that are evicted as a whole wait until
+// the bound ones have gone, but not after until: one that took a node meanwhile would be all that is left of its group.
+// Members that go without the rest count as lost until then.
 func (e *Evictions) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,9 +85,8 @@ func (e *Evictions) evict(impacts []EvictionImpact, until, now time.Time) bool {
 	return true
 }
 
-// EvictMember reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
-// though not after until. Each of several that are chosen at the same time could go, but together they may be more than
-// the group can spare.
+// EvictMember reports whether the member may be evicted without the rest of its group. If so, the group counts it as lost
+// until the given time: several that are chosen at the same time may together be more than the group can lose.
 func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,8 +95,8 @@ func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 		e.evict([]EvictionImpact{{Group: m.group.id, Pods: []UID{uid}}}, until, now)
 }
 
-// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
-// least important ones beyond its minimum may all go.
+// Surplus reports whether the bound member is one of those among the given pods that its group can lose all at once, the
+// least important first.
 func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -154,8 +153,7 @@ func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	return g.census.tolerates(g.spec().Minimum, without(g, t.Pods, now))
 }
 
-// without returns by role how many bound members fewer there are without the given ones and those that are being
-// evicted.
+// without counts by role the bound members among the given ones and those that are being evicted.
 func without(g *group, pods []UID, now time.Time) map[string]int {
 	maps.DeleteFunc(g.eviction.alone, func(uid UID, until time.Time) bool {
 		m := g.members[uid]

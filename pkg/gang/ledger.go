@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Ledger holds what is known about every group. It is told what informers report, and answers what a group looks like;
-// what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called
-// from any goroutine; each is idempotent where it observes, and returns the effects that the caller has to carry out.
+// Ledger keeps what is known about every group. It records what informers report, and returns what a group looks like;
+// scheduling cycles, the loop and the evictor use parts of their own. All methods may be called from any goroutine.
+// Those that observe are idempotent and return the effects that the caller has to carry out.
 type Ledger struct {
 	*store
 	Cycles    Cycles
@@ -20,19 +20,19 @@ type store struct {
 	mu      sync.Mutex
 	groups  map[ID]*group
 	members map[UID]*member
-	// busy groups are those to which something may happen by time alone, or by what comes free.
+	// busy groups are those that time alone may change, or capacity that becomes free.
 	busy map[ID]*group
-	// changed groups may look different since they were asked for last: wake tells that there are some.
+	// changed groups may look different since they were last asked for; wake signals that there are some.
 	changed map[ID]bool
 	wake    chan<- struct{}
 	// effects are those of the call that holds the lock.
 	effects Effects
-	// timeout is that of groups without an object of their own.
+	// timeout is the default of Spec.Timeout.
 	timeout time.Duration
 }
 
-// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. wake, which may be nil,
-// is given an element, if it has room for one, whenever a group may look different; Agenda.Changed says which.
+// NewLedger returns an empty ledger. timeout is the timeout of groups without a PodGroup. Whenever a group may look
+// different, wake gets an element without blocking, if it is not nil; Agenda.Changed returns which groups.
 func NewLedger(timeout time.Duration, wake chan<- struct{}) *Ledger {
 	s := &store{groups: map[ID]*group{}, members: map[UID]*member{}, busy: map[ID]*group{}, changed: map[ID]bool{},
 		wake: wake, timeout: timeout}
@@ -187,9 +187,9 @@ func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 	})
 }
 
-// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any
-// member is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that
-// never shows.
+// Recall records whether the group had started when a scheduler last wrote its status, which may be read before any
+// member is seen. Only the first call counts: later statuses repeat what this ledger found. Undefine forgets a group
+// whose members are never seen.
 func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,8 +211,8 @@ func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	return l.takeEffects()
 }
 
-// Observe records what is known of a member. A member that moves to another group leaves its old one. What is older
-// than what is known already, as the order of two informers does not tell, means nothing.
+// Observe records what is known of a member. A member that moves to another group leaves its old one. An older state
+// than the known one is ignored: two informers report in any order.
 func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,8 +263,8 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	return l.takeEffects()
 }
 
-// Forget removes a member that does not exist any more, or is no member any more: one that waited for its group is
-// activated, to be scheduled like any pod if it still exists.
+// Forget removes a pod that does not exist any more, or is no member any more. If it waited for its group it is
+// activated, to be scheduled like any pod.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
 	return l.onMember(uid, func(m *member) {
 		free := m.Ours && (m.stage == unqueued || m.stage.waits())

@@ -230,7 +230,8 @@ func (f *flow) rested(now time.Time) bool {
 	return true
 }
 
-// nextWindow returns the next members to be let in. Where they reserve in order, those after the first follow one by one.
+// nextWindow returns the next members to be let in. Where they reserve in order, those after the first follow one by
+// one.
 func (p *plan) nextWindow() (in []*member) {
 	for f := &p.flow; f.queued < len(p.order) && len(in) < window; f.queued++ {
 		if m := p.order[f.queued]; !p.passed(m) {

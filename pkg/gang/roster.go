@@ -10,9 +10,9 @@ type member struct {
 	Member
 	group *group
 	stage stage
-	// node is the assignment that the member holds in memory; it means nothing at stages that hold none.
+	// node is the assignment that the member holds in memory, without meaning at stages without one.
 	node string
-	// declined is set while others are to lead rather than this one, which could not plan or did not come.
+	// declined is set while others lead in place of this member, which could not plan or did not come.
 	declined bool
 	key      Key
 	keyed    bool
@@ -34,8 +34,8 @@ func newRoster() roster {
 	return roster{members: map[UID]*member{}, census: newCensus(), unqueued: map[*member]bool{}}
 }
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined,
-// chosen again only when it is gone, so that the queue sees one leader at a time.
+// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined.
+// Another is chosen only when it is gone, so that the queue sees one leader at a time.
 func (r *roster) lead() *member {
 	if r.leader != nil && r.leader.mayLead() && !r.leader.declined {
 		return r.leader
@@ -49,7 +49,7 @@ func (r *roster) lead() *member {
 	return r.leader
 }
 
-// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not
+// decline has another member lead in place of this one, which cannot plan. It reports whether there is one that has not
 // declined.
 func (r *roster) decline(m *member) bool {
 	m.declined, r.leader = true, nil
@@ -171,8 +171,8 @@ type census struct {
 }
 
 func newCensus() census {
-	return census{Counts: Counts{Roles: map[string]ByState{}}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
-		labelled: map[int]int{}}
+	return census{Counts: Counts{Roles: map[string]ByState{}}, priorities: map[int32]int{},
+		precedences: map[Precedence]int{}, labelled: map[int]int{}}
 }
 
 // ByState holds a number of members for each state.
@@ -244,7 +244,7 @@ func tally[K comparable](counts map[K]int, key K, by int) {
 	}
 }
 
-// priority is the lowest of any member: a group is as important as its least member.
+// priority is the lowest of any member: a group is as important as its least important member.
 func (c *census) priority() int32 {
 	lowest, first := int32(0), true
 	for p := range c.priorities {
@@ -255,7 +255,7 @@ func (c *census) priority() int32 {
 	return lowest
 }
 
-// precedence is that of the member that may wait longest: a group is as urgent as its least member.
+// precedence is that of the member that may wait longest: a group is as urgent as its least urgent member.
 func (c *census) precedence() Precedence {
 	var last Precedence
 	for p := range c.precedences {

@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// settle brings a group in line with its members, with all that follows from that. It is the only place that ends a
-// plan or activates members that were kept out of the queue.
+// settle brings a group in line with its members. It is the only place that ends a plan or activates members that were
+// kept out of the queue.
 func (g *group) settle(now time.Time) {
 	if g.census.Count[Bound] == 0 {
 		g.eviction.until = time.Time{}
@@ -48,7 +48,7 @@ func (g *group) updateRun(now time.Time) {
 	case running(g):
 		g.run.reach(runs)
 	case g.run.reach(isOver):
-		// What comes now is a new start, also of those that were let into the queue as ordinary pods.
+		// The members begin a new start, also those that were let into the queue as ordinary pods.
 		g.run.reached, g.run.quorumAt = nil, time.Time{}
 		g.stopAlone()
 	}
@@ -128,8 +128,8 @@ func (g *group) reject(m *member, reason obstacle.Reason) {
 	g.store.effects.Reject = append(g.store.effects.Reject, Rejection{Ref: m.Ref, Reason: reason})
 }
 
-// wake lets the members in that were kept out of the queue and need not be any more. The leader of a group that has no plan is among
-// them only if the group was invited to plan.
+// wake lets the members in that were kept out of the queue and need not be any more. The leader of a group that has no
+// plan is among them only if the group was invited to plan.
 func (g *group) wake() {
 	switch p := g.plan; {
 	case p != nil && p.progress == reserving:

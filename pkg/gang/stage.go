@@ -30,12 +30,12 @@ const (
 type occurrence uint8
 
 const (
-	// isLet: it may enter the queue. isDenied: it may not, or not go on.
+	// isLet: it may enter the queue. isDenied: it may not, or may not proceed.
 	isLet occurrence = iota
 	isDenied
 	// goesAlone: its cycle is that of an ordinary pod.
 	goesAlone
-	// reserves: it holds its assignment; reservesFirst: and lets siblings follow before all of them hold theirs.
+	// reserves: it holds its assignment. reservesFirst: siblings depend on it, and follow before all hold theirs.
 	reserves
 	reservesFirst
 	// isPermitted: only its siblings keep it waiting. isPrepared: what siblings depend on has been written.

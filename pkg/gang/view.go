@@ -17,11 +17,11 @@ type View struct {
 	Holding int
 	// Priority is the lowest of the members.
 	Priority int32
-	// Priorities holds those of the members, the lowest first, if they differ.
+	// Priorities holds those of the members in ascending order, if they differ.
 	Priorities []int32
 	// Minimum is zero while the group has no specification.
 	Minimum Minimum
-	// inFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
+	// inFlightSince is since when at least one member has been on its way to a node, zero if none is.
 	inFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
@@ -35,7 +35,7 @@ type View struct {
 	Note string
 	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
-	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
+	// Undeclared is the minimum by the members' owner or labels, without a PodGroup; 0 if neither says it.
 	Undeclared int
 }
 
@@ -122,7 +122,7 @@ func (l *Ledger) Begun(id ID, of *tree.Group) (begun bool) {
 	return begun
 }
 
-// Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
+// Held returns the members that wait for their group and have had no cycle that reported why, with the reason.
 func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 	held := map[Ref]obstacle.Reason{}
 	l.on(id, func(g *group) {
@@ -166,8 +166,7 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 	return nodes
 }
 
-// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a
-// class.
+// Refused returns the nodes that have refused members of a class since the present plan was made.
 func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
 	l.on(id, func(g *group) {
 		if g.plan != nil {
@@ -177,7 +176,7 @@ func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
 	return refused
 }
 
-// Tally counts the groups by what they do, in words that serve as the values of a metric's label.
+// Tally counts the groups by state, named as in the metric's label.
 func (l *Ledger) Tally() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

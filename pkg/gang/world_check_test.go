@@ -99,7 +99,8 @@ func (w *world) checkPlan(g *group) {
 		return
 	}
 	for _, m := range g.members {
-		if inPlan := p.node(m) != ""; p.progress != committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
+		inPlan := p.node(m) != ""
+		if p.progress != committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
 			w.t.Fatalf("%s is at stage %d while a plan is carried out that has an assignment for it: %t", m.UID, m.stage, inPlan)
 		}
 	}

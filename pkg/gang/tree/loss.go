@@ -2,10 +2,10 @@ package tree
 
 import "strings"
 
-// Tolerates reports whether what is left is of use when members are lost: the minimum is met without them, and each group
-// within that loses some still has what it needs, or loses all. Lost and bound count members by role before the loss,
-// those without a role as "": those that are lost, and those that hold a node. Total and settled count those that are
-// placed, in all and by role.
+// Tolerates reports whether what is left is of use when members are lost: the minimum is met without them, and each
+// group within that loses some still has what it needs, or loses all. Lost and bound count members by role before the
+// loss, those without a role as "": those that are lost, and those that hold a node. Total and settled count those that
+// are placed, in all and by role.
 func (m Minimum) Tolerates(total int, lost, bound map[string]int, settled func(role string) int) bool {
 	for _, n := range lost {
 		total -= n
