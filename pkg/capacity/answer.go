@@ -20,15 +20,14 @@ func (x *Index) Slots(key ShapeKey) (now, empty int) {
 	return int(s.now), int(s.empty)
 }
 
-// Best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
-// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the
-// answer is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there,
-// and a shape that is not live fits everywhere.
+// Best returns how many of the needed pods fit at most within one domain: nodes with the same values of the labels
+// keys, and with the values in pinned that are not empty. Without keys, the cluster is the domain. With empty set, no
+// pod runs. Each shape is counted without the others, and a shape that is not live fits everywhere.
 func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 	return x.best(needs, keys, pinned, empty, nil)
 }
 
-// BestBeside is Best for what is free besides what is kept.
+// BestBeside is Best for what is free besides kept capacity.
 func (x *Index) BestBeside(needs []Need, keys []string, kept []*Kept) int {
 	return x.best(needs, keys, nil, false, kept)
 }

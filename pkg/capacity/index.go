@@ -18,8 +18,8 @@ import (
 // but not the other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does
 // not fit by this index need not be tried.
 //
-// An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at
-// once. Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
+// An event only marks its node. The next question compares the marked nodes with their state before, for all shapes at
+// once. Slots are kept in total only. Each placement rule, which many shapes share, has a byte for each node.
 //
 // Its methods may be called from any goroutine.
 type Index struct {
@@ -32,7 +32,7 @@ type Index struct {
 // Feed is the part of an index that is told which nodes and pods come, change and go.
 type Feed struct{ *store }
 
-// store is what all parts of an index share.
+// store is the state that all parts of an index share.
 type store struct {
 	mu sync.Mutex
 	// profiles have the filters that decide where a pod may be.
@@ -80,7 +80,7 @@ type shapes struct {
 type memo struct {
 	// domains says which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
-	// besides is what is left besides what is kept, until something changes or gangs are looked at.
+	// besides is what is left besides kept capacity, until something changes or gangs are looked at.
 	besides []*besides
 }
 
@@ -95,7 +95,7 @@ type nodeEntry struct {
 	pods      []*podEntry
 	// members is how many of the pods are in a gang.
 	members int
-	// freed is the look at gangs that sees what last came free here.
+	// freed is the number of the look at gangs that sees what last became free here.
 	freed uint64
 
 	// dirty is set while the node waits to be compared with what it was before, and altered if the node itself has changed
@@ -111,7 +111,7 @@ type nodeBefore struct {
 	place int
 }
 
-// New returns an index without nodes. What the plugins of the profiles say of themselves must not call the index.
+// New returns an index without nodes. Plugins that the profiles ask about their traits must not call the index.
 func New(profiles *process.Profiles) *Index {
 	x := &store{
 		profiles:  profiles,
@@ -176,7 +176,7 @@ func (x *Feed) DropNode(name string) {
 	x.nodes.present--
 }
 
-// at returns what is known of the node, which may come after its pods.
+// at returns the entry of the node, which may be reported after its pods.
 func (x *store) at(name string) *nodeEntry {
 	n := x.nodes.byName[name]
 	if n != nil {
@@ -244,8 +244,8 @@ func (x *store) vector(amounts map[v1.ResourceName]int64) []int64 {
 	return v
 }
 
-// offer counts a node that offers resources in or out. Shapes that ask for a resource whose first or last node this is
-// are counted from the start.
+// offer counts a node in or out that offers resources. If it is the first or last node with a resource, shapes that ask
+// for it are counted again.
 func (x *store) offer(has []int64, by int) {
 	for i, amount := range has {
 		if amount == 0 {
@@ -318,7 +318,7 @@ func (x *store) settle() {
 	x.nodes.dirty, x.shapes.stale = x.nodes.dirty[:0], false
 }
 
-// recount counts a shape on all nodes, because what bounds it may have changed.
+// recount counts a shape on all nodes, because its bounds may have changed.
 func (x *store) recount(s *shape) {
 	before := s.bounds
 	s.bounds = x.resources.bounds(s.asks)

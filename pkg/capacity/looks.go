@@ -1,6 +1,6 @@
 package capacity
 
-// Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
+// Looks is the part of an index for the loop, which looks at the gangs that wait: what has changed since the last look.
 type Looks struct{ *store }
 
 // looks counts what happens around the looks at gangs.
@@ -9,12 +9,11 @@ type looks struct {
 	eased bool
 	// settled counts how often the shapes were brought up to date.
 	settled uint64
-	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the
-	// queue.
+	// asked counts the looks at gangs, answered is the last look after which the gangs that may fit were in the queue.
 	asked, answered uint64
 }
 
-// State is another after each change of the cluster that the index sees.
+// State returns a number that changes with each change of the cluster that the index sees.
 func (x *Looks) State() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -42,14 +41,14 @@ func (x *Looks) Refresh() (gained []ShapeKey, eased bool) {
 	return gained, eased
 }
 
-// Answer ends the look at gangs that refresh began: those that may fit now are in the queue.
+// Answer ends the look that Refresh began: the gangs that may fit now are in the queue.
 func (x *Looks) Answer() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.looks.answered = x.looks.asked
 }
 
-// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet.
+// FreedUnseen reports whether something became free on the node that no finished look at gangs has seen.
 func (x *Looks) FreedUnseen(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,7 +56,7 @@ func (x *Looks) FreedUnseen(node string) bool {
 	return n == nil || n.node == nil || n.freed > x.looks.answered
 }
 
-// FreedAfter reports whether something came free on the node after the last look at gangs had begun.
+// FreedAfter reports whether something became free on the node after the last look at gangs had begun.
 func (x *Looks) FreedAfter(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,8 +71,8 @@ func (x *Looks) Asked() uint64 {
 	return x.looks.asked
 }
 
-// FreedFor reports whether something came free, after that many looks had begun, on a node that has room for a pod of
-// the shape.
+// FreedFor reports whether something became free, after that many looks had begun, on a node on which a pod of the
+// shape fits.
 func (x *Looks) FreedFor(key ShapeKey, asked uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -28,7 +28,7 @@ type boundPods struct {
 	priorities, leaving priorityCount
 }
 
-// count counts a pod in or out of the members on its node, and of those that could be evicted, or of those that go.
+// count counts a pod in or out of the members on its node, and of the pods that could be evicted or that terminate.
 func (b *boundPods) count(p *podEntry, by int) {
 	if p.Of != (gang.ID{}) {
 		p.on.members += by

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// resources are those that a node has ever offered; their positions are those of all vectors. What only pods name is
-// not among them, since users may name what they like.
+// resources are those that a node has ever offered, in the order of all vectors. Resources that only pods name are left
+// out, because users may name anything.
 type resources struct {
 	names []v1.ResourceName
 	index map[v1.ResourceName]int
@@ -27,12 +27,12 @@ type resources struct {
 type bound struct {
 	Resource int
 	Amount   int64
-	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
+	// claimed is set if a device class allocates the resource on nodes that do not offer it.
 	claimed bool
 }
 
 // bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
-// node offers does not: it may be handed out in a way that this index does not know.
+// node offers is no limit: it may be allocated in a way that this index does not know.
 func (r *resources) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {

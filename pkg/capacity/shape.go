@@ -12,9 +12,8 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
-// node selector, required node affinity, tolerations and the rule of a plugin tell. Labels, other annotations and
-// indices make no difference.
+// ShapeKey is equal for pods that fit the same nodes in the same numbers by their requests, node selector, required
+// node affinity, tolerations and the rules of plugins. Labels, other annotations and indices make no difference.
 type ShapeKey string
 
 // shape is what is known of the pods of one shape.
@@ -81,7 +80,8 @@ func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
 	return keyOf(asksOf(pod, filters), ruleOf(pod, filters))
 }
 
-// Acquire makes the pod's shape live, or keeps it live, until Release was called as often. Only live shapes are counted.
+// Acquire makes the pod's shape live, or keeps it live, until Release was called as often. Only live shapes are
+// counted.
 func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	filters := x.profiles.Traits(pod)
 	asks, rule := asksOf(pod, filters), ruleOf(pod, filters)

@@ -55,7 +55,7 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 				}
 				tries++
 				l.Agenda.Invite(g1, now)
-				l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now)
+				l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, now)
 			}
 			// Pauses of 0, 1, 2, 4 and then 8 seconds.
 			if tries < 8 || tries > 11 {

@@ -66,12 +66,12 @@ func TestView(t *testing.T) {
 	l.Note(g1, "note")
 	l.Agenda.Invite(g1, t0)
 	l.Cycles.Of(uid(0))
-	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+	l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
 		Counts:   Counts{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
 		Priority: -5, Priorities: []int32{-5, 0},
-		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"),
+		Minimum: roles, Note: "note", Reason: obstacle.Text("too big"),
 		Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
 	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
@@ -96,7 +96,7 @@ func TestTally(t *testing.T) {
 		{"waiting", gangOf(2, 2)},
 		{"unschedulable", func() *Ledger {
 			l := gangOf(2, 2)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 			return l
 		}()},
 		{"starting", plannedGangOf(t, 2, 2)},
@@ -182,13 +182,13 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 		{"by the leader's cycle, which says so itself", func(l *Ledger) {
 			l.Agenda.Invite(g1, t0)
 			l.Cycles.Of(uid(0))
-			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
 			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
 		{"members of other schedulers are not ours to tell", func(l *Ledger) {
 			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		}, map[UID]string{uid(0): "no room"}},
 	} {
 		l := gangOf(2, 2)

@@ -66,7 +66,7 @@ func (m *member) purpose() (Purpose, obstacle.Reason) {
 	case m.State != Pending:
 		return Wait, obstacle.Obstacle{Cause: obstacle.NotPending}
 	case g.spec() == nil && g.note != "":
-		return Wait, obstacle.Told(g.note)
+		return Wait, obstacle.Text(g.note)
 	case g.spec() == nil:
 		return Wait, obstacle.Obstacle{Cause: obstacle.NoPodGroup, Group: g.id}
 	case g.eviction.evicting():
@@ -79,7 +79,7 @@ func (m *member) purpose() (Purpose, obstacle.Reason) {
 		return Wait, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
 	case g.started():
 		if lacking := g.lacking(m); lacking != nil {
-			return Wait, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Says: lacking.Short(g.census.SettledIn)}
+			return Wait, obstacle.Obstacle{Cause: obstacle.Surplus, Group: g.id, Detail: lacking.Short(g.census.SettledIn)}
 		}
 		return Alone, nil
 	case g.plan != nil && g.plan.progress == committed:
@@ -105,11 +105,11 @@ func (m *member) purpose() (Purpose, obstacle.Reason) {
 // incomplete says how many members the group lacks.
 func incomplete(g *group) obstacle.Reason {
 	if g.note != "" {
-		return obstacle.Told(g.note)
+		return obstacle.Text(g.note)
 	}
 	minimum := g.spec().Minimum
 	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.Existing(), Need: minimum.Total,
-		Says: minimum.Groups().Short(g.census.existingIn)}
+		Detail: minimum.Groups().Short(g.census.existingIn)}
 }
 
 // uninvited says why the leader may not plan now.

@@ -81,7 +81,7 @@ func (g *group) advance(now time.Time) {
 			p.flow.enoughAt = now
 		}
 	case p.progress != replanning:
-		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Detail: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
 		g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	}

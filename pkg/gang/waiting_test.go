@@ -58,7 +58,7 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		if l.Cycles.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
-		if e := l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now); !e.Empty() {
+		if e := l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, now); !e.Empty() {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
@@ -79,14 +79,14 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		attempt(pause)
 	}
 	// What the account of the cluster shows costs nothing, and does not end the row of failures either.
-	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
+	l.Agenda.RuleOut(g1, obstacle.Text("no room"), now)
 	if w, _ := l.Agenda.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
 		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
 	}
 	attempt(8 * time.Second)
 	// A gang that has not been tried for longer than its last pause begins with the shortest again.
 	now = now.Add(8 * time.Second)
-	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
+	l.Agenda.RuleOut(g1, obstacle.Text("no room"), now)
 	attempt(0)
 	attempt(time.Second)
 	// A change of what the group asks for makes it new, but leaves the pauses as they are.
@@ -104,7 +104,7 @@ func TestRuleOut(t *testing.T) {
 		l := gangOf(2, 2)
 		l.Agenda.Invite(g1, t0)
 		l.Cycles.Admit(uid(0))
-		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		for range 2 {
 			// Once in PreFilter and once in PostFilter.
 			if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Wait || words(cycle.Why) != "no room" {
@@ -118,7 +118,7 @@ func TestRuleOut(t *testing.T) {
 	t.Run("means nothing to a gang that is being planned", func(t *testing.T) {
 		t.Parallel()
 		l := plannedGangOf(t, 2, 2)
-		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		if v, _ := l.View(g1); v.Reason != nil {
 			t.Errorf("reason %q", v.Reason)
 		}
@@ -135,7 +135,7 @@ func TestRuleOut(t *testing.T) {
 			for range len(wake) {
 				<-wake
 			}
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 				l.Observe(g1, class(i, c), t0)
 			}
 			l.Observe(g1, changed(8, func(m *Member) { m.Ours = false }), t0)
-			l.Cycles.Block(g1, obstacle.Told("too big"), []string{"short"}, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Text("too big"), []string{"short"}, testBackoff, t0)
 			l.Observe(g1, tc.m, t0)
 			w, waits := l.Agenda.Waiting(g1)
 			if !waits || w.Fresh != tc.news {
@@ -189,7 +189,7 @@ func TestLeadersThatDecline(t *testing.T) {
 		l.Agenda.Invite(g1, t0)
 		for i := range maxDeclined {
 			lead(l, i)
-			l.Cycles.Decline(uid(i), obstacle.Told("no volume"), testBackoff, t0)
+			l.Cycles.Decline(uid(i), obstacle.Text("no volume"), testBackoff, t0)
 		}
 		if v, _ := l.View(g1); words(v.Reason) != "no volume" {
 			t.Errorf("reason %q", v.Reason)
@@ -202,13 +202,13 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := plannedGangOf(t, 4, 3)
 		l.Observe(g1, inState(3, Terminating), t0)
 		reserve(t, l, 0)
-		l.Cycles.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
+		l.Cycles.Broken(uid(1), obstacle.Text("node is gone"), testBackoff, t0)
 		l.Cycles.Admit(uid(2))
-		if e := l.Cycles.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
+		if e := l.Cycles.Decline(uid(1), obstacle.Text("no volume"), testBackoff, t0); len(e.Reject) != 0 {
 			t.Fatalf("%v are asked to give their assignments back", e.Reject)
 		}
 		lead(l, 2)
-		who, _ := rejected(l.Cycles.Decline(uid(2), obstacle.Told("no volume"), testBackoff, t0))
+		who, _ := rejected(l.Cycles.Decline(uid(2), obstacle.Text("no volume"), testBackoff, t0))
 		if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 			t.Errorf("assignments to give back (-want +got):\n%s", diff)
 		}

@@ -67,9 +67,9 @@ func (w *world) postFilter(p *worldPod) {
 	w.t.Logf("%s fits nowhere: %d", p.UID, cycle.Purpose)
 	switch {
 	case cycle.Purpose == Follow:
-		w.carryOut(w.l.Cycles.Broken(p.UID, obstacle.Told("does not fit"), testBackoff, w.now))
+		w.carryOut(w.l.Cycles.Broken(p.UID, obstacle.Text("does not fit"), testBackoff, w.now))
 	case cycle.Purpose == Lead && !w.l.Cycles.Standing(p.UID).Blocked:
-		w.carryOut(w.l.Cycles.Decline(p.UID, obstacle.Told("turned away"), testBackoff, w.now))
+		w.carryOut(w.l.Cycles.Decline(p.UID, obstacle.Text("turned away"), testBackoff, w.now))
 	case cycle.Purpose == Alone:
 		p.foreign = true
 	}
@@ -96,7 +96,7 @@ func (w *world) lead(p *worldPod, demand Demand) (node string, ok bool) {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: m.UID, Node: fmt.Sprint("n", k)})
 	}
 	if !demand.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
-		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
+		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Text("does not fit"), []string{"a"}, testBackoff, w.now))
 		if again := w.l.Cycles.Of(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 &&
 			(again.Purpose != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)

@@ -29,8 +29,8 @@ type Class struct {
 	// volumes are those of pod that a driver would have to provision.
 	volumes []account.Volume
 	spreads []*account.Spread
-	// readsOthers is set if a plugin has to be told where others are placed. Of a gang of many classes those that only
-	// score are not told: that would grow with the square of the members.
+	// readsOthers is set if a plugin has to know where others are placed. If a gang has many classes, plugins that only
+	// score are not told: the cost would grow with the square of the members.
 	readsOthers bool
 	// left is how many of the members were not tried yet.
 	left int
@@ -256,7 +256,7 @@ func (t *Class) best() (int, bool, error) {
 		for len(t.candidates) > 0 {
 			top := t.candidates[0]
 			t.candidates = t.candidates[1:]
-			// Placing others may have changed what fits here, and not only on the nodes where they are.
+			// Placing others may have changed what fits here, not only on their nodes.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				return top.node, true, nil
 			}
@@ -266,7 +266,7 @@ func (t *Class) best() (int, bool, error) {
 				t.full = !t.confined()
 				return 0, false, nil
 			}
-			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
+			// Something may fit now that siblings are elsewhere, as with topology spread.
 			t.next, t.changes = 0, 0
 		}
 		if err := t.scan(); err != nil {

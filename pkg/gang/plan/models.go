@@ -19,7 +19,7 @@ import (
 // mostModels bounds the models on which a gang is tried, at the cost of a dry run each.
 const mostModels = 6
 
-// modelOf is the model of a node's GPUs by the labels that the profiles read, empty if none says it.
+// modelOf is the model of a node's GPUs by the labels that the profiles read, empty without one.
 func (s *Sources) modelOf(node *v1.Node) string {
 	for _, keys := range s.GPUs.All() {
 		for _, label := range keys.ProductLabels {
@@ -41,8 +41,8 @@ func (s *Sources) mayUseGPU(pod *v1.Pod) bool {
 	return false
 }
 
-// onOneModel returns a plan like mixed on nodes of one model and those without GPUs; mixed itself if it is on one
-// model, or if no model has room for as many members.
+// onOneModel returns a plan with at least as many members as mixed on nodes of one model and nodes without GPUs; mixed
+// itself if it uses one model, or if there is no such plan.
 func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
 	for _, model := range p.models(id, demand, mixed, nodes) {
@@ -111,7 +111,7 @@ func (p *Planner) models(id gang.ID, demand gang.Demand, plan *Plan, nodes []fwk
 	return models[:min(len(models), mostModels)]
 }
 
-// heldModels counts the members that hold a place by the model of their GPUs.
+// heldModels counts the members with a node by the model of its GPUs.
 func (s *Sources) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]int {
 	held := map[string]int{}
 	for ref, name := range s.Ledger.Where(id) {

@@ -21,11 +21,12 @@ import (
 type Plan struct {
 	Result
 	*Run
-	// Within names the level that all members have to share, or is empty.
+	// Within is the narrowest level that all members have to share, empty without one.
 	Within string
 	// Ordered is set if members have to reserve in the order of the plan.
 	Ordered bool
-	// keys are the labels whose values the members share that find no place, lacks is one of them if they were not tried.
+	// keys are the labels whose values the members share that found no node; lacks is one of these members if none was
+	// tried.
 	keys     []string
 	lacks    gang.Member
 	feasible bool
@@ -127,7 +128,7 @@ func (a *Plan) finish(levels read.Topology, demand gang.Demand) {
 	})
 }
 
-// fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
+// fewPlaces bounds how often a gang is tried whose first member decides where the others have to go.
 const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or
@@ -145,7 +146,7 @@ func (p *Planner) tryPlaces(w *Work, id gang.ID, demand gang.Demand, on Part) (*
 			break
 		}
 		for _, placed := range a.Assignments {
-			// Without a class it is refused to all.
+			// Without a class the refusal applies to all.
 			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
@@ -166,7 +167,7 @@ func (a *Plan) follows() bool {
 	return false
 }
 
-// Place places the gang on one set of nodes, but for those refused to a class, as if some pods were gone.
+// Place places the gang on one set of nodes, except on refused ones, as if the pods in gone were gone.
 func (p *Planner) Place(w *Work, id gang.ID, demand gang.Demand, on Part, refused map[gang.Refusal]bool,
 	gone []*v1.Pod) (*Plan, error) {
 	o := orders{roles: len(demand.Need.Roles) > 0}
@@ -212,7 +213,7 @@ func (p *Planner) parts(id gang.ID, levels read.Topology, demand gang.Demand, no
 	}
 	want, of := topology.Demand{Need: demand.Need.Total}, p.byClass(demand.Members)
 	for len(of) > ManyClasses {
-		// Too many are not asked about: those that are have to fit without the others.
+		// The members of further classes are not counted, and Need is smaller by them.
 		want.Need = max(want.Need-len(of[ManyClasses].members), 0)
 		of = slices.Delete(of, ManyClasses, ManyClasses+1)
 	}

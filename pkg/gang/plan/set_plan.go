@@ -13,10 +13,11 @@ import (
 	"berth.dev/berth/pkg/gang/tree"
 )
 
-// mostLessons is how often sets get other domains because members did not fit where they should by the account.
+// mostLessons is how often sets get other domains because members did not fit where they should by the count of free
+// capacity.
 const mostLessons = 4
 
-// homes are where members of a gang with sets may be; those of others are empty.
+// homes are the domains to which members of a gang with sets are kept; empty for other gangs.
 type homes struct {
 	// of holds the home of each member, nodes the positions of its nodes in the part, and domains the domain of its set.
 	of      map[gang.UID]int
@@ -24,9 +25,9 @@ type homes struct {
 	domains map[gang.UID]tree.Home
 }
 
-// arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
-// domains as possible, and its members are placed there. First the scores of the profile say on which nodes, and if
-// that fails the account does. Where members do not fit, the sets are given domains again.
+// arrangeSets places a gang with sets. Each set gets a domain by the count of free capacity, with as few wider domains
+// as possible, and its members are placed there: first on the nodes with the best scores, and if that fails on those of
+// the count. If members do not fit, the sets get other domains.
 func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, demand gang.Demand,
 	nodes []fwk.NodeInfo) (*Plan, error) {
 	s, err := p.Divide(id, levels, demand.Need, demand.Members)
@@ -44,7 +45,7 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, demand 
 	return best, nil
 }
 
-// solve places what the problem is of.
+// solve places the members of the problem.
 func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	c *sets.Problem) (*Plan, error) {
 	c.Arrange(p.paths(levels, demand, nodes), len(levels.Required), p.Ledger.Nodes(id), demand.Need.Total)

@@ -14,11 +14,11 @@ func TestShortfall(t *testing.T) {
 	}
 	one := gang.Demand{Need: gang.Minimum{Total: 1}, Minimum: gang.Minimum{Total: 1}, Members: make([]gang.Member, 1)}
 	free := func(have string, nodes int) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")",
+		return obstacle.NodeCause{Message: "node(s) with too few free GPUs (need 4, have " + have + ")",
 			Kind: "node(s) with too few free GPUs", Nodes: nodes}
 	}
 	says := func(words string, nodes int) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: words, Kind: words, Nodes: nodes}
+		return obstacle.NodeCause{Message: words, Kind: words, Nodes: nodes}
 	}
 	for _, tc := range []struct {
 		name   string
@@ -81,7 +81,7 @@ func TestShortfall(t *testing.T) {
 			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (1 node that fits)",
 			"gang does not fit: too few nodes that fit"},
 		{"most nodes fit, but not in one domain", one, []Shortage{{"a", 1, 0}}, 0, "rack",
-			obstacle.Nodes{{Fits: true, Nodes: 5, Says: ", at most 3 in one rack"}, {Short: "gpu", Nodes: 2}},
+			obstacle.Nodes{{Fits: true, Nodes: 5, Message: ", at most 3 in one rack"}, {Short: "gpu", Nodes: 2}},
 			"gang ns/one needs 1 × 4 gpu within one rack, fits 0; 1 more is needed (2 nodes with too little free gpu, 5 nodes " +
 				"that fit, at most 3 in one rack)", "gang does not fit: too few nodes that fit in one domain"},
 		{"causes that differ in amounts alone count together", one, []Shortage{{"a", 1, 0}}, 0, "",

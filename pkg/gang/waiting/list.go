@@ -142,7 +142,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		g.Near.add(pod)
 		levels, err := l.Planner.Topology(waits.ID, pod)
 		if err != nil {
-			g.Misstated = obstacle.Told(err.Error())
+			g.Misstated = obstacle.Text(err.Error())
 		}
 		g.Levels = levels
 	}

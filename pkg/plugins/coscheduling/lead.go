@@ -45,7 +45,7 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
-		return l.fail(obstacle.Told(err.Error()), nil)
+		return l.fail(obstacle.Text(err.Error()), nil)
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", l.id, err))
 	}

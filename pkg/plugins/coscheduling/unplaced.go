@@ -39,12 +39,12 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Follow:
 		plansInvalidated.Inc()
 		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: cycle.Node,
-			Says: statuses.Get(cycle.Node).Message()}
+			Detail: statuses.Get(cycle.Node).Message()}
 		c.effects.Apply(ctx, c.ledger.Cycles.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Cycles.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan: from all nodes, whatever their names.
-			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name, Says: statuses.Get("").Message()}
+			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name, Detail: statuses.Get("").Message()}
 			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, u.stop("")
 		}
