@@ -170,22 +170,20 @@ func (s *shape) compare(n *nodeEntry, before []bound) {
 			was = s.rule.before[n.before.place]
 		}
 	}
-	var oldNow int64
-	if was == admitted {
-		oldNow = slotsOn(before, hadBefore, usedBefore)
+	slotsBefore := func(used []int64) int64 {
+		if was != admitted {
+			return 0
+		}
+		return slotsOn(before, hadBefore, used)
 	}
-	now := s.slotsOn(n)
+	oldNow, now := slotsBefore(usedBefore), s.slotsOn(n)
 	s.now += now - oldNow
 	s.gained = s.gained || now > oldNow
 	if n.dirty && !n.altered && !s.stale {
 		// Only the pods of the node have changed.
 		return
 	}
-	var oldEmpty int64
-	if was == admitted {
-		oldEmpty = slotsOn(before, hadBefore, nil)
-	}
-	empty := s.slotsOnEmpty(n)
+	oldEmpty, empty := slotsBefore(nil), s.slotsOnEmpty(n)
 	s.empty += empty - oldEmpty
 	s.gained = s.gained || empty > oldEmpty || (n.dirty && n.altered && empty > 0)
 }

@@ -19,8 +19,8 @@ import (
 
 // part is a set of members that shares a domain: a gang, a group within it, or a segment of its ranks.
 type part struct {
-	// keys are the node labels whose values all members share, those of the sets around included; own is set if the set
-	// adds some. prefer are such lists of keys that are tried first, the narrowest first.
+	// keys are the node labels whose values all members share, including those of the sets around; own is set if the set
+	// adds some. prefer are longer lists of keys that are tried first, the narrowest first.
 	keys   []string
 	own    bool
 	prefer [][]string
@@ -74,24 +74,22 @@ func DomainOf(keys []string, node *v1.Node) string {
 	return strings.Join(values, "\x00")
 }
 
-// Any reports whether parts of the gang have domains of their own, or a minimum of groups.
+// Any reports whether the gang is divided into groups or segments.
 func (d *Divider) Any(id gang.ID, levels read.Topology) bool {
 	v, _ := d.Ledger.View(id)
 	return levels.Segment.Size > 0 || v.Minimum.Tree != nil
 }
 
-// Divide divides members of the gang into sets, of what is needed still. It is an error if it is not known in which set
-// one of them is.
+// Divide divides the members that are still to be placed into sets, with what is still needed. It fails if a member has
+// no rank although the gang is divided into segments.
 func (d *Divider) Divide(id gang.ID, levels read.Topology, need gang.Minimum,
 	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
 		lacks: need.Groups(), around: tree.None, enough: tree.None})
-	divide := d.divideByGroup
-	if s.Size > 0 {
-		divide = d.divideByRank
-	}
-	if err := divide(s, id, levels, need, members); err != nil {
+	if s.Size == 0 {
+		d.divideByGroup(s, id, need, members)
+	} else if err := d.divideByRank(s, id, levels, members); err != nil {
 		return nil, err
 	}
 	for i := range members {
@@ -127,8 +125,7 @@ func (s *Division) add(set part) int {
 }
 
 // divideByRank makes a set of each segment that has members to be placed.
-func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, _ gang.Minimum,
-	members []gang.Member) error {
+func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, members []gang.Member) error {
 	var uids []gang.UID
 	var indices []ranks.Index
 	known := map[gang.UID]bool{}
@@ -171,7 +168,7 @@ func refsOf(members []gang.Member) []gang.Ref {
 	return refs
 }
 
-// leastSegments says how many segments have to be whole at least for the needed members to be placed, largest first.
+// leastSegments finds how many segments have to be whole, the largest first, to place the needed members.
 func (s *Division) leastSegments(need int) {
 	root := &s.all[0]
 	root.enough = need
@@ -187,8 +184,7 @@ func (s *Division) leastSegments(need int) {
 }
 
 // divideByGroup makes a set of each group.
-func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need gang.Minimum,
-	members []gang.Member) error {
+func (d *Divider) divideByGroup(s *Division, id gang.ID, need gang.Minimum, members []gang.Member) {
 	byName := map[string]int{}
 	var within func(g *tree.Group, at int)
 	within = func(g *tree.Group, at int) {
@@ -210,16 +206,15 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need g
 		if pod == nil {
 			continue
 		}
-		// Members of groups that the gang does not have are left out, rather than keep the others waiting.
+		// Members of groups that the gang does not have are left out, so that the others need not wait.
 		name := read.GroupOf(pod, pg)
 		if set, known := byName[name]; known || name == "" {
 			s.of[ref.UID] = set
 		}
 	}
-	return nil
 }
 
-// findHeld finds the domains in which members of sets have places.
+// findHeld finds the domain in which most members of each set are.
 func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) *v1.Node) {
 	held := make([]map[string]int, len(s.all))
 	for ref, name := range where {
@@ -246,8 +241,8 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) 
 	}
 }
 
-// Lacking says which of the groups that are needed finds no domain, nothing if all do; placed says which do. It returns
-// the labels whose values the group or a segment shares, and one of its members.
+// Lacking returns a message about the first needed group that is not placed, the labels whose values that group or
+// segment shares, and one of its members.
 func (s *Division) Lacking(placed []bool) (says string, keys []string, member gang.Member) {
 	var find func(at int) *part
 	find = func(at int) *part {
