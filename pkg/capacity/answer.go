@@ -1,10 +1,6 @@
 package capacity
 
-import (
-	"slices"
-
-	v1 "k8s.io/api/core/v1"
-)
+import "slices"
 
 // Need is how many pods of a shape a gang needs.
 type Need struct {
@@ -24,15 +20,14 @@ func (x *Index) Slots(key ShapeKey) (now, empty int) {
 	return int(s.now), int(s.empty)
 }
 
-// Best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
-// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the
-// answer is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there,
-// and a shape that is not live fits everywhere.
+// Best returns how many of the needed pods fit at most within one domain: nodes with the same values of the labels
+// keys, and with the values in pinned that are not empty. Without keys, the cluster is the domain. With empty set, no
+// pod runs. Each shape is counted without the others, and a shape that is not live fits everywhere.
 func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 	return x.best(needs, keys, pinned, empty, nil)
 }
 
-// BestBeside is Best for what is free besides what is kept.
+// BestBeside is Best for what is free besides kept capacity.
 func (x *Index) BestBeside(needs []Need, keys []string, kept []*Kept) int {
 	return x.best(needs, keys, nil, false, kept)
 }
@@ -88,11 +83,10 @@ func (s *shape) sums(nodes []*nodeEntry, p *partition, empty bool, sums []int64)
 		case d < 0:
 		case s == nil:
 			sums[d] += manySlots
-		case s.rule.verdicts[i] != admitted:
 		case empty:
-			sums[d] += slotsOnEmpty(s.bounds, nodes[i].has)
+			sums[d] += s.slotsOnEmpty(nodes[i])
 		default:
-			sums[d] += slotsOn(s.bounds, nodes[i].has, nodes[i].used)
+			sums[d] += s.slotsOn(nodes[i])
 		}
 	}
 }
@@ -118,7 +112,7 @@ func (p *partition) matches(domain int, pinned []string) bool {
 // maxPartitions bounds how many partitions are remembered: users name the labels.
 const maxPartitions = 64
 
-func (x *book) partition(keys []string) *partition {
+func (x *store) partition(keys []string) *partition {
 	var w shapeWriter
 	for _, key := range keys {
 		w.text(key)
@@ -154,23 +148,6 @@ func (x *book) partition(keys []string) *partition {
 	return p
 }
 
-// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into
-// what is free, and if no pod ran there. visit must not call the index.
-func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.settle()
-	s := x.shapes.byKey[key]
-	if s == nil {
-		return
-	}
-	for i, n := range x.nodes.slots {
-		if n != nil && s.rule.verdicts[i] == admitted {
-			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
-		}
-	}
-}
-
 // SlotsOn returns how many pods of the shape fit on each of the nodes into what is free: 0 on a node that they may not
 // use.
 func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
@@ -183,8 +160,8 @@ func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
 		return slots
 	}
 	for i, name := range names {
-		if n := x.nodes.byName[name]; n != nil && s.rule.verdicts[n.slot] == admitted {
-			slots[i] = int(slotsOn(s.bounds, n.has, n.used))
+		if n := x.nodes.byName[name]; n != nil {
+			slots[i] = int(s.slotsOn(n))
 		}
 	}
 	return slots

@@ -10,14 +10,13 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
-// gang's plan gives it to a pod that is not bound yet. Two are the same if they are one object: what Leaves says must
-// not change unless the index does.
+// Kept is capacity of a node that is kept for a pod of another gang, or that the plan of that gang gives to a pod that
+// is not bound yet. Kepts are compared by address, so the result of Leaves must not change unless the index does.
 type Kept struct {
 	Node string
 	// To is the gang for which it is kept.
 	To gang.ID
-	// Pod is for whom it is kept. It takes nothing more once it is bound.
+	// Pod is the pod for which it is kept. Once that is bound, nothing more is kept.
 	Pod *v1.Pod
 	// Leaves reports whether a pod of the node gives way to what is kept; nil if none does. It must not call the index.
 	Leaves func(*v1.Pod) bool
@@ -46,13 +45,13 @@ type causesKey struct {
 	levels string
 }
 
-// mostBesides bounds how many are remembered. Gangs of one priority, which are asked for one after the other, usually
-// have the same kept for others.
+// mostBesides bounds how many are remembered. Gangs of one priority, which are looked at one after the other, usually
+// have to leave the same capacity to others.
 const mostBesides = 4
 
-// beside returns what is left besides what is kept. It is remembered until something changes: where many gangs wait,
-// one event has all of them asked for.
-func (x *book) beside(kept []*Kept) *besides {
+// beside returns what is left besides kept capacity. It is remembered until something changes, because one event has
+// all gangs that wait looked at.
+func (x *store) beside(kept []*Kept) *besides {
 	for _, b := range x.memo.besides {
 		if slices.Equal(b.kept, kept) {
 			return b
@@ -68,7 +67,7 @@ func (x *book) beside(kept []*Kept) *besides {
 }
 
 // reduce returns the nodes on which something is kept.
-func (x *book) reduce(kept []*Kept) map[int]*reduced {
+func (x *store) reduce(kept []*Kept) map[int]*reduced {
 	out := map[int]*reduced{}
 	uses := map[*v1.Pod][]use{}
 	gone := map[*podEntry]bool{}
@@ -102,7 +101,7 @@ func (x *book) reduce(kept []*Kept) map[int]*reduced {
 	return out
 }
 
-// takenOf returns how many pods of the shape fit fewer on all nodes than if nothing was kept.
+// takenOf returns how many fewer pods of the shape fit on all nodes than if nothing was kept.
 func (b *besides) takenOf(s *shape) int64 {
 	taken, known := b.taken[s]
 	if !known {
@@ -114,15 +113,15 @@ func (b *besides) takenOf(s *shape) int64 {
 	return taken
 }
 
-// taken returns how many pods of the shape fit fewer on the node than if nothing was kept there.
+// taken returns how many fewer pods of the shape fit on the node than if nothing was kept there.
 func (r *reduced) taken(s *shape) int64 {
-	if s == nil || s.rule.verdicts[r.slot] != admitted {
+	if s == nil || !s.admits(r.nodeEntry) {
 		return 0
 	}
-	return max(slotsOn(s.bounds, r.has, r.nodeEntry.used)-slotsOn(s.bounds, r.has, r.used), 0)
+	return max(s.slotsOn(r.nodeEntry)-slotsOn(s.bounds, r.has, r.used), 0)
 }
 
-// KeptFor is the gang for which what a node has free is kept, or what pods that move are called.
+// KeptFor is the reason that the free capacity of a node is kept for a gang.
 type KeptFor gang.ID
 
 // String names the gang.

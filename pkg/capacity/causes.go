@@ -14,10 +14,10 @@ import (
 	"berth.dev/berth/pkg/spelling"
 )
 
-// Causes returns what keeps pods of a shape that share the values of the labels keys off nodes, and on how many nodes
-// one fits now. Each node counts once: for what no pod of the shape can change, then for what it lacks without pods,
-// then for what refuse says of it, then for what it is short of now or what is kept for others. refuse may be nil; it
-// must not call the index.
+// Causes returns what keeps pods of a shape off nodes, and on how many nodes one fits now. The pods share the values of
+// the labels keys. Each node counts for its first cause: the placement rule of the shape, what the node lacks even when
+// empty, the cause that refuse returns, what it is short of now, what is kept for others. refuse may be nil; it must
+// not call the index.
 func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
 	x.mu.Lock()
@@ -41,12 +41,12 @@ func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept,
 // anySize stands for the most that nodes have of a resource while they are counted.
 const anySize = "any"
 
-func (x *book) causes(s *shape, keys []string, beside *besides,
+func (x *store) causes(s *shape, keys []string, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
 	p := x.partition(keys)
 	switch {
 	case x.nodes.present == 0:
-		return obstacle.Nodes{obstacle.OfNodes(obstacle.Told("the cluster has no nodes"))}
+		return obstacle.Nodes{obstacle.OfNodes(obstacle.Text("the cluster has no nodes"))}
 	case p.domains == 0:
 		return obstacle.Nodes{x.missing(keys)}
 	}
@@ -55,10 +55,10 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 	for i, n := range x.nodes.existing() {
 		cause := x.cause(s, n, beside, refuse)
 		switch {
-		case s.rule.verdicts[i] == admitted && p.of[i] < 0:
-			cause = obstacle.NodeCause{Says: "node(s) without the label " + strings.Join(keys, " or "),
+		case s.admits(n) && p.of[i] < 0:
+			cause = obstacle.NodeCause{Message: "node(s) without the label " + strings.Join(keys, " or "),
 				Kind: "node(s) without the label of a level"}
-		case s.rule.verdicts[i] == admitted && unoffered != "":
+		case s.admits(n) && unoffered != "":
 			cause = obstacle.NodeCause{Short: string(unoffered), Most: "0"}
 		case cause.Fits:
 			fits[p.of[i]]++
@@ -71,7 +71,7 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 		delete(count, cause)
 		switch {
 		case cause.Fits && len(keys) > 0:
-			cause.Says = fmt.Sprintf(", at most %d in one %s", slices.Max(fits), keys[len(keys)-1])
+			cause.Message = fmt.Sprintf(", at most %d in one %s", slices.Max(fits), keys[len(keys)-1])
 		case cause.Most == anySize:
 			cause.Most = podview.Quantity(v1.ResourceName(cause.Short), most[cause.Short]).String()
 		}
@@ -81,12 +81,12 @@ func (x *book) causes(s *shape, keys []string, beside *besides,
 }
 
 // cause is the first that keeps a pod of the shape off a node, whatever domain that is in.
-func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
+func (x *store) cause(s *shape, n *nodeEntry, beside *besides,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.NodeCause {
 	switch verdict := s.rule.verdicts[n.slot]; verdict {
 	case admitted:
 	case refused:
-		return obstacle.OfNodes(obstacle.Told(s.rule.against(n.node)))
+		return obstacle.OfNodes(obstacle.Text(s.rule.against(n.node)))
 	default:
 		cause := obstacle.OfNodes(stockWords[verdict])
 		cause.Own = verdict != cordoned
@@ -109,8 +109,8 @@ func (x *book) cause(s *shape, n *nodeEntry, beside *besides,
 	return obstacle.NodeCause{Fits: true}
 }
 
-// shortOf is the cause that the first of the bounds is that lets no pod onto a node; none if all let one. Without what
-// is used, it is what the node lacks.
+// shortOf returns the first of the bounds, as a cause, that lets no pod onto the node; none if all let one. If used is
+// nil, the node counts as empty.
 func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCause {
 	for k := range bounds {
 		if slotsOn(bounds[k:k+1], has, used) > 0 {
@@ -119,7 +119,7 @@ func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCaus
 		cause := obstacle.NodeCause{Short: string(r.names[bounds[k].Resource])}
 		switch {
 		case cause.Short == string(v1.ResourcePods):
-			return obstacle.OfNodes(obstacle.Told("Too many pods"))
+			return obstacle.OfNodes(obstacle.Text("Too many pods"))
 		case used == nil && has[bounds[k].Resource] == 0:
 			cause.Most = "0"
 		case used == nil:
@@ -130,7 +130,7 @@ func (r *resources) shortOf(bounds []bound, has, used []int64) obstacle.NodeCaus
 	return obstacle.NodeCause{}
 }
 
-// unoffered is a resource that is asked for, that no node has, and that no device class hands out; empty for none.
+// unoffered returns a resource among the asks that no node has and no device class allocates; empty if there is none.
 func (r *resources) unoffered(asks []ask) v1.ResourceName {
 	for _, a := range asks {
 		i, known := r.index[a.name]
@@ -141,18 +141,18 @@ func (r *resources) unoffered(asks []ask) v1.ResourceName {
 	return ""
 }
 
-// missing is the cause that no node has the labels whose values pods are to share.
-func (x *book) missing(keys []string) obstacle.NodeCause {
+// missing is the cause if no node has all the labels whose values the pods share.
+func (x *store) missing(keys []string) obstacle.NodeCause {
 	labels := map[string]string{}
 	for _, n := range x.nodes.existing() {
 		maps.Copy(labels, n.node.Labels)
 	}
 	says := cmp.Or(spelling.NoLabel("no node", keys, labels), "no node has all labels of "+strings.Join(keys, ", "))
-	return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}
+	return obstacle.NodeCause{Message: says, Kind: "no node has the label of a level"}
 }
 
-// stockWords are those of the filters for what a verdict says.
-var stockWords = map[verdict]obstacle.Told{
+// stockWords are the messages of the scheduler's filters for verdicts.
+var stockWords = map[verdict]obstacle.Text{
 	cordoned:   "node(s) were unschedulable",
 	misnamed:   "node(s) didn't match the requested node name",
 	tainted:    "node(s) had untolerated taint(s)",

@@ -18,7 +18,7 @@ func TestLabelsOfLevelsThatNoNodeHas(t *testing.T) {
 	four.Spec.NodeSelector = map[string]string{"kind": "a"}
 	of := func(name, gpus string) *st.NodeWrapper { return gpuNode(name, gpus).Label("kind", "a") }
 	missing := func(says string) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: says, Kind: "no node has the label of a level"}
+		return obstacle.NodeCause{Message: says, Kind: "no node has the label of a level"}
 	}
 	for _, tc := range []struct {
 		name   string

@@ -10,7 +10,7 @@ import (
 )
 
 // Cluster is the part of an index that knows nodes and bound pods, whatever shapes ask for.
-type Cluster struct{ *book }
+type Cluster struct{ *store }
 
 // Size returns the number of nodes.
 func (x *Cluster) Size() int {
@@ -19,8 +19,8 @@ func (x *Cluster) Size() int {
 	return x.nodes.present
 }
 
-// Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty
-// if none is known, or if two domains hold as many.
+// Domain returns the label values of the domain with the most pods; held is the number of pods by node. It is nil if no
+// such node exists, or if two domains have equally many.
 func (x *Cluster) Domain(held map[string]int, labels []string) []string {
 	if len(labels) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (x *Cluster) Domain(held map[string]int, labels []string) []string {
 	return strings.Split(most, "\x00")
 }
 
-// PodsBetween returns the bound pods of these priorities and those between them for which the condition holds. It is
+// PodsBetween returns the bound pods with a priority from least to most for which the condition holds. The condition is
 // called with mu held and must not call the index.
 func (x *Cluster) PodsBetween(least, most int32, condition func(*BoundPod) bool) []*v1.Pod {
 	x.mu.Lock()

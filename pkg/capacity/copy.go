@@ -66,13 +66,13 @@ func (x *Index) Snapshot(keys []ShapeKey) *Snapshot {
 	admits := make([]bool, 0, len(shapes)*x.nodes.present)
 	pods := make([]BoundPod, 0, len(x.pods.byUID))
 	uses := make([]use, 0, 4*len(x.pods.byUID))
-	for i, n := range x.nodes.existing() {
+	for _, n := range x.nodes.existing() {
 		at := Node{Name: n.name, Object: n.node}
 		at.Has, amounts = carve(amounts, n.has)
 		at.Used, amounts = carve(amounts, n.used)
 		first := len(admits)
 		for _, s := range shapes {
-			admits = append(admits, s.rule.verdicts[i] == admitted)
+			admits = append(admits, s.admits(n))
 		}
 		at.Admits = admits[first:len(admits):len(admits)]
 		first = len(pods)

@@ -117,9 +117,7 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 				"other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
 				Capacity(map[v1.ResourceName]string{rdma: "8"}).Obj())
 			key := x.Acquire(tc.pod)
-			fits := false
-			x.Each(key, func(n *v1.Node, now, empty int) { fits = fits || n.Name == tc.node.Name && now > 0 && empty > 0 })
-			if fits != tc.fits {
+			if fits := x.SlotsOn(key, []string{tc.node.Name})[0] > 0; fits != tc.fits {
 				t.Errorf("fits by the index: %v, want %v", fits, tc.fits)
 			}
 			if key != x.ShapeOf(tc.pod) {

@@ -18,22 +18,22 @@ import (
 // but not the other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does
 // not fit by this index need not be tried.
 //
-// An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at
-// once. Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
+// An event only marks its node. The next question compares the marked nodes with their state before, for all shapes at
+// once. Slots are kept in total only. Each placement rule, which many shapes share, has a byte for each node.
 //
 // Its methods may be called from any goroutine.
 type Index struct {
-	*book
+	*store
 	Feed    Feed
 	Looks   Looks
 	Cluster Cluster
 }
 
 // Feed is the part of an index that is told which nodes and pods come, change and go.
-type Feed struct{ *book }
+type Feed struct{ *store }
 
-// book is what all parts of an index share.
-type book struct {
+// store is the state that all parts of an index share.
+type store struct {
 	mu sync.Mutex
 	// profiles have the filters that decide where a pod may be.
 	profiles  *process.Profiles
@@ -80,11 +80,11 @@ type shapes struct {
 type memo struct {
 	// domains says which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
-	// besides is what is left besides what is kept, until something changes or gangs are looked at.
+	// besides is what is left besides kept capacity, until something changes or gangs are looked at.
 	besides []*besides
 }
 
-// nodeEntry is a node as it is, and as it was when the shapes were last brought up to date.
+// nodeEntry is a node with its pods.
 type nodeEntry struct {
 	name string
 	slot int
@@ -95,21 +95,25 @@ type nodeEntry struct {
 	pods      []*podEntry
 	// members is how many of the pods are in a gang.
 	members int
-	// freed is the look at gangs that sees what last came free here.
+	// freed is the number of the look at gangs that sees what last became free here.
 	freed uint64
 
-	// dirty is set while the node waits to be compared; the fields below have a meaning only then.
-	dirty           bool
-	wasHas, wasUsed []int64
-	// altered is set if the node itself has changed and not only its pods.
-	altered bool
+	// dirty is set while the node waits to be compared with what it was before, and altered if the node itself has changed
+	// since and not only its pods.
+	dirty, altered bool
+	before         nodeBefore
+}
+
+// nodeBefore is a node as it was when the shapes were last brought up to date.
+type nodeBefore struct {
+	has, used []int64
 	// place is the position among the altered nodes of one comparison.
 	place int
 }
 
-// New returns an index without nodes. What the plugins of the profiles say of themselves must not call the index.
+// New returns an index without nodes. Plugins that the profiles ask about their traits must not call the index.
 func New(profiles *process.Profiles) *Index {
-	x := &book{
+	x := &store{
 		profiles:  profiles,
 		resources: resources{profiles: profiles, index: map[v1.ResourceName]int{}},
 		nodes:     nodes{byName: map[string]*nodeEntry{}},
@@ -172,15 +176,15 @@ func (x *Feed) DropNode(name string) {
 	x.nodes.present--
 }
 
-// at returns what is known of the node, which may come after its pods.
-func (x *book) at(name string) *nodeEntry {
+// at returns the entry of the node, which may be reported after its pods.
+func (x *store) at(name string) *nodeEntry {
 	n := x.nodes.byName[name]
 	if n != nil {
 		return n
 	}
 	r := len(x.resources.names)
-	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r), wasHas: make([]int64, r),
-		wasUsed: make([]int64, r)}
+	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r),
+		before: nodeBefore{has: make([]int64, r), used: make([]int64, r)}}
 	if last := len(x.nodes.unused) - 1; last >= 0 {
 		n.slot, x.nodes.unused = x.nodes.unused[last], x.nodes.unused[:last]
 		x.nodes.slots[n.slot] = n
@@ -198,19 +202,19 @@ func (x *book) at(name string) *nodeEntry {
 }
 
 // mark remembers the node as it is, to be compared with what it becomes.
-func (x *book) mark(n *nodeEntry) {
+func (x *store) mark(n *nodeEntry) {
 	x.memo.besides = nil
 	if n.dirty {
 		return
 	}
 	n.dirty, n.altered = true, false
-	copy(n.wasHas, n.has)
-	copy(n.wasUsed, n.used)
+	copy(n.before.has, n.has)
+	copy(n.before.used, n.used)
 	x.nodes.dirty = append(x.nodes.dirty, n)
 }
 
 // position gives a resource that a node offers its place in all vectors.
-func (x *book) position(name v1.ResourceName) {
+func (x *store) position(name v1.ResourceName) {
 	if _, known := x.resources.index[name]; known {
 		return
 	}
@@ -221,7 +225,7 @@ func (x *book) position(name v1.ResourceName) {
 	x.resources.offered = append(x.resources.offered, 0)
 	for _, n := range x.nodes.byName {
 		n.has, n.used = append(n.has, 0), append(n.used, 0)
-		n.wasHas, n.wasUsed = append(n.wasHas, 0), append(n.wasUsed, 0)
+		n.before.has, n.before.used = append(n.before.has, 0), append(n.before.used, 0)
 	}
 	for _, p := range x.pods.byUID {
 		x.uncover(p, name, i)
@@ -229,7 +233,7 @@ func (x *book) position(name v1.ResourceName) {
 }
 
 // vector returns the amounts in the order of the resources' positions.
-func (x *book) vector(amounts map[v1.ResourceName]int64) []int64 {
+func (x *store) vector(amounts map[v1.ResourceName]int64) []int64 {
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		x.position(name)
 	}
@@ -240,9 +244,9 @@ func (x *book) vector(amounts map[v1.ResourceName]int64) []int64 {
 	return v
 }
 
-// offer counts a node that offers resources in or out. Shapes that ask for a resource whose first or last node this is
-// are counted from the start.
-func (x *book) offer(has []int64, by int) {
+// offer counts a node in or out that offers resources. If it is the first or last node with a resource, shapes that ask
+// for it are counted again.
+func (x *store) offer(has []int64, by int) {
 	for i, amount := range has {
 		if amount == 0 {
 			continue
@@ -273,7 +277,7 @@ func (x *Feed) ClassesChanged() {
 }
 
 // settle brings all shapes up to date with the nodes that have changed.
-func (x *book) settle() {
+func (x *store) settle() {
 	if len(x.nodes.dirty) == 0 && !x.shapes.stale {
 		return
 	}
@@ -282,7 +286,7 @@ func (x *book) settle() {
 	var changed []*nodeEntry
 	for _, n := range x.nodes.dirty {
 		if n.altered {
-			n.place = len(changed)
+			n.before.place = len(changed)
 			changed = append(changed, n)
 		}
 	}
@@ -314,8 +318,8 @@ func (x *book) settle() {
 	x.nodes.dirty, x.shapes.stale = x.nodes.dirty[:0], false
 }
 
-// recount counts a shape on all nodes, because what bounds it may have changed.
-func (x *book) recount(s *shape) {
+// recount counts a shape on all nodes, because its bounds may have changed.
+func (x *store) recount(s *shape) {
 	before := s.bounds
 	s.bounds = x.resources.bounds(s.asks)
 	for _, n := range x.nodes.slots {

@@ -2,8 +2,8 @@ package capacity
 
 import "sync/atomic"
 
-// Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
-type Looks struct{ *book }
+// Looks is the part of an index for the loop, which looks at the gangs that wait: what has changed since the last look.
+type Looks struct{ *store }
 
 // looks counts what happens around the looks at gangs.
 type looks struct {
@@ -11,13 +11,12 @@ type looks struct {
 	eased bool
 	// settled counts how often the shapes were brought up to date.
 	settled uint64
-	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the
-	// queue.
+	// asked counts the looks at gangs, answered is the last look after which the gangs that may fit were in the queue.
 	asked    uint64
 	answered atomic.Uint64
 }
 
-// State is another after each change of the cluster that the index sees.
+// State returns a number that changes with each change of the cluster that the index sees.
 func (x *Looks) State() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -45,14 +44,14 @@ func (x *Looks) Refresh() (gained []ShapeKey, eased bool) {
 	return gained, eased
 }
 
-// Answer ends the look at gangs that refresh began: those that may fit now are in the queue.
+// Answer ends the look that Refresh began: the gangs that may fit now are in the queue.
 func (x *Looks) Answer() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.looks.answered.Store(x.looks.asked)
 }
 
-// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet.
+// FreedUnseen reports whether something became free on the node that no finished look at gangs has seen.
 func (x *Looks) FreedUnseen(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,7 +59,7 @@ func (x *Looks) FreedUnseen(node string) bool {
 	return n == nil || n.node == nil || n.freed > x.looks.answered.Load()
 }
 
-// FreedAfter reports whether something came free on the node after the last look at gangs had begun.
+// FreedAfter reports whether something became free on the node after the last look at gangs had begun.
 func (x *Looks) FreedAfter(node string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,8 +70,8 @@ func (x *Looks) FreedAfter(node string) bool {
 // Answered is the number of the last look at gangs that has ended. It takes no lock.
 func (x *Looks) Answered() uint64 { return x.looks.answered.Load() }
 
-// FreedFor reports whether something came free that the look of that number had not answered, on a node that has room
-// for a pod of the shape.
+// FreedFor reports whether something became free, which the look of that number had not answered, on a node on which a
+// pod of the shape fits.
 func (x *Looks) FreedFor(key ShapeKey, answered uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,8 +81,7 @@ func (x *Looks) FreedFor(key ShapeKey, answered uint64) bool {
 		return false
 	}
 	for _, n := range x.nodes.byName {
-		if n.node != nil && n.freed > answered && s.rule.verdicts[n.slot] == admitted &&
-			slotsOn(s.bounds, n.has, n.used) > 0 {
+		if n.node != nil && n.freed > answered && s.slotsOn(n) > 0 {
 			return true
 		}
 	}

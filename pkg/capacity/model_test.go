@@ -252,11 +252,8 @@ func (m *roomModel) askCauses(t *rapid.T, live []int) {
 
 func (m *roomModel) askNodes(t *rapid.T, live []int) {
 	for _, i := range live {
-		got := map[string][2]int{}
-		m.x.Each(shapeOf(m.pods[i]), func(node *v1.Node, now, empty int) { got[node.Name] = [2]int{now, empty} })
 		want := m.state(i)
 		maps.DeleteFunc(want, func(name string, _ [2]int) bool { return m.r.why(m.pods[i], m.r.nodes[name]) != "" })
-		same(t, fmt.Sprintf("nodes of shape %d", i), got, want)
 		names := append(slices.Sorted(maps.Keys(m.r.nodes)), "a node that there is not")
 		slots := make([]int, len(names))
 		for at, name := range names {

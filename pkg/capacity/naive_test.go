@@ -170,7 +170,7 @@ func (r *naiveRoom) causes(pod *v1.Pod, keys []string) obstacle.Nodes {
 		count[cause]++
 	}
 	if len(keys) > 0 && !r.anyHas(keys) {
-		return obstacle.Nodes{{Says: "no node has the label " + keys[0], Kind: "no node has the label of a level"}}
+		return obstacle.Nodes{{Message: "no node has the label " + keys[0], Kind: "no node has the label of a level"}}
 	}
 	final := map[obstacle.NodeCause]int{}
 	for cause, n := range count {
@@ -178,7 +178,7 @@ func (r *naiveRoom) causes(pod *v1.Pod, keys []string) obstacle.Nodes {
 			cause.Most = podview.Quantity(v1.ResourceName(cause.Short), most[cause.Short]).String()
 		}
 		if cause.Fits && len(keys) > 0 {
-			cause.Says = fmt.Sprintf(", at most %d in one %s", slices.Max(slices.Collect(maps.Values(in))), keys[0])
+			cause.Message = fmt.Sprintf(", at most %d in one %s", slices.Max(slices.Collect(maps.Values(in))), keys[0])
 		}
 		final[cause] = n
 	}
@@ -203,7 +203,8 @@ func (r *naiveRoom) cause(pod *v1.Pod, node *v1.Node, keys []string) (why obstac
 	}
 	for _, key := range keys {
 		if domain = node.Labels[key]; domain == "" {
-			return obstacle.NodeCause{Says: "node(s) without the label " + key, Kind: "node(s) without the label of a level"}, ""
+			return obstacle.NodeCause{Message: "node(s) without the label " + key,
+				Kind: "node(s) without the label of a level"}, ""
 		}
 	}
 	if name := r.unoffered(pod); name != "" {
@@ -244,7 +245,7 @@ func (r *naiveRoom) unoffered(pod *v1.Pod) v1.ResourceName {
 	return ""
 }
 
-func told(words string) obstacle.NodeCause { return obstacle.OfNodes(obstacle.Told(words)) }
+func told(words string) obstacle.NodeCause { return obstacle.OfNodes(obstacle.Text(words)) }
 
 func short(name v1.ResourceName, node *v1.Node, empty bool) obstacle.NodeCause {
 	c := obstacle.NodeCause{Short: string(name)}

@@ -28,7 +28,7 @@ type boundPods struct {
 	priorities, leaving priorityCount
 }
 
-// count counts a pod in or out of the members on its node, and of those that could be evicted, or of those that go.
+// count counts a pod in or out of the members on its node, and of the pods that could be evicted or that terminate.
 func (b *boundPods) count(p *podEntry, by int) {
 	if p.Of != (gang.ID{}) {
 		p.on.members += by
@@ -90,7 +90,7 @@ func (x *Feed) SetPod(pod *v1.Pod, of gang.ID) {
 }
 
 // uncover counts what a pod uses of a resource that has just got a position.
-func (x *book) uncover(p *podEntry, name v1.ResourceName, position int) {
+func (x *store) uncover(p *podEntry, name v1.ResourceName, position int) {
 	amount, requested := p.others[name]
 	if !requested {
 		return
@@ -111,7 +111,7 @@ func (x *Feed) DropPod(uid apitypes.UID) {
 	x.removePod(x.pods.byUID[uid])
 }
 
-func (x *book) removePod(p *podEntry) {
+func (x *store) removePod(p *podEntry) {
 	if p == nil {
 		return
 	}

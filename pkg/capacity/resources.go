@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// resources are those that a node has ever offered; their positions are those of all vectors. What only pods name is
-// not among them, since users may name what they like.
+// resources are those that a node has ever offered, in the order of all vectors. Resources that only pods name are left
+// out, because users may name anything.
 type resources struct {
 	names []v1.ResourceName
 	index map[v1.ResourceName]int
@@ -27,12 +27,12 @@ type resources struct {
 type bound struct {
 	Resource int
 	Amount   int64
-	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
+	// claimed is set if a device class allocates the resource on nodes that do not offer it.
 	claimed bool
 }
 
 // bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
-// node offers does not: it may be handed out in a way that this index does not know.
+// node offers is no limit: it may be allocated in a way that this index does not know.
 func (r *resources) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {
@@ -94,7 +94,7 @@ func (r *resources) uses(pod *v1.Pod) (all []use, others map[v1.ResourceName]int
 // manySlots stands for any number of pods.
 const manySlots = math.MaxInt32
 
-// slotsOn returns how many pods with these bounds fit into what a node has and does not use.
+// slotsOn returns how many pods with these bounds fit into what a node has besides what is used, if anything.
 func slotsOn(bounds []bound, has, used []int64) int64 {
 	slots := int64(manySlots)
 	for i := range bounds {
@@ -112,9 +112,6 @@ func slotsOn(bounds []bound, has, used []int64) int64 {
 	}
 	return slots
 }
-
-// slotsOnEmpty returns how many pods with these bounds fit on a node without pods.
-func slotsOnEmpty(bounds []bound, has []int64) int64 { return slotsOn(bounds, has, nil) }
 
 // limit returns how many pods fit into what is free, up to a number. Most bounds do not limit what tighter ones before
 // them leave, and a multiplication tells that for much less than a division costs.

@@ -11,108 +11,136 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
-// as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
-// nodes without one are left out. end says when a bound pod ends, false if that is not known. Both must not call the
-// index, and are called for every bound pod with mu held. With together, it is told, too, what nodes have for pods of
-// several shapes that share them, and what pods of each shape ask for of that.
+// Rooms returns the nodes on which at least one pod of one of the live shapes fits if no pod runs there, with how many
+// of each shape fit. Pods for which leaves holds do not count. Nodes in one domain of the labels have the same number as
+// Domain; nodes that lack a label are left out. end returns when a bound pod ends, false if that is not known. Both must
+// not call the index, and are called for every bound pod with mu held.
+//
+// With together, the nodes also say what they have free for pods of several shapes at once, and asks is what a pod of
+// each shape asks for of that.
 func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
-	gone func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []starts.Node,
+	leaves func(pod *v1.Pod, priority int32) bool, end func(*BoundPod) (time.Time, bool)) (out []starts.Node,
 	asks [][]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	var domains *partition
-	if len(labels) > 0 {
-		domains = x.partition(labels)
-	}
-	shapes := make([]*shape, len(keys))
+	r := &roomCounter{shapes: make([]*shape, len(keys)), leaves: leaves, end: end,
+		used: make([]int64, len(x.resources.names)), pods: make([]int, len(x.resources.names))}
 	for k, key := range keys {
-		shapes[k] = x.shapes.byKey[key]
+		r.shapes[k] = x.shapes.byKey[key]
 	}
-	shared := &amounts{}
 	if together {
-		shared = x.amountsOf(keys)
+		r.shared = x.amountsOf(keys)
+		asks = r.shared.asks
 	}
-	all := make([]starts.Room, len(keys)*x.nodes.present)
-	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
-	nothing := make([]int64, len(used))
-	var ending []endingPod
-	admits := func(i int, s *shape) bool {
-		return s != nil && len(s.bounds) > 0 && s.rule.verdicts[i] == admitted
-	}
+	domains := x.partition(labels)
 	for i, n := range x.nodes.existing() {
-		if domains != nil && domains.of[i] < 0 {
+		if domains.of[i] < 0 {
 			continue
 		}
-		node := starts.Node{Name: n.name, Rooms: all[:len(keys):len(keys)]}
-		if domains != nil {
-			node.Domain = domains.of[i]
-		}
-		copy(used, n.used)
-		clear(pods)
-		ending = ending[:0]
-		for _, p := range n.pods {
-			if gone(p.Object, p.Priority) {
-				p.release(used)
-				continue
+		r.read(n)
+		if rooms := r.rooms(n); rooms != nil {
+			node := starts.Node{Name: n.name, Domain: domains.of[i], Rooms: rooms}
+			if together {
+				node.Free = [2][]int64{r.shared.free(n.has, r.used), r.shared.free(n.has, nil)}
 			}
-			for _, u := range p.Uses {
-				if u.Amount > 0 {
-					pods[u.Resource]++
-				}
-			}
-			if at, known := end(&p.BoundPod); known && !podview.BelongsToNode(p.Object) {
-				ending = append(ending, endingPod{p, at})
-			}
-		}
-		if together {
-			node.Free = [2][]int64{shared.free(n.has, used), shared.free(n.has, nothing)}
-		}
-		fits := false
-		for k, s := range shapes {
-			if !admits(i, s) {
-				continue
-			}
-			room := starts.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
-			tightest := s.bounds[0].Resource
-			room.Pods = pods[tightest]
-			if has := n.has[tightest]; has > 0 {
-				room.Free = int(1000 * float64(has-used[tightest]) / float64(has))
-			}
-			node.Rooms[k] = room
-			fits = fits || room.Empty > 0
-		}
-		if fits {
-			slices.SortFunc(ending, func(a, b endingPod) int { return a.at.Compare(b.at) })
-			for k := range len(ending) + 1 {
-				if k > 0 {
-					node.Ends = append(node.Ends, starts.End{At: ending[k-1].at, Pod: gang.UID(ending[k-1].Object.UID)})
-					ending[k-1].release(used)
-				}
-				stage := starts.Stage{Fits: make([]int, len(keys))}
-				for s := range shapes {
-					if admits(i, shapes[s]) {
-						stage.Fits[s] = int(slotsOn(shapes[s].bounds, n.has, used))
-					}
-				}
-				if together {
-					stage.Free = shared.free(n.has, used)
-				}
-				node.Stages = append(node.Stages, stage)
-			}
-			out, all = append(out, node), all[len(keys):]
-		} else {
-			clear(node.Rooms)
+			node.Ends, node.Stages = r.stages(n)
+			out = append(out, node)
 		}
 	}
-	return out, shared.asks
+	return out, asks
+}
+
+// roomCounter counts what one node after the other has for pods of some shapes.
+type roomCounter struct {
+	shapes []*shape
+	// shared is what limits pods of the shapes together, nil if that is not asked.
+	shared *amounts
+	leaves func(pod *v1.Pod, priority int32) bool
+	end    func(*BoundPod) (time.Time, bool)
+	// used is what the pods of the node use that stay, pods how many of them use each resource, and ending are those
+	// whose end is known, the soonest first.
+	used   []int64
+	pods   []int
+	ending []endingPod
 }
 
 // endingPod is a pod whose end is known.
 type endingPod struct {
 	*podEntry
 	at time.Time
+}
+
+// read reads the pods of the node.
+func (r *roomCounter) read(n *nodeEntry) {
+	copy(r.used, n.used)
+	clear(r.pods)
+	r.ending = r.ending[:0]
+	for _, p := range n.pods {
+		if r.leaves(p.Object, p.Priority) {
+			p.release(r.used)
+			continue
+		}
+		for _, u := range p.Uses {
+			if u.Amount > 0 {
+				r.pods[u.Resource]++
+			}
+		}
+		if at, known := r.end(&p.BoundPod); known && !podview.BelongsToNode(p.Object) {
+			r.ending = append(r.ending, endingPod{p, at})
+		}
+	}
+	slices.SortFunc(r.ending, func(a, b endingPod) int { return a.at.Compare(b.at) })
+}
+
+// admits reports whether pods of the shape may be on the node, as far as anything bounds their number.
+func (r *roomCounter) admits(s *shape, n *nodeEntry) bool {
+	return s != nil && len(s.bounds) > 0 && s.admits(n)
+}
+
+// rooms counts the pods of each shape that fit on the node; nil if none fits even without other pods.
+func (r *roomCounter) rooms(n *nodeEntry) []starts.Room {
+	rooms, fits := make([]starts.Room, len(r.shapes)), false
+	for k, s := range r.shapes {
+		if !r.admits(s, n) {
+			continue
+		}
+		tightest := s.bounds[0].Resource
+		room := starts.Room{Now: int(slotsOn(s.bounds, n.has, r.used)), Empty: int(s.slotsOnEmpty(n)),
+			Pods: r.pods[tightest]}
+		if has := n.has[tightest]; has > 0 {
+			room.Free = int(1000 * float64(has-r.used[tightest]) / float64(has))
+		}
+		rooms[k], fits = room, fits || room.Empty > 0
+	}
+	if !fits {
+		return nil
+	}
+	return rooms
+}
+
+// stages returns the known ends, and what the node has before the first of them and after each.
+func (r *roomCounter) stages(n *nodeEntry) (ends []starts.End, stages []starts.Stage) {
+	stages = append(stages, r.stage(n))
+	for _, p := range r.ending {
+		p.release(r.used)
+		ends = append(ends, starts.End{At: p.at, Pod: gang.UID(p.Object.UID)})
+		stages = append(stages, r.stage(n))
+	}
+	return ends, stages
+}
+
+func (r *roomCounter) stage(n *nodeEntry) starts.Stage {
+	stage := starts.Stage{Fits: make([]int, len(r.shapes))}
+	for k, s := range r.shapes {
+		if r.admits(s, n) {
+			stage.Fits[k] = int(slotsOn(s.bounds, n.has, r.used))
+		}
+	}
+	if r.shared != nil {
+		stage.Free = r.shared.free(n.has, r.used)
+	}
+	return stage
 }
 
 // release takes what the pod uses off the amounts.

@@ -32,7 +32,8 @@ const (
 // plugins. It is judged for a node only when the node's labels, taints, cordon or hardware change.
 type placementRule struct {
 	description string
-	holders     int
+	// shapes counts the live shapes with the rule.
+	shapes      int
 	checks      process.Checks
 	nodeName    string
 	tolerations []v1.Toleration

@@ -12,16 +12,15 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
-// node selector, required node affinity, tolerations and the rule of a plugin tell. Labels, other annotations and
-// indices make no difference.
+// ShapeKey is equal for pods that fit the same nodes in the same numbers by their requests, node selector, required
+// node affinity, tolerations and the rules of plugins. Labels, other annotations and indices make no difference.
 type ShapeKey string
 
 // shape is what is known of the pods of one shape.
 type shape struct {
 	key ShapeKey
-	// holders counts how often the shape was acquired.
-	holders int
+	// users counts how often the shape was acquired.
+	users int
 	// at is the position among the live shapes.
 	at   int
 	asks []ask
@@ -81,8 +80,8 @@ func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
 	return keyOf(asksOf(pod, filters), ruleOf(pod, filters))
 }
 
-// Acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
-// live shapes only.
+// Acquire makes the pod's shape live, or keeps it live, until Release was called as often. Only live shapes are
+// counted.
 func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	filters := x.profiles.Traits(pod)
 	asks, rule := asksOf(pod, filters), ruleOf(pod, filters)
@@ -90,7 +89,7 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if s := x.shapes.byKey[key]; s != nil {
-		s.holders++
+		s.users++
 		return key
 	}
 	x.settle()
@@ -100,27 +99,25 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 		rule.judgeAll(x.nodes.slots)
 		x.shapes.rules[rule.description] = rule
 	}
-	rule.holders++
-	s := &shape{key: key, holders: 1, at: len(x.shapes.live), asks: asks, rule: rule, bounds: x.resources.bounds(asks)}
-	for i, verdict := range rule.verdicts {
-		if verdict == admitted {
-			s.now += slotsOn(s.bounds, x.nodes.slots[i].has, x.nodes.slots[i].used)
-			s.empty += slotsOnEmpty(s.bounds, x.nodes.slots[i].has)
-		}
+	rule.shapes++
+	s := &shape{key: key, users: 1, at: len(x.shapes.live), asks: asks, rule: rule, bounds: x.resources.bounds(asks)}
+	for _, n := range x.nodes.existing() {
+		s.now += s.slotsOn(n)
+		s.empty += s.slotsOnEmpty(n)
 	}
 	x.shapes.byKey[key] = s
 	x.shapes.live = append(x.shapes.live, s)
 	return key
 }
 
-// Hold is Acquire for a shape that is live.
-func (x *Index) Hold(key ShapeKey) {
+// Retain is Acquire for a shape that is live.
+func (x *Index) Retain(key ShapeKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.shapes.byKey[key].holders++
+	x.shapes.byKey[key].users++
 }
 
-// Release gives back what acquire took. A shape without holders is forgotten.
+// Release undoes one Acquire or Retain. The last one forgets the shape.
 func (x *Index) Release(key ShapeKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,7 +125,7 @@ func (x *Index) Release(key ShapeKey) {
 	if s == nil {
 		return
 	}
-	if s.holders--; s.holders > 0 {
+	if s.users--; s.users > 0 {
 		return
 	}
 	delete(x.shapes.byKey, key)
@@ -136,7 +133,7 @@ func (x *Index) Release(key ShapeKey) {
 	x.shapes.live[s.at], last.at = last, s.at
 	x.shapes.live[len(x.shapes.live)-1] = nil
 	x.shapes.live = x.shapes.live[:len(x.shapes.live)-1]
-	if s.rule.holders--; s.rule.holders == 0 {
+	if s.rule.shapes--; s.rule.shapes == 0 {
 		delete(x.shapes.rules, s.rule.description)
 	}
 }
@@ -145,39 +142,48 @@ func (s *shape) asksFor(name v1.ResourceName) bool {
 	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
 }
 
+// admits reports whether pods of the shape may be on the node, whatever they request.
+func (s *shape) admits(n *nodeEntry) bool { return s.rule.verdicts[n.slot] == admitted }
+
+// slotsOn returns how many pods of the shape fit into what is free on the node.
+func (s *shape) slotsOn(n *nodeEntry) int64 {
+	if !s.admits(n) {
+		return 0
+	}
+	return slotsOn(s.bounds, n.has, n.used)
+}
+
+// slotsOnEmpty returns how many pods of the shape fit on the node if no pod runs there.
+func (s *shape) slotsOnEmpty(n *nodeEntry) int64 {
+	if !s.admits(n) {
+		return 0
+	}
+	return slotsOn(s.bounds, n.has, nil)
+}
+
 // compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
 func (s *shape) compare(n *nodeEntry, before []bound) {
-	is := s.rule.verdicts[n.slot]
-	was, hadBefore, usedBefore := is, n.has, n.used
+	was, hadBefore, usedBefore := s.rule.verdicts[n.slot], n.has, n.used
 	if n.dirty {
-		hadBefore, usedBefore = n.wasHas, n.wasUsed
+		hadBefore, usedBefore = n.before.has, n.before.used
 		if n.altered {
-			was = s.rule.before[n.place]
+			was = s.rule.before[n.before.place]
 		}
 	}
-	if was != admitted && is != admitted {
-		return
+	slotsBefore := func(used []int64) int64 {
+		if was != admitted {
+			return 0
+		}
+		return slotsOn(before, hadBefore, used)
 	}
-	var oldNow, now int64
-	if was == admitted {
-		oldNow = slotsOn(before, hadBefore, usedBefore)
-	}
-	if is == admitted {
-		now = slotsOn(s.bounds, n.has, n.used)
-	}
+	oldNow, now := slotsBefore(usedBefore), s.slotsOn(n)
 	s.now += now - oldNow
 	s.gained = s.gained || now > oldNow
 	if n.dirty && !n.altered && !s.stale {
 		// Only the pods of the node have changed.
 		return
 	}
-	var oldEmpty, empty int64
-	if was == admitted {
-		oldEmpty = slotsOnEmpty(before, hadBefore)
-	}
-	if is == admitted {
-		empty = slotsOnEmpty(s.bounds, n.has)
-	}
+	oldEmpty, empty := slotsBefore(nil), s.slotsOnEmpty(n)
 	s.empty += empty - oldEmpty
 	s.gained = s.gained || empty > oldEmpty || (n.dirty && n.altered && empty > 0)
 }

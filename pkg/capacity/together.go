@@ -12,7 +12,7 @@ type amounts struct {
 }
 
 // amountsOf returns what limits pods of these shapes together.
-func (x *book) amountsOf(keys []ShapeKey) *amounts {
+func (x *store) amountsOf(keys []ShapeKey) *amounts {
 	a := &amounts{claimed: map[int]bool{}, asks: make([][]int64, len(keys))}
 	for _, key := range keys {
 		if s := x.shapes.byKey[key]; s != nil {
@@ -35,11 +35,15 @@ func (x *book) amountsOf(keys []ShapeKey) *amounts {
 	return a
 }
 
-// free is what a node has left of the resources.
+// free is what a node has of the resources besides what is used, if anything.
 func (a *amounts) free(has, used []int64) []int64 {
 	free := make([]int64, len(a.resources))
 	for i, r := range a.resources {
-		if free[i] = max(has[r]-used[r], 0); a.claimed[r] && has[r] == 0 {
+		free[i] = has[r]
+		if used != nil {
+			free[i] = max(has[r]-used[r], 0)
+		}
+		if a.claimed[r] && has[r] == 0 {
 			free[i] = maxUse
 		}
 	}

@@ -7,9 +7,8 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// Agenda is the part of a ledger that the loop asks and tells: which groups wait, who is invited to plan, and what is
-// due.
-type Agenda struct{ *book }
+// Agenda is the part of a ledger for the loop: which groups wait, which are invited to plan, and what is due.
+type Agenda struct{ *store }
 
 // Changed returns the groups that may look different since it was last asked.
 func (a *Agenda) Changed() map[ID]bool {
@@ -20,11 +19,11 @@ func (a *Agenda) Changed() map[ID]bool {
 	return changed
 }
 
-// Waiting is a group all of whose members are there and that waits to be planned.
+// Waiting is a group with enough members that waits to be planned.
 type Waiting struct {
 	ID  ID
 	Key Key
-	// Fresh is set if nothing has kept the group from starting yet, or what did is out of date.
+	// Fresh is set if no reason is known that keeps the group from starting.
 	Fresh bool
 	// Since is when enough members existed.
 	Since time.Time
@@ -66,9 +65,9 @@ func mayBeInvited(g *group) bool {
 	return g != nil && g.plan == nil && !g.attempts.invited && !g.started() && !g.eviction.evicting() && g.quorum()
 }
 
-// TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
-// comes before everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the
-// places that it lacks, and without them it stays bound in part.
+// TakeOver records that all known by now was left by an earlier scheduler. A group in the middle of its start comes
+// first, regardless of priority, until it has been tried once: the earlier scheduler had taken the nodes that it lacks,
+// and without them it stays bound in part.
 func (a *Agenda) TakeOver() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,8 +85,8 @@ func (a *Agenda) Invite(id ID, now time.Time) Effects {
 	})
 }
 
-// Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been
-// found.
+// Resume is Invite for a group whose last attempt waited for a search that has ended. It does not count as another
+// attempt.
 func (a *Agenda) Resume(id ID, now time.Time) Effects {
 	return a.on(id, func(g *group) {
 		if mayBeInvited(g) {
@@ -97,7 +96,7 @@ func (a *Agenda) Resume(id ID, now time.Time) Effects {
 	})
 }
 
-// RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
+// RuleOut records that the group cannot be placed now by the count of free capacity, without a cycle. It is not an
 // attempt.
 func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 	a.on(id, func(g *group) {
@@ -105,7 +104,7 @@ func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 			if g.attempts.ruleOut(reason, now) {
 				a.change(id)
 			}
-			g.file()
+			g.updateBusy()
 		}
 	})
 }
@@ -154,8 +153,7 @@ func (a *Agenda) Coming() []Coming {
 	return all
 }
 
-// Stragglers returns the pending members that groups need which have started and have fewer than their minimum, by
-// group.
+// Stragglers returns by group the pending members that degraded groups need.
 func (a *Agenda) Stragglers() map[ID][]Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +163,7 @@ func (a *Agenda) Stragglers() map[ID][]Ref {
 			continue
 		}
 		for _, m := range g.members {
-			if kind, _ := m.turn(); m.mayLead() && kind != Hold {
+			if purpose, _ := m.purpose(); m.mayLead() && purpose != Wait {
 				refs[id] = append(refs[id], m.Ref)
 			}
 		}
@@ -178,7 +176,7 @@ func (a *Agenda) Flowing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.busy {
-		if p := g.plan; p != nil && (len(p.flow.toAllow) > 0 || !p.open && !p.committed && !p.allLetIn()) {
+		if p := g.plan; p != nil && (len(p.flow.toAllow) > 0 || p.progress == reserving && !p.allQueued()) {
 			return true
 		}
 	}
@@ -189,26 +187,26 @@ func (a *Agenda) Flowing() bool {
 // queue.
 const patience = 10 * time.Second
 
-// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that
-// wait only for members that the minimum does not need, invites another leader where the one that was invited does not
-// come, and ends the wait for evictions that take too long.
+// Expire does what is due: it ends plans whose time is over, lets the next members of large plans into the queue, lets
+// members go that wait only for members beyond the minimum, invites another leader where the invited one does not come,
+// and ends the wait for evictions that take too long.
 func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.busy {
 		g.expire(backoff, now)
 	}
-	return a.follows()
+	return a.takeEffects()
 }
 
 // expire does what is due for the group.
 func (g *group) expire(backoff Backoff, now time.Time) {
-	if p := g.plan; p != nil && !p.committed {
-		g.let(p.letMore(now)...)
+	if p := g.plan; p != nil && p.progress != committed {
+		g.activate(p.moreToQueue(now)...)
 		switch {
 		case !now.Before(p.deadline):
-			g.giveUp(len(p.assignments), p.ready.total, backoff, now)
-		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allLetIn() && servesReady(g, p):
+			g.planExpired(len(p.assignments), p.ready.total, backoff, now)
+		case !p.flow.enoughAt.IsZero() && now.Sub(p.flow.enoughAt) >= stragglersGrace && p.allQueued() && servesReady(g, p):
 			g.commit()
 			g.settle(now)
 		}

@@ -26,8 +26,8 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the rest turns out not to fit", func(l *Ledger) Effects {
-			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			return l.Cycles.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
+			l.Cycles.Broken(uid(2), obstacle.Text("node is gone"), testBackoff, t0)
+			return l.Cycles.Block(g1, obstacle.Text("does not fit"), nil, testBackoff, t0)
 		}, []UID{uid(0), uid(1)}, "does not fit"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			l.Observe(g1, bound(1, node(1)), t0)
 			if v, _ := l.View(g1); v.Count[Pending] > 0 {
-				if turn := l.Cycles.Turn(uid(2)); turn.Kind != Free {
-					t.Errorf("turn of the surplus member: %+v", turn)
+				if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != Alone {
+					t.Errorf("cycle of the surplus member: %+v", cycle)
 				}
 			}
 		})

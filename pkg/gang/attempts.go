@@ -9,9 +9,9 @@ import (
 // Backoff bounds the pause between two attempts to plan a group that does not fit.
 type Backoff struct{ Initial, Max time.Duration }
 
-// after is the pause after a number of failures in a row. The first costs nothing: a group is tried again only when
-// something has changed, and the group that came first should not lose what became free to one that happens to be tried
-// at that moment.
+// after is the pause after a number of failures in a row. There is none after the first: a group is tried again only
+// when something has changed, and should not lose what became free to a later group that happens to be tried at that
+// moment.
 func (b Backoff) after(attempts int) time.Duration {
 	if attempts < 2 {
 		return 0
@@ -31,16 +31,15 @@ type block struct {
 	reason obstacle.Reason
 	// touched is set if something has happened since that may help the group.
 	touched bool
-	// short holds the classes with members that found no node, so that more of them are no news.
+	// short holds the classes with members that found no node: more of them do not help.
 	short map[string]bool
-	// cycle is set if a scheduling cycle of the leader found it, which then says so itself.
+	// cycle is set if a scheduling cycle of the leader found it and reports it itself.
 	cycle bool
 }
 
 // attempts is what is known of plans for a group.
 type attempts struct {
-	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt, and came once it has
-	// come since.
+	// invited is set while the leader may enter the queue to plan, since invitedAt. came is set when it has come.
 	invited, came bool
 	invitedAt     time.Time
 	// planner is the member whose cycle last was there to plan.
@@ -58,11 +57,11 @@ type attempts struct {
 	resumes bool
 }
 
-// forgetAfter is for how long at least a group was not tried whose pauses begin with the shortest again.
+// forgetAfter is the least time without an attempt after which pauses begin with the shortest again.
 const forgetAfter = 5 * time.Second
 
-// unblock lets the group be tried again, once the pause after its last attempt is over: what users edit must not end
-// it.
+// unblock lets the group be tried again when the pause after its last attempt is over. An edit by a user does not end
+// the pause.
 func (a *attempts) unblock(now time.Time) {
 	switch {
 	case !now.Before(a.retryAt):
@@ -73,7 +72,7 @@ func (a *attempts) unblock(now time.Time) {
 	}
 }
 
-// forgive forgets the attempts of a group that was not tried for longer than its last pause.
+// forgive forgets failed attempts if none was made for longer than the last pause.
 func (a *attempts) forgive(now time.Time) {
 	if now.Sub(a.retryAt) >= max(a.pause, forgetAfter) {
 		a.failed = 0
@@ -88,7 +87,7 @@ func (a *attempts) fail(backoff Backoff, now time.Time) {
 	a.retryAt = now.Add(a.pause)
 }
 
-// ruleOut takes note of why the group need not be tried, and reports whether that is news.
+// ruleOut records why the group need not be tried, and reports whether that is news.
 func (a *attempts) ruleOut(reason obstacle.Reason, now time.Time) bool {
 	a.forgive(now)
 	a.invited, a.resumes = false, false
@@ -100,9 +99,9 @@ func (a *attempts) ruleOut(reason obstacle.Reason, now time.Time) bool {
 	return true
 }
 
-// helped reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it
-// does not need a node any more, it asks for something else now, or it is one more of a class whose members all found a
-// place.
+// helped reports whether a group that did not fit may fit now that m is observed: it needs no node any more, it asks
+// for something else, or it is one more of a class all of whose members found a node. known is the member as it was
+// before, or nil.
 func (b *block) helped(known *member, m *Member) bool {
 	switch waited := known != nil && known.State == Pending; {
 	case m.State == Bound || m.State == Succeeded:
@@ -115,7 +114,7 @@ func (b *block) helped(known *member, m *Member) bool {
 	return !b.short[m.Class]
 }
 
-// block ends the group's plan and attempt. cycle is set if a cycle of the leader tells the reason.
+// block ends the group's plan and attempt. cycle is set if a cycle of the leader reports the reason.
 func (g *group) block(reason obstacle.Reason, short []string, cycle bool, backoff Backoff, now time.Time) {
 	g.attempts.fail(backoff, now)
 	g.attempts.declined = 0
@@ -142,11 +141,11 @@ const maxDeclined = 3
 // maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
 const maxSetbacks = 3
 
-// comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
-// tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
-// pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the
-// group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
-func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
+// bindingFailed handles a member that was let go and could not be bound. The scheduling queue itself retries a member
+// that was scheduled as an ordinary pod. A member of a plan is activated if the group has started. Otherwise the group
+// pauses before it is planned again, if it still needs the member when the others are bound. While only some are, the
+// capacity counts as lost, so that it is kept: if others took it, the group could stay bound in part.
+func (g *group) bindingFailed(m *member, backoff Backoff, now time.Time) {
 	switch p := g.plan; {
 	case p.node(m) == "" && g.started():
 		m.move(isLet)
@@ -157,16 +156,16 @@ func (g *group) comeBack(m *member, backoff Backoff, now time.Time) {
 	begun := !g.met() && g.begun()
 	g.attempts.resumes = begun && !g.started()
 	if begun && m.node != "" {
-		e := &g.book.effects
+		e := &g.store.effects
 		e.Lost = append(e.Lost, Loss{Group: g.id, Member: m.Ref, Node: m.node, Starting: g.attempts.resumes})
 	}
 	g.plan.drop(m)
 	g.settle(now)
 }
 
-// refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
-// the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
-// for its like; unless that has failed too often.
+// refuse takes the member's assignment out of the plan. If the other members are not enough, siblings keep the
+// assignments that they hold, and the member leads the planning of the rest, without this node for its class, unless
+// that has failed too often.
 func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time.Time) {
 	p := g.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m)}
@@ -188,14 +187,14 @@ func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time
 				p.drop(sibling)
 			}
 		}
-		p.open = true
+		p.progress = replanning
 	}
 	g.settle(now)
 }
 
-// giveUp ends the plan whose time is over; ready of all members were ready.
-func (g *group) giveUp(all, ready int, backoff Backoff, now time.Time) {
-	if !g.plan.open && servesReady(g, g.plan) {
+// planExpired ends the plan when its time is over; ready of all members were ready.
+func (g *group) planExpired(all, ready int, backoff Backoff, now time.Time) {
+	if g.plan.progress != replanning && servesReady(g, g.plan) {
 		g.commit()
 		g.settle(now)
 		return

@@ -55,7 +55,7 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 				}
 				tries++
 				l.Agenda.Invite(g1, now)
-				l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now)
+				l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, now)
 			}
 			// Pauses of 0, 1, 2, 4 and then 8 seconds.
 			if tries < 8 || tries > 11 {
@@ -82,7 +82,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 	l := gangOf(size, size)
 	l.Agenda.Invite(g1, t0)
 	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
+	l.Cycles.Of(uid(0))
 	proposal := Proposal{Ordered: ordered}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
@@ -100,7 +100,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 			r := queue[0]
 			queue = queue[1:]
 			l.Cycles.Admit(r.UID)
-			l.Cycles.Turn(r.UID)
+			l.Cycles.Of(r.UID)
 			if !l.Cycles.Reserve(r.UID, "n", now) {
 				t.Fatalf("member %s cannot reserve", r.UID)
 			}
@@ -131,7 +131,7 @@ func testLargePlan(t *testing.T, ordered bool) {
 		if early := l.Agenda.Expire(testBackoff, now); !early.Empty() {
 			t.Fatalf("%+v without a pause", early)
 		}
-		now = now.Add(Breath)
+		now = now.Add(QueuePause)
 		queue = l.Agenda.Expire(testBackoff, now).Activate
 		if rounds > 4 {
 			t.Fatal("the plan does not come to an end")
@@ -170,7 +170,7 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 	}
 	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
 	let := map[UID]bool{uid(0): true}
-	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
+	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(QueuePause) {
 		for _, r := range append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...) {
 			let[r.UID] = true
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Cycles is the part of a ledger that the scheduling cycles of members ask and tell.
-type Cycles struct{ *book }
+type Cycles struct{ *store }
 
 // MayEnter reports whether the pod may enter the scheduling queue, and why not. It changes nothing: the pod may be in
 // its cycle.
@@ -37,12 +37,12 @@ func (m *member) mayEnter() (ok bool, why obstacle.Reason) {
 	if m == nil {
 		return false, obstacle.Obstacle{Cause: obstacle.Unknown}
 	}
-	kind, why := m.turn()
-	if kind == Lead && !mayPlan(m.group) {
-		// Only an invitation lets it in; a queue that tries it on the off chance does not.
+	purpose, why := m.purpose()
+	if purpose == Lead && !mayPlan(m.group) {
+		// Only an invitation lets it in, not a retry by the queue.
 		return false, uninvited(m.group)
 	}
-	return kind != Hold, why
+	return purpose != Wait, why
 }
 
 // Key returns the frozen place in the queue of an admitted pod.
@@ -55,50 +55,50 @@ func (c *Cycles) Key(uid UID) (k Key, ok bool) {
 	return k, ok
 }
 
-// Turn tells a pod at the head of the queue what its cycle is for.
-func (c *Cycles) Turn(uid UID) Turn {
+// Of tells a pod at the head of the queue what its cycle is for.
+func (c *Cycles) Of(uid UID) Cycle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[uid]
 	if m == nil {
-		return Turn{Kind: Hold, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
+		return Cycle{Purpose: Wait, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
 	}
 	g := m.group
 	if g.attempts.invited && m.stage == queued && m.mayLead() {
 		// Another may have been invited since, but this one is here first.
 		g.leader, m.declined = m, false
 	}
-	kind, why := m.turn()
-	if kind == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != held) {
-		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
-		// has found the group not to fit still leads.
-		kind, why = Hold, uninvited(g)
+	purpose, why := m.purpose()
+	if purpose == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != unqueued) {
+		// The invitation was taken back while the member was in the queue. A leader that asks again in the cycle that has
+		// found that the group does not fit still leads.
+		purpose, why = Wait, uninvited(g)
 	}
-	t := Turn{Kind: kind, Why: why}
-	switch kind {
-	case Hold:
+	cycle := Cycle{Purpose: purpose, Why: why}
+	switch purpose {
+	case Wait:
 		m.move(isDenied)
-	case Free:
+	case Alone:
 		m.move(isLet)
 		m.move(goesAlone)
 	case Follow:
-		t.Node = g.plan.node(m)
+		cycle.Node = g.plan.node(m)
 	case Lead:
 		g.attempts.planner = m
-		// It has come, so that no other is invited in its place.
+		// No other leader is invited in its place.
 		g.attempts.came = true
-		t.lead(g)
+		cycle.Demand = g.demand()
 	}
-	return t
+	return cycle
 }
 
-// Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members
-// may have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment,
-// and no other member has to reserve before it.
+// Propose makes the proposal the plan of the group that leader leads. It reports whether the proposal still serves,
+// because members may have come and gone while it was made, and whether the leader can proceed in this cycle: it has an
+// assignment, and no other member has to reserve before it.
 func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serving, proceed bool) {
 	e = c.onMember(leader, func(m *member) {
 		g := m.group
-		if kind, _ := m.turn(); kind == Lead {
+		if purpose, _ := m.purpose(); purpose == Lead {
 			p := newPlan(g.plan, len(proposal.Assignments), proposal.Ordered, now.Add(g.spec().Timeout))
 			for _, a := range proposal.Assignments {
 				if s := g.members[a.UID]; s != nil && s.State == Pending && !s.stage.holds() {
@@ -110,8 +110,8 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 				g.eviction.bindingStarted(now)
 				g.attempts.block, g.attempts.invited, g.attempts.declined = nil, false, 0
 				g.run.reach(isPlanned)
-				g.pardon()
-				proceed = p.node(m) != "" && p.turnCame(m)
+				g.clearDeclined()
+				proceed = p.node(m) != "" && p.mayReserve(m)
 			}
 		}
 		if proceed {
@@ -124,13 +124,13 @@ func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 	return e, serving, proceed
 }
 
-// Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
+// Decline records that the member, which was to lead, was turned away by a plugin before it could plan. Another
 // one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
 // is led by one that has not declined yet.
 func (c *Cycles) Decline(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	return c.onMember(uid, func(m *member) {
 		g := m.group
-		if kind, _ := m.turn(); kind != Lead {
+		if purpose, _ := m.purpose(); purpose != Lead {
 			return
 		}
 		m.move(isDenied)
@@ -155,8 +155,8 @@ func (c *Cycles) Block(id ID, reason obstacle.Reason, short []string, backoff Ba
 	})
 }
 
-// Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
-// plan, or whether it needs none. If not, Unreserve has to follow.
+// Reserve records that the member holds an assignment in memory. It reports whether the plan gives it that node, or the
+// member needs no plan. If not, the caller must call Unreserve.
 func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
 	c.onMember(uid, func(m *member) {
 		switch p := m.group.plan; {
@@ -180,9 +180,9 @@ func (c *Cycles) Reserve(uid UID, node string, now time.Time) (ok bool) {
 	return ok
 }
 
-// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is
-// zero), has to wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on
-// comes first: it goes on, and waits after Prepared.
+// Permit says how a member goes on that only its siblings can keep from being bound: it may be bound now (wait is
+// zero), waits for them for at most wait, or has lost its assignment (ok is false). If siblings depend on it, first is
+// set: it proceeds, and waits after Prepared.
 func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	e = c.onMember(uid, func(m *member) {
 		if first = m.stage == preparing; first {
@@ -195,8 +195,7 @@ func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, 
 	return e, wait, first, ok
 }
 
-// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes
-// on.
+// Prepared records that what siblings of the member depend on has been written. It returns what Permit does.
 func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	e = c.onMember(uid, func(m *member) {
 		m.move(isPrepared)
@@ -207,7 +206,7 @@ func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 
 // await settles the group and says how a member that holds an assignment goes on.
 func (m *member) await(now time.Time) (wait time.Duration, ok bool) {
-	g, e := m.group, &m.group.book.effects
+	g, e := m.group, &m.group.store.effects
 	itself := func(r Ref) bool { return r.UID == m.UID }
 	if m.stage.waits() && g.plan.node(m) != "" {
 		g.settle(now)
@@ -226,9 +225,8 @@ func (m *member) await(now time.Time) (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// Unreserve records that the member has given its assignment back. If the ledger did not ask for that, the node has
-// turned the member away after all; or, if the member had been let go, it could not be bound. It has to be called, too,
-// if the member could not reserve, and activates one that may go on differently.
+// Unreserve records that the member has given its assignment back, or could not reserve. If the ledger did not ask for
+// that, the node has refused the member; or, if the member had been let go, it could not be bound.
 func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 	return c.onMember(uid, func(m *member) {
 		g, before := m.group, m.stage
@@ -236,7 +234,7 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 		m.move(givesBack)
 		switch {
 		case before == released:
-			g.comeBack(m, backoff, now)
+			g.bindingFailed(m, backoff, now)
 		case before.waits() && node != "" && !now.Before(p.deadline):
 			// The timer of Permit may end a moment before the ledger is asked for plans whose time is over.
 			all, ready := len(p.assignments), p.ready.total
@@ -244,13 +242,13 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 				ready++
 			}
 			p.drop(m)
-			g.giveUp(all, ready, backoff, now)
+			g.planExpired(all, ready, backoff, now)
 		case node != "":
 			m.move(isDenied)
 			why := obstacle.Obstacle{Cause: obstacle.ReserveRefused, Group: g.id, Pod: m.Name, Node: node}
 			g.refuse(m, why, backoff, now)
 		case before != alone && before != done:
-			// What it was to take was lost in the meantime.
+			// Its assignment was lost in the meantime.
 			m.move(isDenied)
 			g.settle(now)
 		}

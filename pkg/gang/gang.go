@@ -33,10 +33,9 @@ type Spec struct {
 	Created time.Time
 	// UID breaks ties of Created.
 	UID UID
-	// Timeout is how long members may hold assignments while the rest of the plan is being reserved.
+	// Timeout is how long members may keep assignments while the rest of the plan is being reserved.
 	Timeout time.Duration
-	// Placement is what else the group asks for, in any form. After a change a group that did not fit is tried
-	// again.
+	// Placement is everything else that the group asks for, in any form. A change has the group tried again.
 	Placement string
 	// Generation changes with every edit of the specification.
 	Generation int64
@@ -68,7 +67,7 @@ const (
 	states
 )
 
-// rank orders the states by time: observations that would take a member back to a lower rank are late and mean nothing.
+// rank orders the states by time. An observation of a lower rank than is known is late, and ignored.
 func (s State) rank() int {
 	return [states]int{Gated: 0, Pending: 1, Bound: 2, Terminating: 3, Succeeded: 4, Failed: 4}[s]
 }
@@ -83,7 +82,7 @@ type Ref struct {
 type Member struct {
 	Ref
 	Priority int32
-	// Precedence is what the queue's classes make of the member.
+	// Precedence is the place that the queue's classes give the member.
 	Precedence Precedence
 	Created    time.Time
 	State      State
@@ -97,14 +96,14 @@ type Member struct {
 	Role string
 	// Ours is false for members that another scheduler places; they are counted, never planned.
 	Ours bool
-	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
+	// Minimum is the group's minimum by the member's own labels, 0 if these do not say it.
 	Minimum int
 }
 
-// Effects are what the owner of a ledger has to do after a change. They are returned, not called, so that no lock of
-// the ledger is held while other locks are taken.
+// Effects are what the owner of a ledger has to do after a change. They are returned, so that the ledger is not locked
+// while other locks are taken.
 type Effects struct {
-	// Activate lists members that were held back and may now be tried.
+	// Activate lists members that were kept out of the queue and may now be tried.
 	Activate []Ref
 	// Allow lists members that wait for their siblings and may now be bound.
 	Allow []Ref
@@ -115,8 +114,7 @@ type Effects struct {
 	// had enough members.
 	Started bool
 	Waited  time.Duration
-	// Landed is set when no member of a group is on its way to a node any more: each is bound or has given its
-	// assignment back.
+	// Landed is set when a group's last member on its way to a node is bound or has given its assignment back.
 	Landed bool
 	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.
 	Lost []Loss
@@ -133,7 +131,7 @@ type Loss struct {
 	Group  ID
 	Member Ref
 	Node   string
-	// Role is the member's if the group needs another of that role, empty if any other will do.
+	// Role is the role that a replacement needs, empty for any.
 	Role string
 	// Starting is set if the group is in the middle of its start: it is bound in part until the member has a node again.
 	Starting bool

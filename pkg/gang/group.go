@@ -11,20 +11,20 @@ import (
 // group is what is known of a gang. Its parts own their state; what follows from several of them is decided here and in
 // settle.
 type group struct {
-	id   ID
-	book *book
-	// by is what the group asks for, by source, note why it is not complete, if the number of members does not tell.
-	by   [sources]*Spec
-	note string
+	id    ID
+	store *store
+	// specs is what the group asks for, by source, note why it is not complete, if the number of members does not tell.
+	specs [sources]*Spec
+	note  string
 	roster
 	// run is where the group is in its run, attempts what is known of plans for it.
 	run      run
 	attempts attempts
 	eviction groupEviction
 	plan     *plan
-	// said is what a plugin said last that turned a member away, at saidAt.
-	said   string
-	saidAt time.Time
+	// rejection is the last message of a plugin that turned a member away, at rejectedAt.
+	rejection  string
+	rejectedAt time.Time
 }
 
 // Source is where a group's specification comes from. Where several speak, the first counts.
@@ -42,11 +42,11 @@ const (
 )
 
 // spec is the specification that counts, or nil.
-func (g *group) spec() *Spec { return cmp.Or(g.by[:]...) }
+func (g *group) spec() *Spec { return cmp.Or(g.specs[:]...) }
 
-// age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
+// age is the creation of the group's oldest member, for specifications without a time of creation. It does not change.
 func age(g *group, now time.Time) time.Time {
-	if s := g.by[Owner]; s != nil {
+	if s := g.specs[Owner]; s != nil {
 		return s.Created
 	}
 	oldest := now
@@ -58,14 +58,14 @@ func age(g *group, now time.Time) time.Time {
 	return oldest
 }
 
-// relabel derives the specification that the group's members carry themselves, after m came, changed or went. Where
-// they disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as
-// the oldest member that was ever seen to say so.
-func relabel(m *member, timeout time.Duration, now time.Time) {
+// updateLabelSpec derives the specification that the group's members carry themselves, after m came, changed or went.
+// Where they disagree the largest minimum counts: starting too few pods cannot be undone, waiting can. The group is as
+// old as its oldest member with a label that was ever seen.
+func updateLabelSpec(m *member, timeout time.Duration, now time.Time) {
 	g := m.group
-	minimum, before := g.census.largestLabel(), g.by[Label]
+	minimum, before := g.census.largestLabel(), g.specs[Label]
 	if minimum == 0 {
-		g.by[Label] = nil
+		g.specs[Label] = nil
 		return
 	}
 	spec := Spec{Minimum: Minimum{Total: minimum}, UID: UID(g.id.String()), Timeout: timeout}
@@ -78,7 +78,7 @@ func relabel(m *member, timeout time.Duration, now time.Time) {
 	if before == nil || before.Minimum.Total != minimum {
 		g.attempts.unblock(now)
 	}
-	g.by[Label] = &spec
+	g.specs[Label] = &spec
 }
 
 // isEmpty reports whether the group has neither members nor a specification: at most its start is remembered.
@@ -95,9 +95,9 @@ func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.spec
 // or all of whose pods have failed, starts whole again.
 func running(g *group) bool { return g.census.Count[Bound] > 0 || g.met() }
 
-// started reports whether the group is past the start of the run that goes on. From then on members are placed one by
-// one, because to wait for a minimum again would lock out the replacement of one member forever where another is never
-// replaced.
+// started reports whether the group is past the start of its present run. From then on members are placed one by one:
+// if they waited for a minimum again, one lost member that is never replaced would keep out the replacements of others
+// forever.
 func (g *group) started() bool { return g.run.hadMinimum() && running(g) }
 
 // degraded reports whether the group has started and has lost members since. It has not where the minimum was raised
@@ -108,16 +108,19 @@ func (g *group) degraded() bool {
 
 // mayPlan reports whether the group's leader may plan now: it was invited, or there is a plan that has lost an
 // assignment, for which others are to be found.
-func mayPlan(g *group) bool { return g.attempts.invited || g.plan != nil && g.plan.open }
-
-// file puts the group among those that are busy, if it is about to take capacity, has fewer members than its minimum,
-// or is being evicted as a whole.
-func (g *group) file() {
-	busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting()
-	keep(g.book.busy, g.id, g, busy)
+func mayPlan(g *group) bool {
+	return g.attempts.invited || g.plan != nil && g.plan.progress == replanning
 }
 
-func keep[K comparable, V any](list map[K]V, key K, value V, belongs bool) {
+// updateBusy puts the group among the busy ones, if it is about to take capacity, has fewer members than its minimum,
+// or is being evicted as a whole.
+func (g *group) updateBusy() {
+	busy := g.plan != nil || g.attempts.invited || g.degraded() || g.eviction.evicting()
+	include(g.store.busy, g.id, g, busy)
+}
+
+// include puts the value into the list, or takes it out if it does not belong there.
+func include[K comparable, V any](list map[K]V, key K, value V, belongs bool) {
 	if belongs {
 		list[key] = value
 	} else {
@@ -133,9 +136,8 @@ func (g *group) count(m *member, by int) {
 	}
 }
 
-// lose tells that a member has lost its node, unless the group does not need another in its place, or nothing says what
-// it needs.
-func (g *group) lose(m *member) {
+// recordLoss reports that a member has lost its node, if the group is known to need another in its place.
+func (g *group) recordLoss(m *member) {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return
 	}
@@ -143,7 +145,7 @@ func (g *group) lose(m *member) {
 	if g.asks(g.run.needed(g.spec()).Groups(), m.Role) {
 		loss.Role = m.Role
 	}
-	g.book.effects.Lost = append(g.book.effects.Lost, loss)
+	g.store.effects.Lost = append(g.store.effects.Lost, loss)
 }
 
 // leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going
@@ -156,10 +158,9 @@ func (m *member) leavePlan() {
 	m.group.plan.drop(m)
 }
 
-// lacking returns the part of the group for which the member has to wait: the group, or one within it that the member
-// is in and that has begun, has fewer members than it needs, and the member is not one of those. What comes free is for
-// those that are missing, or the gang would run with more of one role and without another. It is nil if the member need
-// not wait.
+// lacking returns the part of the group for which the member has to wait, nil if it need not: the group, or a group
+// within it that the member is in and that has begun, lacks members of other roles. Capacity that becomes free is for
+// those, or the gang would run with too many of one role and none of another.
 func (g *group) lacking(m *member) *tree.Group {
 	need := g.run.needed(g.spec())
 	if left := need.Without(g.census.Settled(), g.census.SettledIn); left.Total > left.Groups().Members() {
@@ -177,7 +178,7 @@ func (g *group) lacking(m *member) *tree.Group {
 	return of
 }
 
-// asks reports whether another member with the role brings the part of the group nearer to what it needs.
+// asks reports whether the part of the group needs another member with the role.
 func (g *group) asks(of *tree.Group, role string) bool {
 	for of != nil && !of.Met(g.census.SettledIn) {
 		if g.census.SettledIn(role) < of.Roles[role] {

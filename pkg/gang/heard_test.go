@@ -22,20 +22,20 @@ func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
 		{"later ones do", "no seat", noon.Add(3 * time.Second), true, "no seat"},
 	}
 	l := gangOf(1, 1)
-	if got := l.Said(g1); got != "" {
+	if got := l.LastRejection(g1); got != "" {
 		t.Errorf("before anything was said: %q", got)
 	}
 	for _, s := range steps {
-		if news := l.Hear(g1, s.words, s.at); news != s.news {
+		if news := l.RecordRejection(g1, s.words, s.at); news != s.news {
 			t.Errorf("%s: news is %v", s.name, news)
 		}
-		if got := l.Said(g1); got != s.want {
+		if got := l.LastRejection(g1); got != s.want {
 			t.Errorf("%s: got %q, want %q", s.name, got, s.want)
 		}
 	}
 	l.Undefine(g1, Object, noon)
 	l.Forget(uid(0), noon)
-	if got := l.Said(g1); got != "" {
+	if got := l.LastRejection(g1); got != "" {
 		t.Errorf("after it was forgotten: %q", got)
 	}
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // Evictions is the part of a ledger that asks whether pods may be evicted, and is told which are.
-type Evictions struct{ *book }
+type Evictions struct{ *store }
 
-// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait
-// for volumes that are never provided, which must not make their group safe from eviction.
+// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Without a
+// limit, a member that waits for a volume that never comes would protect its group forever.
 const longestFlight = 30 * time.Second
 
 // EvictionImpact is what an eviction takes from a group.
@@ -24,14 +24,14 @@ type EvictionImpact struct {
 	Pods []UID
 }
 
-// groupEviction is what of a group is being evicted, and what keeps it from that.
+// groupEviction is what is being evicted of a group, and what protects it.
 type groupEviction struct {
-	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
+	// inFlightSince is since when at least one member has been on its way to a node, zero if none is.
 	inFlightSince time.Time
 	// until is how long pending members wait for all bound ones to be evicted, zero if they are not.
 	until time.Time
-	// spared are members that go without the others, with when they should have gone.
-	spared map[UID]time.Time
+	// alone are members that are evicted without the others, with when they should be gone.
+	alone map[UID]time.Time
 }
 
 // evicting reports whether the group is being evicted as a whole.
@@ -44,22 +44,22 @@ func (e *groupEviction) bindingStarted(now time.Time) {
 	}
 }
 
-// spare notes that the members are evicted without the rest of the group.
-func (e *groupEviction) spare(pods []UID, until time.Time) {
-	if e.spared == nil {
-		e.spared = map[UID]time.Time{}
+// markAlone notes that the members are evicted without the rest of the group.
+func (e *groupEviction) markAlone(pods []UID, until time.Time) {
+	if e.alone == nil {
+		e.alone = map[UID]time.Time{}
 	}
 	for _, uid := range pods {
-		e.spared[uid] = until
+		e.alone[uid] = until
 	}
 }
 
 func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(since) < longestFlight }
 
-// Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members
-// of groups that go as a whole wait until the bound ones have gone, though not after until: one that took a place
-// meanwhile would be all that is left of its group. Members that go without the rest count as lost until then. The
-// choice is out of date if a member is on its way to a node, has one that it had not, or is lost.
+// Evict reports whether the eviction still leaves each group its minimum or nothing. It does not if members were bound,
+// lost or sent to nodes since the choice. If it does, pending members of groups that are evicted as a whole wait until
+// the bound ones have gone, but not after until: one that took a node meanwhile would be all that is left of its group.
+// Members that go without the rest count as lost until then.
 func (e *Evictions) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,18 +77,17 @@ func (e *Evictions) evict(impacts []EvictionImpact, until, now time.Time) bool {
 		case g == nil:
 		case impacts[i].Whole:
 			g.eviction.until, g.attempts.invited = until, false
-			g.file()
+			g.updateBusy()
 		default:
-			g.eviction.spare(impacts[i].Pods, until)
+			g.eviction.markAlone(impacts[i].Pods, until)
 		}
 	}
 	return true
 }
 
-// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
-// though not after until. Each of several that are chosen at the same time could go, but together they may be more than
-// the group can spare.
-func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
+// EvictMember reports whether the member may be evicted without the rest of its group. If so, the group counts it as lost
+// until the given time: several that are chosen at the same time may together be more than the group can lose.
+func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[uid]
@@ -96,8 +95,8 @@ func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
 		e.evict([]EvictionImpact{{Group: m.group.id, Pods: []UID{uid}}}, until, now)
 }
 
-// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
-// least important ones beyond its minimum may all go.
+// Surplus reports whether the bound member is one of those among the given pods that its group can lose all at once, the
+// least important first.
 func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +111,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	lost := without(g, nil, now)
 	var bound []*member
 	for _, other := range among {
-		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.spared[other].IsZero() {
+		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.alone[other].IsZero() {
 			bound = append(bound, o)
 		}
 	}
@@ -122,7 +121,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	for _, o := range bound {
 		lost[o.Role]++
 		switch {
-		case !g.census.spares(g.spec().Minimum, lost):
+		case !g.census.tolerates(g.spec().Minimum, lost):
 			lost[o.Role]--
 		case o == m:
 			return true
@@ -151,13 +150,12 @@ func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	if g.spec() == nil {
 		return true
 	}
-	return g.census.spares(g.spec().Minimum, without(g, t.Pods, now))
+	return g.census.tolerates(g.spec().Minimum, without(g, t.Pods, now))
 }
 
-// without returns by role how many bound members fewer there are without the given ones and those that are being
-// evicted.
+// without counts by role the bound members among the given ones and those that are being evicted.
 func without(g *group, pods []UID, now time.Time) map[string]int {
-	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
+	maps.DeleteFunc(g.eviction.alone, func(uid UID, until time.Time) bool {
 		m := g.members[uid]
 		return m == nil || m.State != Bound || !now.Before(until)
 	})
@@ -167,11 +165,11 @@ func without(g *group, pods []UID, now time.Time) map[string]int {
 			lost[m.Role]++
 		}
 	}
-	for uid := range g.eviction.spared {
+	for uid := range g.eviction.alone {
 		lose(uid)
 	}
 	for _, uid := range pods {
-		if _, counted := g.eviction.spared[uid]; !counted {
+		if _, counted := g.eviction.alone[uid]; !counted {
 			lose(uid)
 		}
 	}

@@ -32,13 +32,13 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			}
 			l.Observe(g1, pending(2), t0)
 			l.Cycles.Admit(uid(2))
-			l.Cycles.Turn(uid(2))
+			l.Cycles.Of(uid(2))
 			l.Cycles.Reserve(uid(2), "n", t0.Add(-longestFlight))
 			return l
 		}(), whole(2), true},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))
+			l.Evictions.EvictMember(uid(0), t0, t0.Add(-time.Second))
 			return l
 		}(), some(1), true},
 		{"what was beyond the minimum, of which one has gone since", func() *Ledger {
@@ -84,7 +84,7 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		do   func(l *Ledger) Effects
-		kind TurnKind
+		kind Purpose
 		why  string
 		wake int
 	}{
@@ -96,11 +96,11 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		{"when one has not gone in time", func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Terminating), t0)
 			return l.Agenda.Expire(testBackoff, until)
-		}, Free, "", 1},
+		}, Alone, "", 1},
 		{"a moment before that", func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Terminating), t0)
 			return l.Agenda.Expire(testBackoff, until.Add(-1))
-		}, Hold, "gang ns/one is being evicted", 0},
+		}, Wait, "gang ns/one is being evicted", 0},
 	} {
 		l := running()
 		l.Cycles.Admit(uid(2))
@@ -108,8 +108,8 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 			t.Errorf("%s: %d members are woken, want %d", tc.name, len(e.Activate), tc.wake)
 		}
 		l.Cycles.Admit(uid(2))
-		if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
-			t.Errorf("%s: turn %d, %q; want %d, %q", tc.name, turn.Kind, words(turn.Why), tc.kind, tc.why)
+		if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != tc.kind || words(cycle.Why) != tc.why {
+			t.Errorf("%s: purpose %d, %q; want %d, %q", tc.name, cycle.Purpose, words(cycle.Why), tc.kind, tc.why)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import "time"
 // Key is the place of a pod in the scheduling queue. It is frozen when the pod is admitted to the queue, because a
 // heap whose keys change under it loses its order.
 type Key struct {
-	// Committing is set for members of a plan that is being carried out, or that an earlier scheduler has left half
-	// carried out: they come before everything else, so that assignments are held idle for as short a time as possible.
+	// Committing is set for members of a plan that is being carried out, or that an earlier scheduler has left
+	// unfinished. They come first, so that assignments idle as briefly as possible.
 	Committing bool
 	// Precedence says when the pod is due and whether its priority is a part of that already.
 	Precedence
@@ -20,17 +20,17 @@ type Key struct {
 	Tie string
 }
 
-// Precedence is what the queue's classes make of a pod. The zero value, which all pods have where there are no classes,
-// leaves priority and time to decide.
+// Precedence is the place that the queue's classes give a pod. With the zero value, which all pods have without
+// classes, priority and time decide.
 type Precedence struct {
-	// Ages is set for pods whose waiting makes up for their priority: they are ordered by when they are due, and come
-	// after all that do not age.
+	// Ages is set for pods that gain precedence by waiting: they are ordered by when they are due, after all that do not
+	// age.
 	Ages bool
 	// Wait is the time from a pod's arrival to when it is due.
 	Wait time.Duration
 }
 
-// Less reports whether a is to be scheduled before b. No comparison depends on the time of asking.
+// Less reports whether a is to be scheduled before b. It does not depend on the present time.
 func (a Key) Less(b Key) bool {
 	switch {
 	case a.Committing != b.Committing:

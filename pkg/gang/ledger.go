@@ -5,94 +5,94 @@ import (
 	"time"
 )
 
-// Ledger holds what is known about every group. It is told what informers report, and answers what a group looks like;
-// what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called
-// from any goroutine; each is idempotent where it observes, and returns the effects that the caller has to carry out.
+// Ledger keeps what is known about every group. It records what informers report, and returns what a group looks like;
+// scheduling cycles, the loop and the evictor use parts of their own. All methods may be called from any goroutine.
+// Those that observe are idempotent and return the effects that the caller has to carry out.
 type Ledger struct {
-	*book
+	*store
 	Cycles    Cycles
 	Agenda    Agenda
 	Evictions Evictions
 }
 
-// book is what all parts of a ledger share: the groups, their members, and the lock.
-type book struct {
+// store is what all parts of a ledger share: the groups, their members, and the lock.
+type store struct {
 	mu      sync.Mutex
 	groups  map[ID]*group
 	members map[UID]*member
-	// busy groups are those to which something may happen by time alone, or by what comes free.
+	// busy groups are those that time alone may change, or capacity that becomes free.
 	busy map[ID]*group
-	// changed groups may look different since they were asked for last: wake tells that there are some.
+	// changed groups may look different since they were last asked for; wake signals that there are some.
 	changed map[ID]bool
 	wake    chan<- struct{}
-	// effects are what follows from the call that holds the lock.
+	// effects are those of the call that holds the lock.
 	effects Effects
-	// timeout is that of groups without an object of their own.
+	// timeout is the default of Spec.Timeout.
 	timeout time.Duration
 }
 
-// NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. wake, which may be nil,
-// is given an element, if it has room for one, whenever a group may look different; Agenda.Changed says which.
+// NewLedger returns an empty ledger. timeout is the timeout of groups without a PodGroup. Whenever a group may look
+// different, wake gets an element without blocking, if it is not nil; Agenda.Changed returns which groups.
 func NewLedger(timeout time.Duration, wake chan<- struct{}) *Ledger {
-	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, busy: map[ID]*group{}, changed: map[ID]bool{},
+	s := &store{groups: map[ID]*group{}, members: map[UID]*member{}, busy: map[ID]*group{}, changed: map[ID]bool{},
 		wake: wake, timeout: timeout}
-	return &Ledger{b, Cycles{b}, Agenda{b}, Evictions{b}}
+	return &Ledger{s, Cycles{s}, Agenda{s}, Evictions{s}}
 }
 
-// on does something with a group, or nothing if it is not known, and returns what follows.
-func (b *book) on(id ID, do func(g *group)) Effects {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if g := b.groups[id]; g != nil {
+// on does something with a group, or nothing if it is not known, and returns the effects.
+func (s *store) on(id ID, do func(g *group)) Effects {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.groups[id]; g != nil {
 		do(g)
 	}
-	return b.follows()
+	return s.takeEffects()
 }
 
-// onMember does so with a member.
-func (b *book) onMember(uid UID, do func(m *member)) Effects {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if m := b.members[uid]; m != nil {
+// onMember is on for a member.
+func (s *store) onMember(uid UID, do func(m *member)) Effects {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.members[uid]; m != nil {
 		do(m)
 	}
-	return b.follows()
+	return s.takeEffects()
 }
 
-// follows returns what follows from the call that holds the lock.
-func (b *book) follows() Effects {
-	e := b.effects
-	b.effects = Effects{}
+// takeEffects returns the effects of the call that holds the lock.
+func (s *store) takeEffects() Effects {
+	e := s.effects
+	s.effects = Effects{}
 	return e
 }
 
 // open returns the group, a new one if it is not known.
-func (b *book) open(id ID) *group {
-	g := b.groups[id]
+func (s *store) open(id ID) *group {
+	g := s.groups[id]
 	if g == nil {
-		g = &group{id: id, roster: newRoster(), book: b}
-		b.groups[id] = g
+		g = &group{id: id, roster: newRoster(), store: s}
+		s.groups[id] = g
 	}
 	return g
 }
 
 // change notes that the group may look different.
-func (b *book) change(id ID) {
-	b.changed[id] = true
+func (s *store) change(id ID) {
+	s.changed[id] = true
 	select {
-	case b.wake <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
 // forget takes a member out of its group.
-func (b *book) forget(m *member, now time.Time) {
+func (s *store) forget(m *member, now time.Time) {
 	g := m.group
 	wasBound := m.State == Bound
 	m.leavePlan()
 	g.count(m, -1)
 	delete(g.members, m.UID)
-	delete(b.members, m.UID)
+	delete(s.members, m.UID)
 	if g.leader == m {
 		g.leader = nil
 	}
@@ -100,19 +100,19 @@ func (b *book) forget(m *member, now time.Time) {
 		g.attempts.planner = nil
 	}
 	if m.Minimum > 0 {
-		relabel(m, b.timeout, now)
+		updateLabelSpec(m, s.timeout, now)
 	}
 	g.settle(now)
 	if wasBound {
-		g.lose(m)
+		g.recordLoss(m)
 	}
-	b.drop(g)
+	s.drop(g)
 }
 
 // drop forgets a group that has neither members nor a specification. Nothing happens to it any more.
-func (b *book) drop(g *group) {
+func (s *store) drop(g *group) {
 	if isEmpty(g) {
-		delete(b.groups, g.id)
+		delete(s.groups, g.id)
 	}
 }
 
@@ -125,19 +125,19 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	if spec.Created.IsZero() {
 		spec.Created = age(g, now)
 	}
-	if g.by[by] == nil || !g.by[by].Equal(&spec) {
-		g.by[by] = &spec
+	if g.specs[by] == nil || !g.specs[by].Equal(&spec) {
+		g.specs[by] = &spec
 		g.attempts.unblock(now)
 		g.settle(now)
 	}
-	return l.follows()
+	return l.takeEffects()
 }
 
 // Undefine forgets the specification by a source. Without any, members that have no node wait for a new one.
 func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	return l.on(id, func(g *group) {
-		if g.by[by] != nil {
-			g.by[by] = nil
+		if g.specs[by] != nil {
+			g.specs[by] = nil
 			g.attempts.unblock(now)
 			g.settle(now)
 		}
@@ -161,22 +161,22 @@ func (l *Ledger) Unspecified(id ID) (unspecified bool) {
 	return unspecified
 }
 
-// Hear takes note of what a plugin says that has turned a member away, and reports whether that is news. Of what is
-// said at one instant, by bindings that run at the same time, the first by the alphabet counts.
-func (l *Ledger) Hear(id ID, said string, now time.Time) (news bool) {
+// RecordRejection records the message of a plugin that has turned a member away, and reports whether it is news. Of
+// several messages at one instant, from bindings that run at the same time, the first in alphabetical order counts.
+func (l *Ledger) RecordRejection(id ID, message string, now time.Time) (news bool) {
 	l.on(id, func(g *group) {
-		before := g.saidAt.Equal(now) && g.said != "" && g.said < said
-		if news = g.said != said && !before; news {
-			g.said, g.saidAt = said, now
+		before := g.rejectedAt.Equal(now) && g.rejection != "" && g.rejection < message
+		if news = g.rejection != message && !before; news {
+			g.rejection, g.rejectedAt = message, now
 		}
 	})
 	return news
 }
 
-// Said returns what a plugin said last that has turned a member away, or nothing.
-func (l *Ledger) Said(id ID) (said string) {
-	l.on(id, func(g *group) { said = g.said })
-	return said
+// LastRejection returns the last message of a plugin that has turned a member away, if any.
+func (l *Ledger) LastRejection(id ID) (message string) {
+	l.on(id, func(g *group) { message = g.rejection })
+	return message
 }
 
 // Reconsider has the group tried again after a change of something that it does not specify itself.
@@ -187,9 +187,9 @@ func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 	})
 }
 
-// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any
-// member is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that
-// never shows.
+// Recall records whether the group had started when a scheduler last wrote its status, which may be read before any
+// member is seen. Only the first call counts: later statuses repeat what this ledger found. Undefine forgets a group
+// whose members are never seen.
 func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,11 +208,11 @@ func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 		g.run.reached = &Minimum{}
 	}
 	g.settle(now)
-	return l.follows()
+	return l.takeEffects()
 }
 
-// Observe records what is known of a member. A member that moves to another group leaves its old one. What is older
-// than what is known already, as the order of two informers does not tell, means nothing.
+// Observe records what is known of a member. A member that moves to another group leaves its old one. An older state
+// than the known one is ignored: two informers report in any order.
 func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,24 +250,24 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	} else {
 		known.leavePlan()
 	}
-	if m.Minimum > 0 || g.by[Label] != nil {
-		relabel(known, l.timeout, now)
+	if m.Minimum > 0 || g.specs[Label] != nil {
+		updateLabelSpec(known, l.timeout, now)
 	}
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
 	}
 	g.settle(now)
 	if lost {
-		g.lose(known)
+		g.recordLoss(known)
 	}
-	return l.follows()
+	return l.takeEffects()
 }
 
-// Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is
-// activated, to be scheduled like any pod if it still exists.
+// Forget removes a pod that does not exist any more, or is no member any more. If it waited for its group it is
+// activated, to be scheduled like any pod.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
 	return l.onMember(uid, func(m *member) {
-		free := m.Ours && (m.stage == held || m.stage.waits())
+		free := m.Ours && (m.stage == unqueued || m.stage.waits())
 		l.forget(m, now)
 		if free {
 			l.effects.Activate = append(l.effects.Activate, m.Ref)

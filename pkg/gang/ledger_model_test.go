@@ -181,7 +181,7 @@ func (w *world) step() {
 		}
 		switch w.draw(4, "ruled out or in") {
 		case 0:
-			w.l.Agenda.RuleOut(g1, obstacle.Told("no room"), w.now)
+			w.l.Agenda.RuleOut(g1, obstacle.Text("no room"), w.now)
 		case 1:
 			w.carryOut(w.l.Agenda.Invite(g1, w.now))
 		}

@@ -65,13 +65,13 @@ func TestView(t *testing.T) {
 	l.Observe(g1, inState(4, Failed), t0)
 	l.Note(g1, "note")
 	l.Agenda.Invite(g1, t0)
-	l.Cycles.Turn(uid(0))
-	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+	l.Cycles.Of(uid(0))
+	l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Census:   Census{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
+		Counts:   Counts{Running: 1, Foreign: 1, Roles: map[string]ByState{"leader": {Bound: 1}, "worker": {Pending: 1}}},
 		Priority: -5, Priorities: []int32{-5, 0},
-		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"),
+		Minimum: roles, Note: "note", Reason: obstacle.Text("too big"),
 		Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
 	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
@@ -96,7 +96,7 @@ func TestTally(t *testing.T) {
 		{"waiting", gangOf(2, 2)},
 		{"unschedulable", func() *Ledger {
 			l := gangOf(2, 2)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 			return l
 		}()},
 		{"starting", plannedGangOf(t, 2, 2)},
@@ -147,7 +147,7 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 		t.Error("the most important one cannot be spared where there are no others to choose")
 	}
 	for pod, want := range map[UID]bool{"unknown": true, uid(0): false, uid(2): true} {
-		if got := l.Evictions.Spare(pod, t0.Add(time.Minute), t0); got != want {
+		if got := l.Evictions.EvictMember(pod, t0.Add(time.Minute), t0); got != want {
 			t.Errorf("%s may go: %t, want %t", pod, got, want)
 		}
 	}
@@ -181,14 +181,14 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 	}{
 		{"by the leader's cycle, which says so itself", func(l *Ledger) {
 			l.Agenda.Invite(g1, t0)
-			l.Cycles.Turn(uid(0))
-			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+			l.Cycles.Of(uid(0))
+			l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
 			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
 		{"members of other schedulers are not ours to tell", func(l *Ledger) {
 			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		}, map[UID]string{uid(0): "no room"}},
 	} {
 		l := gangOf(2, 2)
@@ -211,7 +211,7 @@ func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
 	l = runningGangOf(2, 2)
 	l.Observe(g1, inState(0, Failed), t0)
 	l.Observe(g1, pending(2), t0)
-	l.Cycles.Turn(uid(2))
+	l.Cycles.Of(uid(2))
 	if !l.Cycles.Reserve(uid(2), "y", t0) {
 		t.Fatal("a replacement cannot reserve")
 	}
@@ -226,8 +226,8 @@ func TestToAskWhetherAMemberMayEnterChangesNothingInItsCycle(t *testing.T) {
 	l.Forget(uid(3), t0)
 	l.Observe(g1, pending(9), t0)
 	l.Cycles.Admit(uid(9))
-	if turn := l.Cycles.Turn(uid(9)); turn.Kind != Free {
-		t.Fatalf("the turn of a replacement is %v", turn.Kind)
+	if cycle := l.Cycles.Of(uid(9)); cycle.Purpose != Alone {
+		t.Fatalf("the purpose of a replacement is %v", cycle.Purpose)
 	}
 	if ok, why := l.Cycles.MayEnter(uid(9)); !ok {
 		t.Errorf("it may not enter: %s", why)

@@ -30,10 +30,7 @@ type plan struct {
 	// ordered is set if the members reserve one after the other.
 	ordered  bool
 	deadline time.Time
-	// committed is set once the members that hold an assignment were let go.
-	committed bool
-	// open is set while the plan has lost an assignment and a leader has to plan for the members that remain.
-	open bool
+	progress planProgress
 	// refused holds the nodes that turned out not to take members of a class, setbacks counts such refusals since a
 	// member last reserved.
 	refused  map[Refusal]bool
@@ -45,6 +42,18 @@ type plan struct {
 	all, ready numbers
 	flow       flow
 }
+
+// planProgress says how far a plan has come.
+type planProgress uint8
+
+const (
+	// reserving plans wait for their members to reserve.
+	reserving planProgress = iota
+	// replanning plans have lost an assignment: a leader has to plan for the members that remain.
+	replanning
+	// committed plans have let the members go that hold an assignment.
+	committed
+)
 
 // numbers counts members, and those of each role.
 type numbers struct {
@@ -59,15 +68,15 @@ func (n *numbers) add(role string, by int) {
 	}
 }
 
-// newPlan returns a plan without assignments, or with those of a plan that was open.
-func newPlan(open *plan, size int, ordered bool, deadline time.Time) *plan {
+// newPlan returns a plan without assignments, or with those of a plan that is to be replaced.
+func newPlan(before *plan, size int, ordered bool, deadline time.Time) *plan {
 	p := &plan{assignments: make(map[*member]Assignment, size), ordered: ordered, deadline: deadline,
 		all: numbers{roles: map[string]int{}}, ready: numbers{roles: map[string]int{}}}
-	if open != nil {
-		p.deadline, p.ordered = open.deadline, ordered || open.ordered
-		p.refused, p.setbacks = open.refused, open.setbacks
-		for _, m := range open.order {
-			if a, kept := open.assignments[m]; kept {
+	if before != nil {
+		p.deadline, p.ordered = before.deadline, ordered || before.ordered
+		p.refused, p.setbacks = before.refused, before.setbacks
+		for _, m := range before.order {
+			if a, kept := before.assignments[m]; kept {
 				p.add(m, a)
 			}
 		}
@@ -112,8 +121,8 @@ const (
 	// window is how many members of a plan are let into the queue at a time. They come before all others there, who
 	// would wait for all of a large group otherwise.
 	window = 64
-	// Breath is the pause after which the next members are let in. Others are scheduled meanwhile.
-	Breath = 50 * time.Millisecond
+	// QueuePause is the pause before the next members of a plan are let in. Others are scheduled meanwhile.
+	QueuePause = 50 * time.Millisecond
 	// flowPatience is how long members of a plan are waited for before more are let in: another plugin may keep them back.
 	flowPatience = time.Second
 	// bindWindow is how many members of a plan of more than a window are being bound at a time.
@@ -125,13 +134,13 @@ const (
 	stragglersGrace = time.Second
 )
 
-// flow says who of a plan was let into the queue, and let go.
+// flow says which members of a plan were let into the queue, and let go.
 type flow struct {
-	// next is the index in the plan's order of the first member that has not reserved, let of the first that was not let
-	// in yet.
-	next, let int
-	// letAt is when members were let in last, emptyAt when all that were let in had reserved.
-	letAt, emptyAt time.Time
+	// next is the index in the plan's order of the first member that has not reserved, queued of the first that was not
+	// let into the queue yet.
+	next, queued int
+	// queuedAt is when members were let in last, emptyAt when all that were let in had reserved.
+	queuedAt, emptyAt time.Time
 	// enoughAt is when those that hold their assignments were enough for the minimum for the first time.
 	enoughAt time.Time
 	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were
@@ -155,8 +164,8 @@ func (p *plan) first() *member {
 	return p.order[f.next]
 }
 
-// turnCame reports whether all members that have to reserve before this one have done so.
-func (p *plan) turnCame(m *member) bool {
+// mayReserve reports whether all members that have to reserve before this one have done so.
+func (p *plan) mayReserve(m *member) bool {
 	if !p.ordered {
 		return true
 	}
@@ -164,67 +173,68 @@ func (p *plan) turnCame(m *member) bool {
 	return first == nil || first == m
 }
 
-// allLetIn reports whether all members of the plan have been let in.
-func (p *plan) allLetIn() bool { return p.flow.let == len(p.order) }
+// allQueued reports whether all members of the plan have been let in.
+func (p *plan) allQueued() bool { return p.flow.queued == len(p.order) }
 
-// letIn returns the members that the plan lets into the queue when it is made or one of them has reserved.
-func (p *plan) letIn() []*member {
+// toQueue returns the members that the plan lets into the queue when it is made or one of them has reserved.
+func (p *plan) toQueue() []*member {
 	switch {
-	case p.open || p.committed:
-	case p.flow.let == 0:
-		return p.letNext()
+	case p.progress != reserving:
+	case p.flow.queued == 0:
+		return p.nextWindow()
 	case p.ordered:
-		if first := p.first(); p.flow.next < p.flow.let {
+		if first := p.first(); p.flow.next < p.flow.queued {
 			return []*member{first}
 		}
 	}
 	return nil
 }
 
-// letMore returns the next members to be let in, a moment after the last of those before them has reserved.
-func (p *plan) letMore(now time.Time) []*member {
+// moreToQueue returns the next members to be let in, a moment after the last of those before them has reserved.
+func (p *plan) moreToQueue(now time.Time) []*member {
 	f := &p.flow
-	if p.open || p.committed {
+	if p.progress != reserving {
 		return nil
 	}
-	if f.letAt.IsZero() {
-		f.letAt = now
+	if f.queuedAt.IsZero() {
+		f.queuedAt = now
 	}
 	p.first()
 	switch {
-	case !p.ordered && now.Sub(f.letAt) >= flowPatience:
-		f.next, f.emptyAt = f.let, time.Time{}
-		if p.allLetIn() {
-			// A member that was let in and is held all the same.
-			f.next, f.let = 0, 0
+	case !p.ordered && now.Sub(f.queuedAt) >= flowPatience:
+		f.next, f.emptyAt = f.queued, time.Time{}
+		if p.allQueued() {
+			// A member was let in and is kept out of the queue all the same.
+			f.next, f.queued = 0, 0
 		}
-	case f.next < f.let, p.ordered && p.allLetIn():
+	case f.next < f.queued, p.ordered && p.allQueued():
 		f.emptyAt = time.Time{}
 		return nil
 	case !f.rested(now):
 		return nil
 	}
-	f.letAt = now
-	return p.letNext()
+	f.queuedAt = now
+	return p.nextWindow()
 }
 
-// rested reports whether all that were let in had reserved a breath ago, and begins to count again if so.
+// rested reports whether all that were let in had reserved a QueuePause ago, and begins to count again if so.
 func (f *flow) rested(now time.Time) bool {
 	switch {
 	case f.emptyAt.IsZero():
 		f.emptyAt = now
 		return false
-	case now.Sub(f.emptyAt) < Breath:
+	case now.Sub(f.emptyAt) < QueuePause:
 		return false
 	}
 	f.emptyAt = time.Time{}
 	return true
 }
 
-// letNext lets in the next members of a window. Where they reserve in order, those after the first follow one by one.
-func (p *plan) letNext() (in []*member) {
-	for f := &p.flow; f.let < len(p.order) && len(in) < window; f.let++ {
-		if m := p.order[f.let]; !p.passed(m) {
+// nextWindow returns the next members to be let in. Where they reserve in order, those after the first follow one by
+// one.
+func (p *plan) nextWindow() (in []*member) {
+	for f := &p.flow; f.queued < len(p.order) && len(in) < window; f.queued++ {
+		if m := p.order[f.queued]; !p.passed(m) {
 			in = append(in, m)
 		}
 	}

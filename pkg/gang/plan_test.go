@@ -27,8 +27,8 @@ func TestOrderedPlan(t *testing.T) {
 	activated("at first", e, uid(1))
 	e = reserve(t, l, 1)
 	activated("while the first prepares", e)
-	if turn := l.Cycles.Turn(uid(2)); turn.Kind != Hold {
-		t.Fatalf("turn of the second while the first prepares: %+v", turn)
+	if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != Wait {
+		t.Fatalf("cycle of the second while the first prepares: %+v", cycle)
 	}
 	if s := l.Cycles.Standing(uid(1)); !s.Holds || s.Allowed {
 		t.Fatalf("the first holds its assignment %t and was let go %t", s.Holds, s.Allowed)

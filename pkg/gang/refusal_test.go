@@ -14,11 +14,11 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0)
-	l.Cycles.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	l.Cycles.Broken(uid(1), obstacle.Text("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	if _, serves, _ := l.Cycles.Propose(uid(1), proposalFor(1, 2), t0); !serves {
 		t.Fatal("the second plan does not serve")
 	}
-	e := l.Cycles.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	e := l.Cycles.Broken(uid(1), obstacle.Text("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	who, why := rejected(e)
 	if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 		t.Errorf("assignments to give back (-want +got):\n%s", diff)
@@ -46,7 +46,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	refusals := 0
 	for blocked := false; !blocked; {
 		refusals++
-		l.Cycles.Broken(uid(0), obstacle.Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
+		l.Cycles.Broken(uid(0), obstacle.Text(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
 		p := proposalFor(1, 2)
 		p.Assignments = append(p.Assignments, Assignment{UID: uid(0), Node: fmt.Sprint("x", refusals)})
 		if v, _ := l.View(g1); v.Reason != nil || refusals > 9 {
@@ -61,7 +61,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	// A member that reserves in between shows that the plan gets on.
 	l = plannedGangOf(t, 3, 3)
 	for i := range maxSetbacks + 2 {
-		l.Cycles.Broken(uid(2), obstacle.Told("refused"), testBackoff, t0)
+		l.Cycles.Broken(uid(2), obstacle.Text("refused"), testBackoff, t0)
 		p := Proposal{Assignments: []Assignment{{UID: uid(2), Node: fmt.Sprint("x", i)}}}
 		for late := i; late < 2; late++ {
 			p.Assignments = append(p.Assignments, proposalFor(late).Assignments...)
@@ -90,7 +90,7 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 		l := runningGangOf(2, 2)
 		l.Observe(g1, pending(2), t0)
 		l.Cycles.Admit(uid(2))
-		l.Cycles.Turn(uid(2))
+		l.Cycles.Of(uid(2))
 		if tc.reserve {
 			l.Cycles.Reserve(uid(2), "x", t0)
 		}

@@ -22,8 +22,8 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 	}
 	again := func(l *Ledger, now time.Time) *Ledger {
 		l.Cycles.Admit(uid(2))
-		l.Cycles.Turn(uid(2))
-		l.Cycles.Block(g1, obstacle.Told("no room"), nil, testBackoff, now)
+		l.Cycles.Of(uid(2))
+		l.Cycles.Block(g1, obstacle.Text("no room"), nil, testBackoff, now)
 		l.Agenda.Invite(g1, now)
 		return l
 	}

@@ -10,9 +10,9 @@ type member struct {
 	Member
 	group *group
 	stage stage
-	// node is the assignment that the member holds in memory; it means nothing at stages that hold none.
+	// node is the assignment that the member holds in memory, without meaning at stages without one.
 	node string
-	// declined is set while others are to lead rather than this one, which could not plan or did not come.
+	// declined is set while others lead in place of this member, which could not plan or did not come.
 	declined bool
 	key      Key
 	keyed    bool
@@ -21,21 +21,21 @@ type member struct {
 // roster is the members of a group.
 type roster struct {
 	members map[UID]*member
-	census  Census
+	census  census
 	// holding counts members that hold an assignment in memory.
 	holding int
 	// leader stands for the group in the queue.
 	leader *member
-	// atRest holds the members that are kept out of the queue.
-	atRest map[*member]bool
+	// unqueued holds the members that are kept out of the queue.
+	unqueued map[*member]bool
 }
 
 func newRoster() roster {
-	return roster{members: map[UID]*member{}, census: newCensus(), atRest: map[*member]bool{}}
+	return roster{members: map[UID]*member{}, census: newCensus(), unqueued: map[*member]bool{}}
 }
 
-// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined,
-// chosen again only when it is gone, so that the queue sees one leader at a time.
+// lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined.
+// Another is chosen only when it is gone, so that the queue sees one leader at a time.
 func (r *roster) lead() *member {
 	if r.leader != nil && r.leader.mayLead() && !r.leader.declined {
 		return r.leader
@@ -49,19 +49,19 @@ func (r *roster) lead() *member {
 	return r.leader
 }
 
-// decline passes the lead on from the member, which cannot plan, and reports whether there is another that has not
+// decline has another member lead in place of this one, which cannot plan. It reports whether there is one that has not
 // declined.
 func (r *roster) decline(m *member) bool {
 	m.declined, r.leader = true, nil
 	if next := r.lead(); next != nil && !next.declined {
 		return true
 	}
-	r.pardon()
+	r.clearDeclined()
 	return false
 }
 
-// pardon lets those lead again that have declined.
-func (r *roster) pardon() {
+// clearDeclined lets members lead again that have declined.
+func (r *roster) clearDeclined() {
 	for _, m := range r.members {
 		m.declined = false
 	}
@@ -77,8 +77,8 @@ func (r *roster) begun() bool {
 	return false
 }
 
-// ground has members wait that were let into the queue as ordinary pods.
-func (r *roster) ground() {
+// stopAlone keeps members out of the queue that were let in as ordinary pods.
+func (r *roster) stopAlone() {
 	for _, m := range r.members {
 		if m.stage == alone {
 			m.move(isDenied)
@@ -152,23 +152,27 @@ func (m *member) before(o *member) bool { return m.compare(&o.Member) < 0 }
 
 func byAge(a, b *member) int { return a.compare(&b.Member) }
 
-// Census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
-type Census struct {
+// Counts are the numbers of members of a group.
+type Counts struct {
 	// Count holds the number of members by state, Roles that of members with a role.
 	Count ByState
 	Roles map[string]ByState
 	// Running is the number of bound members that run, Foreign of pending ones that another scheduler places.
 	Running, Foreign int
+}
 
+// census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
+type census struct {
+	Counts
 	// priorities and precedences count the members by what they have, labelled those that carry a minimum themselves.
 	priorities  map[int32]int
 	precedences map[Precedence]int
 	labelled    map[int]int
 }
 
-func newCensus() Census {
-	return Census{Roles: map[string]ByState{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
-		labelled: map[int]int{}}
+func newCensus() census {
+	return census{Counts: Counts{Roles: map[string]ByState{}}, priorities: map[int32]int{},
+		precedences: map[Precedence]int{}, labelled: map[int]int{}}
 }
 
 // ByState holds a number of members for each state.
@@ -181,38 +185,38 @@ func (n ByState) Settled() int { return n[Bound] + n[Succeeded] }
 func (n ByState) Existing() int { return n.Settled() + n[Pending] }
 
 // Settled is the number of members that count as placed.
-func (c *Census) Settled() int { return c.Count.Settled() }
+func (c *Counts) Settled() int { return c.Count.Settled() }
 
 // SettledIn is the number of those with the role.
-func (c *Census) SettledIn(role string) int { return c.Roles[role].Settled() }
+func (c *Counts) SettledIn(role string) int { return c.Roles[role].Settled() }
 
 // Existing is the number of members that count towards the quorum.
-func (c *Census) Existing() int { return c.Count.Existing() }
+func (c *Counts) Existing() int { return c.Count.Existing() }
 
-func (c *Census) existingIn(role string) int { return c.Roles[role].Existing() }
+func (c *Counts) existingIn(role string) int { return c.Roles[role].Existing() }
 
 // met reports whether the minimum has been placed.
-func (c *Census) met(m Minimum) bool { return m.MetBy(c.Settled(), c.SettledIn) }
+func (c *Counts) met(m Minimum) bool { return m.MetBy(c.Settled(), c.SettledIn) }
 
 // metWith reports whether the minimum is met with more members.
-func (c *Census) metWith(m Minimum, more numbers) bool {
+func (c *Counts) metWith(m Minimum, more numbers) bool {
 	return m.MetBy(c.Settled()+more.total, func(role string) int { return c.SettledIn(role) + more.roles[role] })
 }
 
-// spares reports whether what is left is of use when members are lost, which are counted by role.
-func (c *Census) spares(m Minimum, lost map[string]int) bool {
+// tolerates reports whether what is left is of use when members are lost, which are counted by role.
+func (c *Counts) tolerates(m Minimum, lost map[string]int) bool {
 	bound := map[string]int{}
 	for role, states := range c.Roles {
 		bound[role] = states[Bound]
 	}
-	return m.Spares(c.Settled(), lost, bound, c.SettledIn)
+	return m.Tolerates(c.Settled(), lost, bound, c.SettledIn)
 }
 
 // quorum reports whether enough members exist to start.
-func (c *Census) quorum(m Minimum) bool { return m.MetBy(c.Existing(), c.existingIn) }
+func (c *Counts) quorum(m Minimum) bool { return m.MetBy(c.Existing(), c.existingIn) }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.
-func (c *Census) count(m *Member, by int) {
+func (c *census) count(m *Member, by int) {
 	c.Count[m.State] += by
 	if m.Role != "" {
 		of := c.Roles[m.Role]
@@ -240,8 +244,8 @@ func tally[K comparable](counts map[K]int, key K, by int) {
 	}
 }
 
-// priority is the lowest of any member: a group is as important as its least member.
-func (c *Census) priority() int32 {
+// priority is the lowest of any member: a group is as important as its least important member.
+func (c *census) priority() int32 {
 	lowest, first := int32(0), true
 	for p := range c.priorities {
 		if first || p < lowest {
@@ -251,8 +255,8 @@ func (c *Census) priority() int32 {
 	return lowest
 }
 
-// precedence is that of the member that may wait longest: a group is as urgent as its least member.
-func (c *Census) precedence() Precedence {
+// precedence is that of the member that may wait longest: a group is as urgent as its least urgent member.
+func (c *census) precedence() Precedence {
 	var last Precedence
 	for p := range c.precedences {
 		last.Ages = last.Ages || p.Ages
@@ -262,7 +266,7 @@ func (c *Census) precedence() Precedence {
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.
-func (c *Census) largestLabel() (largest int) {
+func (c *census) largestLabel() (largest int) {
 	for n := range c.labelled {
 		largest = max(largest, n)
 	}

@@ -11,7 +11,7 @@ type phase uint8
 const (
 	// noRun is the phase of groups that have none.
 	noRun phase = iota
-	// remembered ones had placed their minimum by the word of an earlier scheduler; their members have yet to be seen.
+	// remembered ones had placed their minimum under an earlier scheduler; their members have yet to be seen.
 	remembered
 	// begun ones have members with a node, and never had the minimum.
 	begun
@@ -27,7 +27,7 @@ const (
 	// runs, isOver: a member has a node or enough have succeeded, or that is not so any more.
 	runs milestone = iota
 	isOver
-	// isMet: the minimum is placed. isRecalled: an earlier scheduler has placed it.
+	// isMet: the minimum is placed. isRecalled: an earlier scheduler had placed it.
 	isMet
 	isRecalled
 	// isPlanned: a plan is made. It is for a new run if none goes on.
@@ -45,7 +45,7 @@ var phaseTable = [phases]map[milestone]phase{
 // run is what is known of one run of a group.
 type run struct {
 	phase phase
-	// recalled is set once an earlier scheduler's word was taken.
+	// recalled is set once the status of an earlier scheduler was read.
 	recalled bool
 	// reached is the minimum that was placed last; nil if an earlier scheduler has placed it and nothing says what it was.
 	reached *Minimum

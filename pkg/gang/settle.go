@@ -8,20 +8,20 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// settle brings a group in line with its members, with all that follows from that. It is the only place that ends a
-// plan or activates members that were held.
+// settle brings a group in line with its members. It is the only place that ends a plan or activates members that were
+// kept out of the queue.
 func (g *group) settle(now time.Time) {
 	if g.census.Count[Bound] == 0 {
 		g.eviction.until = time.Time{}
 	}
-	g.recount(now)
-	if g.plan != nil && !g.plan.committed {
+	g.updateRun(now)
+	if g.plan != nil && g.plan.progress != committed {
 		g.advance(now)
 	}
-	if g.plan != nil && g.plan.committed {
+	if g.plan != nil && g.plan.progress == committed {
 		g.allowMore(now)
 	}
-	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
+	if p := g.plan; p != nil && p.progress != replanning && len(p.assignments) == 0 {
 		g.plan = nil
 		if p.failure != nil && !g.started() {
 			g.attempts.block = p.failure
@@ -30,7 +30,7 @@ func (g *group) settle(now time.Time) {
 		}
 	}
 	if g.plan == nil && g.holding == 0 {
-		e := &g.book.effects
+		e := &g.store.effects
 		e.Landed = e.Landed || !g.eviction.inFlightSince.IsZero()
 		g.eviction.inFlightSince = time.Time{}
 	}
@@ -38,26 +38,26 @@ func (g *group) settle(now time.Time) {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
 	g.wake()
-	g.file()
-	g.book.change(g.id)
+	g.updateBusy()
+	g.store.change(g.id)
 }
 
-// recount draws from the census whether the group has started.
-func (g *group) recount(now time.Time) {
+// updateRun finds out from the census whether the group has started.
+func (g *group) updateRun(now time.Time) {
 	switch {
 	case running(g):
 		g.run.reach(runs)
 	case g.run.reach(isOver):
-		// What comes now is a new start, also of those that were let into the queue as ordinary pods.
+		// The members begin a new start, also those that were let into the queue as ordinary pods.
 		g.run.reached, g.run.quorumAt = nil, time.Time{}
-		g.ground()
+		g.stopAlone()
 	}
 	if g.run.quorumAt.IsZero() && g.quorum() {
 		g.run.quorumAt = now
 	}
 	if g.met() {
 		if g.run.reach(isMet) && g.plan != nil {
-			g.book.effects.Started, g.book.effects.Waited = true, now.Sub(g.run.quorumAt)
+			g.store.effects.Started, g.store.effects.Waited = true, now.Sub(g.run.quorumAt)
 		}
 		g.run.reached = &g.spec().Minimum
 	}
@@ -73,15 +73,15 @@ func (g *group) advance(now time.Time) {
 	case g.started():
 		g.commit()
 	case serves(g, p):
-		p.open = false
+		p.progress = reserving
 		switch {
 		case p.ready.total == len(p.assignments):
 			g.commit()
 		case p.flow.enoughAt.IsZero() && servesReady(g, p):
 			p.flow.enoughAt = now
 		}
-	case !p.open:
-		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+	case p.progress != replanning:
+		g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Detail: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
 		g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	}
@@ -90,7 +90,7 @@ func (g *group) advance(now time.Time) {
 // commit lets the members of the plan go that hold their assignments, and takes the others out of it.
 func (g *group) commit() {
 	p := g.plan
-	p.committed, p.open = true, false
+	p.progress = committed
 	for _, m := range p.order {
 		switch {
 		case !m.stage.holds():
@@ -106,14 +106,14 @@ func (g *group) commit() {
 
 // allowMore lets the next members of the plan go.
 func (g *group) allowMore(now time.Time) {
-	g.book.effects.Allow = append(g.book.effects.Allow, g.plan.allowMore(now)...)
+	g.store.effects.Allow = append(g.store.effects.Allow, g.plan.allowMore(now)...)
 }
 
 // release drops the plan and asks back every assignment that was not let go.
 func (g *group) release(reason obstacle.Reason) {
 	p := g.plan
 	g.plan, g.attempts.invited = nil, false
-	if p == nil || p.committed {
+	if p == nil || p.progress == committed {
 		return
 	}
 	for _, m := range p.order {
@@ -125,32 +125,32 @@ func (g *group) release(reason obstacle.Reason) {
 
 // reject asks the member's assignment back.
 func (g *group) reject(m *member, reason obstacle.Reason) {
-	g.book.effects.Reject = append(g.book.effects.Reject, Rejection{Ref: m.Ref, Reason: reason})
+	g.store.effects.Reject = append(g.store.effects.Reject, Rejection{Ref: m.Ref, Reason: reason})
 }
 
-// wake lets the members in that were held and need not be any more. The leader of a group that has no plan is among
-// them only if the group was invited to plan.
+// wake lets the members in that were kept out of the queue and need not be any more. The leader of a group that has no
+// plan is among them only if the group was invited to plan.
 func (g *group) wake() {
 	switch p := g.plan; {
-	case p != nil && !p.open && !p.committed:
-		g.let(p.letIn()...)
+	case p != nil && p.progress == reserving:
+		g.activate(p.toQueue()...)
 	case g.started():
-		g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
-	case p != nil && p.committed:
+		g.activate(slices.SortedFunc(maps.Keys(g.unqueued), byAge)...)
+	case p != nil && p.progress == committed:
 	case g.quorum():
-		g.let(g.lead())
+		g.activate(g.lead())
 	}
 }
 
-// let lets members into the queue that were held and need not be any more.
-func (g *group) let(members ...*member) {
+// activate lets members into the queue that were kept out of it and need not be any more.
+func (g *group) activate(members ...*member) {
 	for _, m := range members {
-		if m == nil || m.stage != held || !m.Ours {
+		if m == nil || m.stage != unqueued || !m.Ours {
 			continue
 		}
-		if kind, _ := m.turn(); kind != Hold && (kind != Lead || mayPlan(g)) {
+		if purpose, _ := m.purpose(); purpose != Wait && (purpose != Lead || mayPlan(g)) {
 			m.move(isLet)
-			g.book.effects.Activate = append(g.book.effects.Activate, m.Ref)
+			g.store.effects.Activate = append(g.store.effects.Activate, m.Ref)
 		}
 	}
 }

@@ -5,9 +5,9 @@ package gang
 type stage uint8
 
 const (
-	// held members are kept out of the scheduling queue and have to be activated when they may go on.
-	held stage = iota
-	// queued members have been let into the queue; their next cycle asks for its turn.
+	// unqueued members are kept out of the scheduling queue and have to be activated when they may go on.
+	unqueued stage = iota
+	// queued members have been let into the queue; their next cycle asks what it is for.
 	queued
 	// alone members are being scheduled as ordinary pods, outside any plan, and have no assignment yet.
 	alone
@@ -30,12 +30,12 @@ const (
 type occurrence uint8
 
 const (
-	// isLet: it may enter the queue. isDenied: it may not, or not go on.
+	// isLet: it may enter the queue. isDenied: it may not, or may not proceed.
 	isLet occurrence = iota
 	isDenied
 	// goesAlone: its cycle is that of an ordinary pod.
 	goesAlone
-	// reserves: it holds its assignment; reservesFirst: and lets siblings follow before all of them hold theirs.
+	// reserves: it holds its assignment. reservesFirst: siblings depend on it, and follow before all hold theirs.
 	reserves
 	reservesFirst
 	// isPermitted: only its siblings keep it waiting. isPrepared: what siblings depend on has been written.
@@ -54,14 +54,14 @@ const (
 // stageTable holds the stage that follows, by stage and occurrence. What is left out of a row leaves the stage as it
 // is.
 var stageTable = [stages]map[occurrence]stage{
-	held:      {isLet: queued, reserves: reserved, reservesFirst: preparing, isPlaced: done},
-	queued:    {isDenied: held, goesAlone: alone, reserves: reserved, reservesFirst: preparing, isPlaced: done},
-	alone:     {isDenied: held, isLet: queued, reserves: released, isPlaced: done},
-	preparing: {isPrepared: assigned, isReleased: released, givesBack: held, isPlaced: done},
-	reserved:  {isPermitted: assigned, isReleased: released, givesBack: held, isPlaced: done},
-	assigned:  {isReleased: released, givesBack: held, isPlaced: done},
-	released:  {givesBack: held, isPlaced: done},
-	done:      {isPending: held},
+	unqueued:  {isLet: queued, reserves: reserved, reservesFirst: preparing, isPlaced: done},
+	queued:    {isDenied: unqueued, goesAlone: alone, reserves: reserved, reservesFirst: preparing, isPlaced: done},
+	alone:     {isDenied: unqueued, isLet: queued, reserves: released, isPlaced: done},
+	preparing: {isPrepared: assigned, isReleased: released, givesBack: unqueued, isPlaced: done},
+	reserved:  {isPermitted: assigned, isReleased: released, givesBack: unqueued, isPlaced: done},
+	assigned:  {isReleased: released, givesBack: unqueued, isPlaced: done},
+	released:  {givesBack: unqueued, isPlaced: done},
+	done:      {isPending: unqueued},
 }
 
 // holds reports whether a member at this stage holds an assignment in memory.
@@ -94,5 +94,5 @@ func (m *member) move(o occurrence) {
 	if counted {
 		p.count(m, 1)
 	}
-	keep(m.group.atRest, m, true, to == held)
+	include(m.group.unqueued, m, true, to == unqueued)
 }

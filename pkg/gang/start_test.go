@@ -14,7 +14,7 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 		name    string
 		do      func(l *Ledger)
 		started bool
-		kind    TurnKind
+		kind    Purpose
 		why     string
 	}{
 		{"a scheduler that starts is told before it sees the group", func(l *Ledger) {
@@ -30,25 +30,25 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			l.Define(g1, Object, minimumOf(4), t0)
 			l.Observe(g1, pending(9), t0)
-		}, true, Free, ""},
+		}, true, Alone, ""},
 		{"only the first word counts", func(l *Ledger) {
 			l.Recall(g1, NotStarted, t0)
 			l.Recall(g1, HadStarted, t0)
 			l.Observe(g1, bound(0, node(0)), t0)
-		}, false, Hold, "gang ns/one has 2 of the 4 members that it needs"},
+		}, false, Wait, "gang ns/one has 2 of the 4 members that it needs"},
 		{"nothing is left of a gang that had started", func(l *Ledger) {
 			l.Recall(g1, HadStarted, t0)
-		}, false, Hold, "gang ns/one has 1 of the 4 members that it needs"},
+		}, false, Wait, "gang ns/one has 1 of the 4 members that it needs"},
 		{"as many as the minimum have succeeded", func(l *Ledger) {
 			for i := range 4 {
 				l.Observe(g1, bound(i, node(i)), t0)
 				l.Observe(g1, inState(i, Succeeded), t0)
 			}
-		}, true, Free, ""},
+		}, true, Alone, ""},
 		{"a lowered minimum is a start", func(l *Ledger) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			l.Define(g1, Object, minimumOf(1), t0)
-		}, true, Free, ""},
+		}, true, Alone, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,10 +56,11 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l.Observe(g1, pending(9), t0)
 			tc.do(l)
 			l.Agenda.Invite(g1, t0)
-			turn := l.Cycles.Turn(uid(9))
+			cycle := l.Cycles.Of(uid(9))
 			v, _ := l.View(g1)
-			if v.Started != tc.started || turn.Kind != tc.kind || words(turn.Why) != tc.why {
-				t.Errorf("started %t, turn %v %q; want %t, %v %q", v.Started, turn.Kind, turn.Why, tc.started, tc.kind, tc.why)
+			if v.Started != tc.started || cycle.Purpose != tc.kind || words(cycle.Why) != tc.why {
+				t.Errorf("started %t, purpose %v %q; want %t, %v %q", v.Started, cycle.Purpose, cycle.Why, tc.started, tc.kind,
+					tc.why)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func TestWhatComesFreeIsForThoseThatAreMissing(t *testing.T) {
 			}
 			for i, role := range slices.Concat(tc.waits, tc.goes) {
 				l.Observe(g1, changed(10+i, func(m *Member) { m.Role = role }), t0)
-				if goes := l.Cycles.Turn(uid(10+i)).Kind == Free; goes != (i >= len(tc.waits)) {
+				if goes := l.Cycles.Of(uid(10+i)).Purpose == Alone; goes != (i >= len(tc.waits)) {
 					t.Errorf("another %s goes: %t, want %t", role, goes, !goes)
 				}
 				l.Forget(uid(10+i), t0)

@@ -12,16 +12,16 @@ import (
 
 // View is what a group looks like from outside.
 type View struct {
-	Census
+	Counts
 	// Holding is the number of members that hold an assignment in memory.
 	Holding int
 	// Priority is the lowest of the members.
 	Priority int32
-	// Priorities holds those of the members, the lowest first, if they differ.
+	// Priorities holds those of the members in ascending order, if they differ.
 	Priorities []int32
 	// Minimum is zero while the group has no specification.
 	Minimum Minimum
-	// inFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
+	// inFlightSince is since when at least one member has been on its way to a node, zero if none is.
 	inFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
@@ -35,7 +35,7 @@ type View struct {
 	Note string
 	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
-	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
+	// Undeclared is the minimum by the members' owner or labels, without a PodGroup; 0 if neither says it.
 	Undeclared int
 }
 
@@ -69,9 +69,9 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Census: Census{Count: c.Count, Roles: maps.Clone(c.Roles), Running: c.Running, Foreign: c.Foreign},
-		Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince, Started: g.started(),
-		Degraded: g.degraded(), Note: g.note}
+	v := View{Counts: c.Counts, Holding: g.holding, Priority: c.priority(), inFlightSince: g.eviction.inFlightSince,
+		Started: g.started(), Degraded: g.degraded(), Note: g.note}
+	v.Roles = maps.Clone(c.Roles)
 	if len(c.priorities) > 1 {
 		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
 	}
@@ -87,7 +87,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 	if example := g.example(); example != nil {
 		v.Any = example.Ref
 	}
-	if s := cmp.Or(g.by[Owner:]...); s != nil {
+	if s := cmp.Or(g.specs[Owner:]...); s != nil {
 		v.Undeclared = s.Minimum.Total
 	}
 	return v, true
@@ -107,13 +107,13 @@ func (l *Ledger) Members(id ID) (refs []Ref) {
 // Lacking returns what the group still needs, and the members that can be placed for it, the oldest first. Those that
 // have succeeded need no other in their place.
 func (l *Ledger) Lacking(id ID) (Minimum, []Member) {
-	var t Turn
+	var d Demand
 	l.on(id, func(g *group) {
 		if g.spec() != nil {
-			t.lead(g)
+			d = g.demand()
 		}
 	})
-	return t.Need, t.Members
+	return d.Need, d.Members
 }
 
 // Begun reports whether members of a part of the group have a node or have succeeded.
@@ -122,7 +122,7 @@ func (l *Ledger) Begun(id ID, of *tree.Group) (begun bool) {
 	return begun
 }
 
-// Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
+// Held returns the members that wait for their group and have had no cycle that reported why, with the reason.
 func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 	held := map[Ref]obstacle.Reason{}
 	l.on(id, func(g *group) {
@@ -130,10 +130,10 @@ func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 			if !m.mayLead() {
 				continue
 			}
-			switch kind, why := m.turn(); {
-			case kind == Hold:
+			switch purpose, why := m.purpose(); {
+			case purpose == Wait:
 				held[m.Ref] = why
-			case kind == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
+			case purpose == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
 				held[m.Ref] = g.attempts.block.reason
 			}
 		}
@@ -166,8 +166,7 @@ func (l *Ledger) Nodes(id ID) map[string]int {
 	return nodes
 }
 
-// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a
-// class.
+// Refused returns the nodes that have refused members of a class since the present plan was made.
 func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
 	l.on(id, func(g *group) {
 		if g.plan != nil {
@@ -177,7 +176,7 @@ func (l *Ledger) Refused(id ID) (refused map[Refusal]bool) {
 	return refused
 }
 
-// Tally counts the groups by what they do, in words that serve as the values of a metric's label.
+// Tally counts the groups by state, named as in the metric's label.
 func (l *Ledger) Tally() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -54,16 +54,16 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 			t.Fatalf("the leader is activated (-want +got):\n%s", diff)
 		}
 		l.Cycles.Admit(uid(0))
-		l.Cycles.Turn(uid(0))
+		l.Cycles.Of(uid(0))
 		if l.Cycles.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
-		if e := l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now); !e.Empty() {
+		if e := l.Cycles.Block(g1, obstacle.Text("too big"), nil, testBackoff, now); !e.Empty() {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
-		if turn := l.Cycles.Turn(uid(0)); turn.Kind != Lead || !l.Cycles.Standing(uid(0)).Blocked {
-			t.Fatalf("turn %+v, blocked %t", turn, l.Cycles.Standing(uid(0)).Blocked)
+		if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Lead || !l.Cycles.Standing(uid(0)).Blocked {
+			t.Fatalf("cycle %+v, blocked %t", cycle, l.Cycles.Standing(uid(0)).Blocked)
 		}
 		w, waits := l.Agenda.Waiting(g1)
 		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
@@ -79,14 +79,14 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		attempt(pause)
 	}
 	// What the account of the cluster shows costs nothing, and does not end the row of failures either.
-	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
+	l.Agenda.RuleOut(g1, obstacle.Text("no room"), now)
 	if w, _ := l.Agenda.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
 		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
 	}
 	attempt(8 * time.Second)
 	// A gang that has not been tried for longer than its last pause begins with the shortest again.
 	now = now.Add(8 * time.Second)
-	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
+	l.Agenda.RuleOut(g1, obstacle.Text("no room"), now)
 	attempt(0)
 	attempt(time.Second)
 	// A change of what the group asks for makes it new, but leaves the pauses as they are.
@@ -104,11 +104,11 @@ func TestRuleOut(t *testing.T) {
 		l := gangOf(2, 2)
 		l.Agenda.Invite(g1, t0)
 		l.Cycles.Admit(uid(0))
-		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		for range 2 {
 			// Once in PreFilter and once in PostFilter.
-			if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold || words(turn.Why) != "no room" {
-				t.Fatalf("turn %+v", turn)
+			if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Wait || words(cycle.Why) != "no room" {
+				t.Fatalf("cycle %+v", cycle)
 			}
 		}
 		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
@@ -118,7 +118,7 @@ func TestRuleOut(t *testing.T) {
 	t.Run("means nothing to a gang that is being planned", func(t *testing.T) {
 		t.Parallel()
 		l := plannedGangOf(t, 2, 2)
-		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		if v, _ := l.View(g1); v.Reason != nil {
 			t.Errorf("reason %q", v.Reason)
 		}
@@ -135,7 +135,7 @@ func TestRuleOut(t *testing.T) {
 			for range len(wake) {
 				<-wake
 			}
-			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Text("no room"), t0)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 				l.Observe(g1, class(i, c), t0)
 			}
 			l.Observe(g1, changed(8, func(m *Member) { m.Ours = false }), t0)
-			l.Cycles.Block(g1, obstacle.Told("too big"), []string{"short"}, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Text("too big"), []string{"short"}, testBackoff, t0)
 			l.Observe(g1, tc.m, t0)
 			w, waits := l.Agenda.Waiting(g1)
 			if !waits || w.Fresh != tc.news {
@@ -179,8 +179,8 @@ func TestLeadersThatDecline(t *testing.T) {
 		if ok, why := l.Cycles.Admit(uid(i)); !ok {
 			t.Fatalf("member %d is held: %s", i, why)
 		}
-		if turn := l.Cycles.Turn(uid(i)); turn.Kind != Lead {
-			t.Fatalf("turn of member %d: %+v", i, turn)
+		if cycle := l.Cycles.Of(uid(i)); cycle.Purpose != Lead {
+			t.Fatalf("cycle of member %d: %+v", i, cycle)
 		}
 	}
 	t.Run("block the gang when several in a row have, and the next attempt goes on with others", func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestLeadersThatDecline(t *testing.T) {
 		l.Agenda.Invite(g1, t0)
 		for i := range maxDeclined {
 			lead(l, i)
-			l.Cycles.Decline(uid(i), obstacle.Told("no volume"), testBackoff, t0)
+			l.Cycles.Decline(uid(i), obstacle.Text("no volume"), testBackoff, t0)
 		}
 		if v, _ := l.View(g1); words(v.Reason) != "no volume" {
 			t.Errorf("reason %q", v.Reason)
@@ -202,13 +202,13 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := plannedGangOf(t, 4, 3)
 		l.Observe(g1, inState(3, Terminating), t0)
 		reserve(t, l, 0)
-		l.Cycles.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
+		l.Cycles.Broken(uid(1), obstacle.Text("node is gone"), testBackoff, t0)
 		l.Cycles.Admit(uid(2))
-		if e := l.Cycles.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
+		if e := l.Cycles.Decline(uid(1), obstacle.Text("no volume"), testBackoff, t0); len(e.Reject) != 0 {
 			t.Fatalf("%v are asked to give their assignments back", e.Reject)
 		}
 		lead(l, 2)
-		who, _ := rejected(l.Cycles.Decline(uid(2), obstacle.Told("no volume"), testBackoff, t0))
+		who, _ := rejected(l.Cycles.Decline(uid(2), obstacle.Text("no volume"), testBackoff, t0))
 		if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 			t.Errorf("assignments to give back (-want +got):\n%s", diff)
 		}
@@ -229,17 +229,17 @@ func TestLeaderThatDoesNotCome(t *testing.T) {
 		}
 	}
 	// Whichever comes first leads, and no other is invited then.
-	if turn := l.Cycles.Turn(uid(1)); turn.Kind != Lead {
-		t.Fatalf("turn %+v", turn)
+	if cycle := l.Cycles.Of(uid(1)); cycle.Purpose != Lead {
+		t.Fatalf("cycle %+v", cycle)
 	}
 	if e := l.Agenda.Expire(testBackoff, t0.Add(time.Hour)); !e.Empty() {
 		t.Fatalf("effects %+v while the gang is planned", e)
 	}
 	l.Cycles.Propose(uid(1), proposalFor(1, 2), t0)
-	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold {
-		t.Errorf("turn of the one that comes late and has no node: %+v", turn)
+	if cycle := l.Cycles.Of(uid(0)); cycle.Purpose != Wait {
+		t.Errorf("cycle of the one that comes late and has no node: %+v", cycle)
 	}
-	if turn := l.Cycles.Turn(uid(2)); turn.Kind != Follow {
-		t.Errorf("turn of the one that comes late and has a node: %+v", turn)
+	if cycle := l.Cycles.Of(uid(2)); cycle.Purpose != Follow {
+		t.Errorf("cycle of the one that comes late and has a node: %+v", cycle)
 	}
 }

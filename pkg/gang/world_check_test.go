@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var exactly = cmp.AllowUnexported(Census{}, View{})
+var exactly = cmp.AllowUnexported(census{}, View{})
 
 // recounted is a census of the members from scratch.
-func recounted(members map[UID]*member) Census {
+func recounted(members map[UID]*member) census {
 	c := newCensus()
 	for _, m := range members {
 		c.count(&m.Member, 1)
@@ -99,11 +99,12 @@ func (w *world) checkPlan(g *group) {
 		return
 	}
 	for _, m := range g.members {
-		if inPlan := p.node(m) != ""; !p.committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
+		inPlan := p.node(m) != ""
+		if p.progress != committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
 			w.t.Fatalf("%s is at stage %d while a plan is carried out that has an assignment for it: %t", m.UID, m.stage, inPlan)
 		}
 	}
-	if !p.committed && (g.spec() == nil || g.started() || !g.quorum()) {
+	if p.progress != committed && (g.spec() == nil || g.started() || !g.quorum()) {
 		w.t.Fatalf("a plan of %s is carried out: started %t, quorum %t", g.id, g.started(), g.quorum())
 	}
 	all, ready := numbers{roles: map[string]int{}}, numbers{roles: map[string]int{}}
@@ -115,8 +116,8 @@ func (w *world) checkPlan(g *group) {
 		switch {
 		case g.members[m.UID] != m || m.State != Pending:
 			w.t.Fatalf("%s has an assignment and needs none", m.UID)
-		case p.committed && m.stage != released, p.open && !m.stage.holds():
-			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", m.UID, m.stage, p.committed, p.open)
+		case p.progress == committed && m.stage != released, p.progress == replanning && !m.stage.holds():
+			w.t.Fatalf("%s is in a plan at stage %d: progress %d", m.UID, m.stage, p.progress)
 		}
 	}
 	for _, counts := range []struct{ kept, again numbers }{{p.all, all}, {p.ready, ready}} {
@@ -125,8 +126,8 @@ func (w *world) checkPlan(g *group) {
 			w.t.Fatalf("the plan of %s counts %+v, its members are %+v", g.id, counts.kept, counts.again)
 		}
 	}
-	if !p.committed && p.open == serves(g, p) {
-		w.t.Fatalf("a plan serves and is open, or does neither: open %t", p.open)
+	if p.progress != committed && (p.progress == replanning) == serves(g, p) {
+		w.t.Fatalf("a plan serves and is planned again, or does neither: progress %d", p.progress)
 	}
 }
 
@@ -164,14 +165,14 @@ func (w *world) compare() {
 		if p.State == Pending && !p.left && m.stage.holds() != holds {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
 		}
-		if m.stage == held && m.Ours {
-			if kind, _ := m.turn(); kind == Free || kind == Follow || kind == Lead && mayPlan(m.group) {
-				w.t.Fatalf("%s is held and may go on: turn %d", uid, kind)
+		if m.stage == unqueued && m.Ours {
+			if purpose, _ := m.purpose(); purpose == Alone || purpose == Follow || purpose == Lead && mayPlan(m.group) {
+				w.t.Fatalf("%s is held and may go on: purpose %d", uid, purpose)
 			}
 		}
 		switch {
 		case p.left:
-		case m.stage == held && p.place == active:
+		case m.stage == unqueued && p.place == active:
 			w.t.Fatalf("%s is in the queue and known to be held", uid)
 		case m.stage == queued && p.place == parked && !p.barred && !p.foreign:
 			w.t.Fatalf("%s is out of the queue and known to be in it", uid)

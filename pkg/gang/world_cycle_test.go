@@ -26,18 +26,18 @@ func (w *world) cycle(p *worldPod) {
 		w.postFilter(p)
 		return
 	}
-	turn := w.l.Cycles.Turn(p.UID)
+	cycle := w.l.Cycles.Of(p.UID)
 	w.check()
-	w.t.Logf("turn of %s: %d", p.UID, turn.Kind)
-	node := turn.Node
-	switch turn.Kind {
-	case Hold:
-		if turn.Why == nil {
+	w.t.Logf("cycle of %s: %d", p.UID, cycle.Purpose)
+	node := cycle.Node
+	switch cycle.Purpose {
+	case Wait:
+		if cycle.Why == nil {
 			w.t.Fatalf("%s is held without a reason", p.UID)
 		}
 		w.land(p)
 		return
-	case Free:
+	case Alone:
 		if w.goesWrong(3, "an ordinary pod fits nowhere") {
 			w.postFilter(p)
 			return
@@ -45,7 +45,7 @@ func (w *world) cycle(p *worldPod) {
 		node = "n-free"
 	case Lead:
 		var ok bool
-		if node, ok = w.lead(p, turn); !ok {
+		if node, ok = w.lead(p, cycle.Demand); !ok {
 			w.land(p)
 			return
 		}
@@ -57,33 +57,33 @@ func (w *world) cycle(p *worldPod) {
 			return
 		}
 	}
-	w.reserve(p, node, turn.Kind == Free)
+	w.reserve(p, node, cycle.Purpose == Alone)
 }
 
 // postFilter is what the plugin does about a pod that fits nowhere.
 func (w *world) postFilter(p *worldPod) {
-	turn := w.l.Cycles.Turn(p.UID)
+	cycle := w.l.Cycles.Of(p.UID)
 	w.check()
-	w.t.Logf("%s fits nowhere: %d", p.UID, turn.Kind)
+	w.t.Logf("%s fits nowhere: %d", p.UID, cycle.Purpose)
 	switch {
-	case turn.Kind == Follow:
-		w.carryOut(w.l.Cycles.Broken(p.UID, obstacle.Told("does not fit"), testBackoff, w.now))
-	case turn.Kind == Lead && !w.l.Cycles.Standing(p.UID).Blocked:
-		w.carryOut(w.l.Cycles.Decline(p.UID, obstacle.Told("turned away"), testBackoff, w.now))
-	case turn.Kind == Free:
+	case cycle.Purpose == Follow:
+		w.carryOut(w.l.Cycles.Broken(p.UID, obstacle.Text("does not fit"), testBackoff, w.now))
+	case cycle.Purpose == Lead && !w.l.Cycles.Standing(p.UID).Blocked:
+		w.carryOut(w.l.Cycles.Decline(p.UID, obstacle.Text("turned away"), testBackoff, w.now))
+	case cycle.Purpose == Alone:
 		p.foreign = true
 	}
 	w.land(p)
 }
 
 // lead plans for the group of the pod and returns the pod's node, if it can go on.
-func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
+func (w *world) lead(p *worldPod, demand Demand) (node string, ok bool) {
 	before := w.changes
 	w.interrupt()
 	refused := w.l.Refused(p.group)
 	var proposal Proposal
 	roles, short := map[string]int{}, map[string]bool{}
-	for _, m := range turn.Members {
+	for _, m := range demand.Members {
 		k := 0
 		for refused[Refusal{Class: m.Class, Node: fmt.Sprint("n", k)}] {
 			k++
@@ -95,10 +95,10 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 		roles[m.Role]++
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: m.UID, Node: fmt.Sprint("n", k)})
 	}
-	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
-		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
-		if again := w.l.Cycles.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 &&
-			(again.Kind != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
+	if !demand.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
+		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Text("does not fit"), []string{"a"}, testBackoff, w.now))
+		if again := w.l.Cycles.Of(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 &&
+			(again.Purpose != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}
 		return "", false
@@ -110,7 +110,7 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 	}
 	e, serves, proceed := w.l.Cycles.Propose(p.UID, proposal, w.now)
 	if before == w.changes && !serves {
-		w.t.Fatalf("a plan that serves was refused: need %s of %d members", turn.Need, len(turn.Members))
+		w.t.Fatalf("a plan that serves was refused: need %s of %d members", demand.Need, len(demand.Members))
 	}
 	w.carryOut(e)
 	for _, a := range proposal.Assignments {

@@ -33,8 +33,8 @@ func NewPlace(node string, path []string) *Place {
 	return p
 }
 
-// Tally counts what a pod exchanges with others by where these are, so that what a node would mean for the pod is added
-// up by level and not by peer. Once all peers are added it may be read by many at once.
+// Tally counts the traffic of a pod with its peers by domain, so that the distance of a node is added up by level and
+// not by peer. After the last Add it may be read concurrently.
 type Tally struct {
 	total   int64
 	nodes   map[string]int64
@@ -60,8 +60,8 @@ func (t *Tally) Add(at *Place, traffic int64) {
 // Total is the traffic with all peers.
 func (t *Tally) Total() int64 { return t.total }
 
-// Distances is how far two nodes are apart by the narrowest thing that they share: the node itself comes first, then
-// the levels from the narrowest to the widest, then nothing at all. They do not fall.
+// Distances are by the narrowest domain that two nodes share: the same node first, then the levels from the narrowest
+// to the widest, then no domain. They never decrease.
 type Distances []int64
 
 // Mean returns the mean distance between a node and all peers, by traffic, rounded; 0 without traffic.
@@ -76,7 +76,7 @@ func (t *Tally) Mean(at *Place, d Distances) int64 {
 	return int64(math.Round(sum / float64(t.total)))
 }
 
-// Split returns the traffic by the narrowest thing that the node shares with the peer, in the order of Distances.
+// Split returns the traffic by the narrowest domain that the node shares with the peer, in the order of Distances.
 func (t *Tally) Split(at *Place) []int64 {
 	split := make([]int64, len(at.domains)+2)
 	shared := t.nodes[at.node]
@@ -93,8 +93,8 @@ func (t *Tally) Split(at *Place) []int64 {
 	return split
 }
 
-// Nearness maps distances to scores: 100 for the shortest, about 50 for twice that. Only the shortest gets 100, however
-// near the next. Slack keeps distances that are next to nothing from being taken for very different.
+// Nearness maps distances to scores: 100 for the shortest, about 50 for twice that, at most 99 for any longer one.
+// slack is added to both, so that tiny distances do not count as very different.
 func Nearness(distance, shortest, slack int64) int64 {
 	if distance <= shortest {
 		return 100

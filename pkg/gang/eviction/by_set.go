@@ -61,7 +61,7 @@ func (s *search) cheapest(level int, nodes []tree.Node) []int {
 	s.share = false
 	for _, d := range order {
 		slices.Sort(units[d])
-		costs[d] = s.of(slices.Compact(units[d]), 1)
+		costs[d] = s.costOfUnits(slices.Compact(units[d]), 1)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return compareCosts(costs[a], max(room[a], 1), costs[b], max(room[b], 1))

@@ -258,12 +258,10 @@ func wrongWith(p *Problem, e Plan) string {
 		k.gone[i] = true
 	}
 	switch {
-	case e.Outcome == NoRoom && (e.Reason == "" || len(e.Victims)+len(e.Groups)+len(e.Placed) > 0):
-		return fmt.Sprintf("no room, but %+v", e)
-	case e.Outcome == NoRoom:
+	case e.Reason != "" && len(e.Victims)+len(e.Groups)+len(e.Placed) > 0:
+		return fmt.Sprintf("it does not fit, but %+v", e)
+	case e.Reason != "":
 		return ""
-	case e.Reason != "" || (e.Outcome == RoomAlready) != (len(e.Victims) == 0):
-		return fmt.Sprintf("room, but %+v", e)
 	}
 	if rule := k.illegal(); rule != "" {
 		return rule

@@ -9,25 +9,12 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// Outcome says whether an eviction helps.
-type Outcome uint8
-
-// The outcomes of Choose.
-const (
-	// NoRoom means that the gang cannot start even after every eviction that is allowed.
-	NoRoom Outcome = iota
-	// RoomAlready means that the gang can start without any eviction.
-	RoomAlready
-	// RoomAfterEviction means that the gang can start when the victims have gone.
-	RoomAfterEviction
-)
-
 // Plan is the answer to a Problem.
 type Plan struct {
-	Outcome Outcome
-	// Reason says for NoRoom what is missing, as a clause without a full stop.
+	// Reason says why the gang cannot start even after every eviction that is allowed, as a clause without a full stop;
+	// empty if it can.
 	Reason string
-	// Victims are indices into Problem.Victims in ascending order.
+	// Victims are indices into Problem.Victims in ascending order; empty if the gang can start without any eviction.
 	Victims []int
 	// Groups are the groups that are evicted as a whole.
 	Groups []gang.ID
@@ -120,12 +107,11 @@ func (s *search) allNodes() []int {
 
 // plan describes the state of the search.
 func (s *search) plan() Plan {
-	plan := Plan{Outcome: RoomAlready, Sets: s.answer}
+	plan := Plan{Sets: s.answer}
 	for i := range s.units {
 		if !s.gone[i] {
 			continue
 		}
-		plan.Outcome = RoomAfterEviction
 		plan.Victims = append(plan.Victims, s.units[i].victims...)
 		if s.units[i].whole {
 			plan.Groups = append(plan.Groups, s.groups[s.units[i].group].id)

@@ -11,7 +11,7 @@ type Cost struct {
 	levels []costLevel
 }
 
-// rank is the priority of pods, and of one priority that of protected pods after that of others.
+// rank orders pods by priority; within a priority, protected pods rank above others.
 type rank struct {
 	priority  int32
 	protected bool
@@ -31,12 +31,12 @@ func (r rank) compare(other rank) int {
 
 type costLevel struct {
 	rank
-	// lost is the work that is lost, in the unit of Victim.Lost, and milliPods are thousandths of pods, because several
-	// nodes may share the cost of a group.
+	// lost is in the unit of Victim.Lost. Pods are counted in thousandths, because several nodes may share the cost of a
+	// group.
 	lost, milliPods int64
 }
 
-// costOf is what victims cost that go together: all count with the rank of the most important.
+// costOf is the cost of victims that are evicted together: all count with the rank of the most important one.
 func (p *Problem) costOf(victims []int) costLevel {
 	cost := costLevel{rank: p.Victims[victims[0]].rank(), milliPods: 1000 * int64(len(victims))}
 	for _, i := range victims {
@@ -48,7 +48,7 @@ func (p *Problem) costOf(victims []int) costLevel {
 	return cost
 }
 
-// Add adds what the eviction of one pod costs.
+// Add adds the cost of evicting one pod.
 func (c *Cost) Add(v *Victim) { c.add(costLevel{v.rank(), max(v.Lost, 0), 1000}) }
 
 // Join adds another cost.
@@ -58,7 +58,7 @@ func (c *Cost) Join(other Cost) {
 	}
 }
 
-// Compare orders costs: the least lost of the highest rank, and of that the fewest pods, then of the next rank.
+// Compare compares rank by rank, the highest first: less lost work is cheaper, then fewer pods.
 func (c Cost) Compare(other Cost) int { return compareCosts(c, 1, other, 1) }
 
 // add adds the cost of pods of one rank.
@@ -99,18 +99,18 @@ func compareCosts(a Cost, n int, b Cost, m int) int {
 	return 0
 }
 
-// of is what the eviction of the units costs. Shared costs count for one of the nodes that it helps, which are at most
-// helped.
-func (s *search) of(units []int, helped int) Cost {
+// costOfUnits is what the eviction of the units costs. Where costs are shared, it is the share of one of the nodes that
+// the eviction helps, at most helped nodes.
+func (s *search) costOfUnits(units []int, helped int) Cost {
 	var sum Cost
 	for _, u := range units {
-		sum.add(s.unit(u, helped))
+		sum.add(s.unitCost(u, helped))
 	}
 	return sum
 }
 
-// unit is what a unit costs besides what is gone of it, or the share of one node.
-func (s *search) unit(unit, helped int) costLevel {
+// unitCost is what a unit costs in addition to what is gone of it already, or the share of one node.
+func (s *search) unitCost(unit, helped int) costLevel {
 	u := &s.units[unit]
 	cost := u.cost
 	switch {
@@ -134,24 +134,24 @@ func (s *search) unit(unit, helped int) costLevel {
 	return cost
 }
 
-// candidate is a unit that would help, at what cost, and how much it helps for that.
+// candidate is a unit whose eviction would help. value is how much it frees of what is missing for its cost.
 type candidate struct {
 	unit  int
 	cost  costLevel
 	value float64
 }
 
-// candidate is the unit as one that frees some of what is missing.
+// candidate returns the unit as one that frees help of what is missing.
 func (s *search) candidate(unit int, help float64, helped int) candidate {
-	cost := s.unit(unit, helped)
+	cost := s.unitCost(unit, helped)
 	return candidate{unit, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
 }
 
-// podWeight is what a thousandth of a pod counts beside work that is lost: next to nothing, so that the number of pods
-// decides where the work is the same.
+// podWeight is the weight of a thousandth of a pod beside lost work. It is tiny, so that the number of pods only decides
+// between equal amounts of work.
 const podWeight = 1e-6
 
-// sort orders candidates: the lower rank first, then those that help most for what they cost, then the less important.
+// sort orders candidates: the lower rank first, then the higher value, then the less important.
 func (s *search) sort(candidates []candidate) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(

@@ -28,13 +28,12 @@ func (o *offer) compare(other *offer) int {
 	)
 }
 
-// place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that,
-// if evict is set, it evicts one set of units after the other, each time the set that costs least for each member that
-// it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes
-// other nodes cheaper, too.
+// place places up to want members of a class in the domain. It uses free capacity first, starting with the fullest node.
+// Then, if evict is set, it accepts one offer after the other, always the one with the lowest cost per member. The
+// eviction of a group makes the offers of its other nodes cheaper.
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
-// offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.
+// offer is computed again when it comes to the top: fewer members to place and smaller budgets make it more expensive.
 func (s *search) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
@@ -81,8 +80,8 @@ func (s *search) place(class, want int, evict bool) {
 	}
 }
 
-// offer draws up the cheapest offer of a node for members of a class; want are missing. There is none if the node has
-// room already.
+// offer returns the cheapest offer of a node for members of a class, want of which are missing. A node on which one fits
+// already makes no offer.
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
 // fits. Then it puts back, the most important first, those without which it still does.
@@ -114,7 +113,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 	}
 	o := offer{node: node, members: s.fits(class, node, want), units: s.goneSince(start)}
 	s.undo(start)
-	o.cost = s.of(o.units, (want+o.members-1)/o.members)
+	o.cost = s.costOfUnits(o.units, (want+o.members-1)/o.members)
 	for i, u := range o.units {
 		if started := s.units[u].started; i == 0 || started < o.started {
 			o.started = started
@@ -139,7 +138,7 @@ func (s *search) candidates(class, node, want int) []candidate {
 	return found
 }
 
-// cover is how much of what is short the amounts free, as the sum of the parts of each resource.
+// cover adds up, over the resources that are short, the part of the shortage that is freed.
 func cover(frees, short Vector) float64 {
 	sum := 0.0
 	for r, amount := range short[:min(len(short), len(frees))] {

@@ -148,6 +148,6 @@ func (l *loss) add(role string, members int) {
 // tolerates reports whether the group still has its minimum after the loss, and nothing holds nodes without use: groups
 // within that lose members have what they need, or lose all.
 func (g *Group) tolerates(l loss) bool {
-	return l.total == 0 || !g.AllOrNothing && g.Minimum.Spares(g.Settled, l.byRole, g.BoundByRole,
+	return l.total == 0 || !g.AllOrNothing && g.Minimum.Tolerates(g.Settled, l.byRole, g.BoundByRole,
 		func(role string) int { return g.SettledByRole[role] })
 }

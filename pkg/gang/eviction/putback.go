@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// mostRefits bounds how many times all sets are placed again for a unit that comes back: each takes milliseconds in a
-// large cluster.
+// mostRefits bounds how often all sets are placed again to put a unit back: each time takes milliseconds in a large
+// cluster.
 const mostRefits = 48
 
-// putBack puts back one unit after the other without which the gang can still start: the most important first, of
-// equally important ones the one that would lose the most, then the larger. If the gang is divided, those come first
-// that take nothing of what was found, and then those without which the sets find room elsewhere.
+// putBack puts back every unit whose eviction the gang does not need: the most important first, among equals the one
+// that would lose the most, then the larger. If the gang is divided, it first puts back units that are not in the way of
+// a placed member, then units without which the sets find other nodes.
 func (s *search) putBack() {
 	if s.Tree != nil {
 		s.putBackAll(math.MaxInt, func(unit int) bool { return !s.inTheWay(unit) })

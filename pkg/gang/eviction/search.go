@@ -12,7 +12,7 @@ type search struct {
 	// nodes are those of the domain in which the gang is to be placed, and within tells them by index.
 	nodes  []int
 	within []bool
-	// reach is, by class, for how many members it has room when all units are gone, if there are no others.
+	// reach is, by class, how many members fit when all units are gone and no other class is placed.
 	reach []int
 	// most is the largest number of members that were placed together, in any domain.
 	most int
@@ -88,11 +88,11 @@ func (s *search) fit() bool {
 // solve looks for a cheap solution in the present domain and returns nil if it finds none: units go until the gang has
 // room, and those come back without which it still does.
 //
-// The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
-// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap.
+// One pass counts the cost of a group in shares and one in full, because both can mislead: in full, a group on many
+// nodes is too expensive for each of them; in shares, groups on nodes that have little in common are too cheap.
 //
-// If the gang is divided, which domain is the best for a set depends on those of the others, and all of them on who has
-// gone. So all units go up to a rank, the lowest with which all sets find domains.
+// In a divided gang, the best domain for a set depends on the domains of the others, and all of them on what is evicted.
+// So all units up to a rank are evicted first, the lowest rank with which all sets find domains.
 func (s *search) solve() *solution {
 	if s.Tree != nil {
 		return s.fromAll(s.ranks()...)
@@ -110,13 +110,14 @@ func (s *search) solve() *solution {
 		}
 	}
 	if best == nil {
-		// Members that take the room there is first may be in the way of others.
+		// Members on free capacity may be in the way of others.
 		best = s.fromAll(highest)
 	}
 	return best
 }
 
-// fromAll has all units go up to one of the ranks, whatever the rules, and puts back what it can.
+// fromAll evicts all units up to a rank, ignoring budgets and minimums, and puts back what it can. It tries the ranks in
+// turn until the result breaks no rule.
 func (s *search) fromAll(limits ...rank) *solution {
 	for _, limit := range limits {
 		s.undo(0)
@@ -143,5 +144,5 @@ func cheaper(a, b *solution) *solution {
 // solution returns the present state as a solution.
 func (s *search) solution() *solution {
 	s.share = false
-	return &solution{s.plan(), s.of(s.goneSince(0), 1)}
+	return &solution{s.plan(), s.costOfUnits(s.goneSince(0), 1)}
 }

@@ -97,7 +97,7 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 		bound += n
 	}
 	if g.Minimum.Tree != nil && bound == g.Bound { // else one is on its way to a node
-		g.Minimum.Tree.Sparable(func(of *tree.Group) {
+		g.Minimum.Tree.Optional(func(of *tree.Group) {
 			if set := p.within(&g, of, members); set != nil {
 				p.enclose(index, set, first)
 			}

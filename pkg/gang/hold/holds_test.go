@@ -236,7 +236,7 @@ func TestWhatIsKeptForAMemberWithANode(t *testing.T) {
 	}
 	check("while the member waits", true)
 	ledger.Agenda.Invite(id, now)
-	ledger.Cycles.Turn("m")
+	ledger.Cycles.Of("m")
 	ledger.Cycles.Propose("m", gang.Proposal{Assignments: []gang.Assignment{{UID: "m", Node: "n"},
 		{UID: "other", Node: "o"}}}, now)
 	if !ledger.Cycles.Reserve("m", "n", now) {
@@ -263,7 +263,7 @@ func TestWhatIsKeptForARole(t *testing.T) {
 	ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "first"}, State: gang.Bound, Node: "m"}, now)
 	alone := func(pod *v1.Pod) *v1.Pod {
 		ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(pod.UID)}, State: gang.Pending, Ours: true}, now)
-		ledger.Cycles.Turn(gang.UID(pod.UID))
+		ledger.Cycles.Of(gang.UID(pod.UID))
 		return pod
 	}
 	p := testHolds(&ledger.Cycles)

@@ -34,11 +34,11 @@ func (l *Loop) why(g *waiting.Gang) obstacle.Reason {
 		return g.Misstated
 	}
 	account, kept, required := l.List.Capacity, l.kept(g), g.Levels.Required
-	turn, asks := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}, map[string]string{}
+	demand, asks := gang.Demand{Minimum: g.Of, Need: g.Need, Placed: g.Held}, map[string]string{}
 	result := plan.Result{Assignments: make([]gang.Assignment, account.BestBeside(g.Shapes, required, kept))}
 	var nodes obstacle.Nodes
 	for i, c := range g.Classes {
-		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
+		demand.Members = append(demand.Members, make([]gang.Member, c.Count)...)
 		fits := account.BestBeside(g.Shapes[i:i+1], required, kept)
 		if fits >= c.Count {
 			continue
@@ -54,7 +54,7 @@ func (l *Loop) why(g *waiting.Gang) obstacle.Reason {
 	if len(required) > 0 {
 		within = required[len(required)-1]
 	}
-	return plan.NewShortfall(g.ID, turn, result, func(class string) string { return asks[class] }, within, nodes)
+	return plan.NewShortfall(g.ID, demand, result, func(class string) string { return asks[class] }, within, nodes)
 }
 
 // roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing

@@ -132,7 +132,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	sooner(wait)
 	sooner(l.due.look.Sub(now))
 	if l.Ledger.Agenda.Flowing() {
-		sooner(gang.Breath)
+		sooner(gang.QueuePause)
 	}
 	effects = append(effects, l.resume(&news, now)...)
 	if eased || len(gained) > 0 {

@@ -192,5 +192,5 @@ func (d *Directory) OwnReason(id gang.ID, pod *v1.Pod, why obstacle.Reason) obst
 	if name := read.GroupOf(pod, pg); name == "" || v.Minimum.Tree.Holds(name) {
 		return why
 	}
-	return obstacle.Told(read.UnknownGroup(pod, pg).Error())
+	return obstacle.Text(read.UnknownGroup(pod, pg).Error())
 }

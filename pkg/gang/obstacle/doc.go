@@ -1,7 +1,7 @@
 // Package obstacle says why a gang or one of its members does not start now.
 //
-// An Obstacle is a value: a cause with its names and amounts. The ledger of gangs finds most of them, plugins and
-// gang/waiting the rest. They are put into words where a user reads them, and compared and counted by Kind before.
+// An Obstacle is a value: a cause with its names and amounts. The ledger of gangs finds most obstacles, plugins and
+// gang/waiting the others. Until a user reads one, it is compared and counted by Kind.
 //
 // The package imports nothing of ours but words for numbers.
 package obstacle

@@ -15,24 +15,24 @@ type NodeCause struct {
 	// Short is the resource that the nodes are short of, Most how much of it one of them has at most if no pod runs there;
 	// empty if that is enough.
 	Short, Most string
-	// Says is what is said of one of the nodes if Short is empty, Kind what that has in common with words that differ in
-	// names and amounts alone.
-	Says, Kind string
-	Nodes      int
-	// Fits is set for nodes on which a pod fits. Says then tells how few of them are in one domain, if that counts.
+	// Message is about one of the nodes, if Short is empty. Kind is the same for messages that differ in names and
+	// amounts only.
+	Message, Kind string
+	Nodes         int
+	// Fits is set for nodes on which a pod fits. Message then says how many of them are in one domain, if pods share one.
 	Fits bool
 	// Own is set if the pod's own constraints keep it off.
 	Own bool
 }
 
-// OfNodes returns the cause that a reason is, of no node yet.
-func OfNodes(r Reason) NodeCause { return NodeCause{Says: r.String(), Kind: r.Kind()} }
+// OfNodes returns the reason as a cause without a number of nodes.
+func OfNodes(r Reason) NodeCause { return NodeCause{Message: r.String(), Kind: r.Kind()} }
 
-// Nodes are the causes that keep a pod off nodes, in the order in which they are told: those that concern no single
-// node, those of the most nodes, and the nodes on which it fits. Each node counts once.
+// Nodes are the causes that keep a pod off nodes, in the order of the message: causes without nodes, causes by number
+// of nodes, and the nodes on which the pod fits. Each node counts once.
 type Nodes []NodeCause
 
-// mostCauses is how many causes are told. If there are more, those that differ in names and amounts alone are one.
+// mostCauses bounds the causes in a message. If there are more, those that differ in names and amounts only are merged.
 const mostCauses = 8
 
 // Count returns the causes with the numbers of their nodes.
@@ -41,7 +41,7 @@ func Count(nodes map[NodeCause]int) Nodes {
 		alike := map[NodeCause]int{}
 		for c, n := range nodes {
 			if c.Short == "" && !c.Fits {
-				c.Says = c.Kind
+				c.Message = c.Kind
 			}
 			alike[c] += n
 		}
@@ -62,14 +62,14 @@ func Count(nodes map[NodeCause]int) Nodes {
 	if end <= mostCauses {
 		return causes
 	}
-	others := OfNodes(Told("node(s) for other reasons"))
+	others := OfNodes(Text("node(s) for other reasons"))
 	for _, c := range causes[mostCauses:end] {
 		others.Nodes += c.Nodes
 	}
 	return slices.Replace(causes, mostCauses, end, others)
 }
 
-// rulesOut reports whether what comes free on the nodes does not help.
+// rulesOut reports whether capacity that becomes free on the nodes does not help.
 func (c *NodeCause) rulesOut() bool { return c.Own || c.Most != "" }
 
 func (c *NodeCause) order() int {
@@ -82,8 +82,8 @@ func (c *NodeCause) order() int {
 	return -c.Nodes
 }
 
-// Kind is that of the cause of the most nodes that the pod's own constraints admit, if there are such nodes, or of one
-// that concerns no single node. Causes that differ in amounts alone count together.
+// Kind is that of the cause with the most nodes, among the nodes that the pod's own constraints admit, if there are
+// any. A cause without nodes comes first. Causes that differ in amounts only count together.
 func (n Nodes) Kind() string {
 	nodes := map[string]int{}
 	admits := slices.ContainsFunc(n, func(c NodeCause) bool { return c.Nodes > 0 && !c.Fits && !c.rulesOut() })
@@ -92,7 +92,7 @@ func (n Nodes) Kind() string {
 		case admits && c.rulesOut():
 		case c.Nodes == 0:
 			nodes[c.kind()] = math.MaxInt32
-		case c.Fits && c.Says == "":
+		case c.Fits && c.Message == "":
 			nodes[c.kind()] = 0
 		default:
 			nodes[c.kind()] += c.Nodes
@@ -121,25 +121,25 @@ func (n Nodes) String() string {
 // kind is the clause without amounts.
 func (c *NodeCause) kind() string {
 	switch {
-	case c.Fits && c.Says != "":
+	case c.Fits && c.Message != "":
 		return "too few nodes that fit in one domain"
 	case c.Fits:
 		return "too few nodes that fit"
 	case c.Most != "" && c.Most != "0":
 		return "nodes with too little " + c.Short
 	}
-	alike := NodeCause{Short: c.Short, Most: c.Most, Says: c.Kind, Nodes: min(c.Nodes*2, 2)}
+	alike := NodeCause{Short: c.Short, Most: c.Most, Message: c.Kind, Nodes: min(c.Nodes*2, 2)}
 	return alike.clause()
 }
 
-// clause follows the number of nodes, or stands alone if the cause concerns none in particular. Plugins speak of
-// "node(s)", because they do not know how many there are.
+// clause follows the number of nodes, or stands alone if the cause has none. Messages of plugins say "node(s)", because
+// they do not know the number.
 func (c *NodeCause) clause() string {
 	noun := plural.Choose(c.Nodes, "node", "nodes")
-	says, ofNodes := strings.CutPrefix(c.Says, "node(s) ")
+	says, ofNodes := strings.CutPrefix(c.Message, "node(s) ")
 	switch {
 	case c.Fits:
-		return noun + plural.Choose(c.Nodes, " that fits", " that fit") + c.Says
+		return noun + plural.Choose(c.Nodes, " that fits", " that fit") + c.Message
 	case c.Most == "0":
 		return noun + " without " + c.Short
 	case c.Most != "":
@@ -149,7 +149,7 @@ func (c *NodeCause) clause() string {
 	case c.Nodes == 0:
 		return says
 	case !ofNodes:
-		return noun + ": " + c.Says
+		return noun + ": " + c.Message
 	}
 	if was, plural := strings.CutPrefix(says, "were "); plural && c.Nodes == 1 {
 		says = "was " + was

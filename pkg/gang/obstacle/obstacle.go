@@ -12,18 +12,18 @@ import (
 type Reason interface {
 	// String says it in one sentence with names and amounts.
 	String() string
-	// Kind is what it has in common with reasons that differ in names and amounts alone.
+	// Kind is the same for reasons that differ in names and amounts only.
 	Kind() string
 }
 
-// Told is a reason that comes as text, such as what is wrong with an object.
-type Told string
+// Text is a reason that is only known as text, such as what is wrong with an object.
+type Text string
 
-// String returns the words.
-func (t Told) String() string { return string(t) }
+// String returns the text.
+func (t Text) String() string { return string(t) }
 
-// Kind returns the words: they do not show what in them is a name or an amount.
-func (t Told) Kind() string { return string(t) }
+// Kind returns the text, in which names and amounts cannot be told apart.
+func (t Text) Kind() string { return string(t) }
 
 // Cause is what kind of obstacle keeps a group or a member from starting.
 type Cause uint8
@@ -32,11 +32,11 @@ type Cause uint8
 const (
 	// Unknown means that the group of the pod is not known yet.
 	Unknown Cause = iota
-	// NotPending means that the member has no need of a node.
+	// NotPending means that the member needs no node.
 	NotPending
 	// NoPodGroup means that the group's object does not exist yet.
 	NoPodGroup
-	// TooFewMembers means that Have of Need members exist, or that Says names those of a role or group that do.
+	// TooFewMembers means that Have of Need members exist, or that members of a role or group lack, as Detail says.
 	TooFewMembers
 	// Uninvited means that the group waits to be planned.
 	Uninvited
@@ -56,30 +56,31 @@ const (
 	GivingBack
 	// ReserveRefused means that Node turned Pod away when it reserved.
 	ReserveRefused
-	// NodeRefused means that the planned Node does not take its member, and Says why.
+	// NodeRefused means that the planned Node does not take its member, for the reason in Detail.
 	NodeRefused
 	// NotBound means that Pod could not be bound to Node.
 	NotBound
-	// Declined means that other plugins turn the members away that are to plan, Pod the last, as they say in Says.
+	// Declined means that other plugins reject the members that are to plan, the last of them Pod; Detail is their
+	// message.
 	Declined
 	// TimedOut means that Have of Need members had reserved when Timeout was over.
 	TimedOut
 	// GroupDeleted means that the group's object was deleted during a plan.
 	GroupDeleted
-	// LostMember means that a member was lost before the minimum, which Says it, had reserved.
+	// LostMember means that a member was lost before the minimum, given in Detail, had reserved.
 	LostMember
 	// LostMembers means that too few members are left for the plan.
 	LostMembers
 	// NoMember means that Pod does not wait for the group any more.
 	NoMember
-	// Surplus means that the group, which has started, lacks other members than this one, as Says has it.
+	// Surplus means that the group, which has started, lacks other members than this one, given in Detail.
 	Surplus
 	// Evicted means that all members that have a node are being evicted.
 	Evicted
 	causes
 )
 
-// kinds words the causes without names and amounts.
+// kinds are the messages of the causes without names and amounts.
 var kinds = [causes]string{
 	Unknown:        "waiting until the group of the pod is known",
 	NotPending:     "not schedulable",
@@ -113,20 +114,20 @@ type Obstacle struct {
 	Pod, Node  string
 	Have, Need int
 	Timeout    time.Duration
-	Says       string
+	Detail     string
 }
 
-// Kind words the cause.
+// Kind returns the message of the cause without names and amounts.
 func (o Obstacle) Kind() string { return kinds[o.Cause] }
 
-// String says what stands in the way.
+// String returns the message with names and amounts.
 func (o Obstacle) String() string {
 	switch o.Cause {
 	case NoPodGroup:
 		return fmt.Sprintf("waiting for PodGroup %s, which does not exist", o.Group)
 	case TooFewMembers:
-		if o.Says != "" {
-			return fmt.Sprintf("gang %s has %s", o.Group, o.Says)
+		if o.Detail != "" {
+			return fmt.Sprintf("gang %s has %s", o.Group, o.Detail)
 		}
 		return fmt.Sprintf("gang %s has %d of the %s that it needs", o.Group, o.Have, plural.Of(o.Need, "member"))
 	case Represented:
@@ -136,13 +137,13 @@ func (o Obstacle) String() string {
 	case ReserveRefused:
 		return fmt.Sprintf("node %s turned pod %s away when it reserved its place", o.Node, o.Pod)
 	case NodeRefused:
-		return fmt.Sprintf("planned node %s: %s", o.Node, o.Says)
+		return fmt.Sprintf("planned node %s: %s", o.Node, o.Detail)
 	case NotBound:
 		return fmt.Sprintf("gang %s: pod %s could not be bound to node %s", o.Group, o.Pod, o.Node)
 	case Declined:
 		why := fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
-		if o.Says != "" {
-			why += ": " + o.Says
+		if o.Detail != "" {
+			why += ": " + o.Detail
 		}
 		return why
 	case TimedOut:
@@ -151,13 +152,13 @@ func (o Obstacle) String() string {
 	case GroupDeleted:
 		return fmt.Sprintf("PodGroup %s was deleted", o.Group)
 	case LostMember:
-		return fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", o.Group, o.Says)
+		return fmt.Sprintf("gang %s lost a member before all %s had reserved their nodes", o.Group, o.Detail)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
 	case Surplus:
-		return fmt.Sprintf("gang %s has %s; what comes free is for others than this pod", o.Group, o.Says)
+		return fmt.Sprintf("gang %s has %s; what comes free is for others than this pod", o.Group, o.Detail)
 	}
-	// Of the others at most the group is named.
+	// The other messages name at most the group.
 	kind := o.Kind()
 	if rest, ofGang := strings.CutPrefix(kind, "gang"); ofGang {
 		return fmt.Sprintf("gang %s%s", o.Group, rest)

@@ -16,13 +16,13 @@ func TestObstaclesOfOneKindDifferInNamesAndAmountsAlone(t *testing.T) {
 	seen := map[string]Cause{}
 	for cause := range causes {
 		o := Obstacle{Cause: cause, Group: name("ns/one"), Pod: "pod-0", Node: "node-0", Have: 41, Need: 42, Timeout: 43,
-			Says: "told-0"}
+			Detail: "told-0"}
 		kind := o.Kind()
 		if other, known := seen[kind]; kind == "" || known {
 			t.Errorf("cause %d has the kind %q, and so has cause %d", cause, kind, other)
 		}
 		seen[kind] = cause
-		for _, word := range []string{"ns/one", o.Pod, o.Node, o.Says, "41", "42", "43"} {
+		for _, word := range []string{"ns/one", o.Pod, o.Node, o.Detail, "41", "42", "43"} {
 			if strings.Contains(kind, word) {
 				t.Errorf("cause %d: the kind %q names %q", cause, kind, word)
 			}

@@ -16,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/process/cycles"
 )
 
-// Causes counts the nodes by what keeps the first class that is short off them, each once: what the account of free
-// capacity says, and of the nodes that it lets pass what the filters say. Without domains that members have to share
-// they look at the nodes as the plan left them, else at those without the gang.
+// Causes counts the nodes, each once, by what keeps the first class that is short off them: the count of free capacity,
+// or the filters on nodes that pass it. Filters see the nodes as the plan left them, or without the gang if its members
+// share domains.
 func (p *Planner) Causes(id gang.ID, a *Plan, nodes []fwk.NodeInfo) (obstacle.Nodes, error) {
 	class, pod := a.lacks.Class, p.Members.Pod(a.lacks.Ref)
 	if len(a.Short) > 0 {
@@ -42,7 +42,7 @@ func (p *Planner) Causes(id gang.ID, a *Plan, nodes []fwk.NodeInfo) (obstacle.No
 
 // causes counts the nodes for one more member of the class.
 func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obstacle.Nodes, error) {
-	// Of those that were placed after the last member of the class it was not told.
+	// The state does not know members that were placed after the last one of the class.
 	t.State = nil
 	if err := t.begin(pod); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (t *Class) causes(account *capacity.Index, pod *v1.Pod, keys []string) (obs
 	}), nil
 }
 
-// cause is what a plugin says against a node; nothing if that is short of anything only with the members that were
-// placed there: then it fits.
+// cause is the message of a plugin against a node; none if only the members placed there make the node too small,
+// because one fits without them.
 func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 	cause := CauseOf(status)
 	if !placed {
@@ -96,7 +96,7 @@ func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 	}
 	switch status.Plugin() {
 	case names.NodePorts, names.InterPodAffinity, names.PodTopologySpread:
-		cause.Says += ", with the members that were placed there"
+		cause.Message += ", with the members that were placed there"
 		return cause
 	}
 	if cause.Kind == (capacity.KeptFor{}).Kind() {
@@ -105,11 +105,11 @@ func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 	return obstacle.NodeCause{}
 }
 
-// CauseOf is the first cause that a plugin tells against a node, of no node yet; its zero value if it tells none.
+// CauseOf is the first cause that a plugin gives against a node, the zero value if it gives none.
 func CauseOf(status *fwk.Status) obstacle.NodeCause {
 	for reason := range cycles.Reasons(status) {
 		cause := obstacle.OfNodes(reason)
-		if short, ok := strings.CutPrefix(cause.Says, "Insufficient "); ok && status.Plugin() == names.NodeResourcesFit {
+		if short, ok := strings.CutPrefix(cause.Message, "Insufficient "); ok && status.Plugin() == names.NodeResourcesFit {
 			return obstacle.NodeCause{Short: short}
 		}
 		cause.Own = cycles.Own(status)
@@ -118,11 +118,11 @@ func CauseOf(status *fwk.Status) obstacle.NodeCause {
 	return obstacle.NodeCause{}
 }
 
-// RefusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
-// for it.
+// RefusedBefore is the reason that a node is left out because it has refused a member. Its value is the message of the
+// plugin, if known.
 type RefusedBefore string
 
-// String repeats what the plugin said.
+// String includes the message of the plugin.
 func (r RefusedBefore) String() string {
 	if r == "" {
 		return r.Kind()
@@ -130,5 +130,5 @@ func (r RefusedBefore) String() string {
 	return r.Kind() + ": " + string(r)
 }
 
-// Kind says it without the plugin's words.
+// Kind leaves out the message of the plugin.
 func (RefusedBefore) Kind() string { return "node(s) that turned a member away" }

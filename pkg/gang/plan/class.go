@@ -29,8 +29,8 @@ type Class struct {
 	// volumes are those of pod that a driver would have to provision.
 	volumes []account.Volume
 	spreads []*account.Spread
-	// readsOthers is set if a plugin has to be told where others are placed. Of a gang of many classes those that only
-	// score are not told: that would grow with the square of the members.
+	// readsOthers is set if a plugin has to know where others are placed. If a gang has many classes, plugins that only
+	// score are not told: the cost would grow with the square of the members.
 	readsOthers bool
 	// left is how many of the members were not tried yet.
 	left int
@@ -57,7 +57,6 @@ type search struct {
 	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the
 	// first that was not looked at yet.
 	eligible []int
-	confined bool
 	next     int
 	// names are those nodes, nil if PreFilter left all, and home is the domain to which the member is kept.
 	names sets.Set[string]
@@ -71,21 +70,37 @@ type search struct {
 	full    bool
 }
 
+// confined reports whether PreFilter has left out nodes.
+func (s *search) confined() bool { return s.names != nil || s.rejected != nil }
+
 // begin prepares the placing of one more member of the class.
 func (t *Class) begin(pod *v1.Pod) error {
 	if t.State != nil && !t.reserves {
 		return nil
 	}
-	d := t.run
 	first := t.State == nil
 	t.Pod = pod
 	if process.HasVolumes(pod) {
-		t.volumes = d.storage.Provisions(pod)
+		t.volumes = t.run.storage.Provisions(pod)
 	}
+	if err := t.preFilter(first); err != nil || t.rejected != nil {
+		return err
+	}
+	if first {
+		if err := t.countSpreads(pod); err != nil {
+			return err
+		}
+	}
+	return t.countOthers()
+}
+
+// preFilter gives the member a state of its own and finds the nodes that PreFilter leaves.
+func (t *Class) preFilter(first bool) error {
+	d := t.run
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(d.group)
 	t.State = state
-	result, status, by := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
+	result, status, by := t.Profile.RunPreFilterPlugins(d.ctx, t.State, t.Pod)
 	d.work.spend(preFilterVisits)
 	t.readsOthers = t.filters.FiltersByOthers(state) || (!d.work.many && t.filters.ReadsOthers(state))
 	if !slices.Contains(d.open, t) {
@@ -97,26 +112,24 @@ func (t *Class) begin(pod *v1.Pod) error {
 		}
 		t.rejected = status
 		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
-		t.confined = true
 		return nil
 	}
-	confined := !result.AllNodes()
-	t.rejected = nil
+	again := first || t.confined()
+	t.rejected, t.names = nil, nil
 	t.changes++
-	if first || confined || t.confined {
-		t.names = nil
-		if confined {
-			t.names, t.leftBy = result.NodeNames, by
-		}
+	if !result.AllNodes() {
+		t.names, t.leftBy = result.NodeNames, by
+	}
+	if again || t.confined() {
 		t.gather()
 	}
-	t.confined = confined
 	t.stale()
-	if first {
-		if err := t.countSpreads(pod); err != nil {
-			return err
-		}
-	}
+	return nil
+}
+
+// countOthers tells the plugins which pods are gone and where members were placed.
+func (t *Class) countOthers() error {
+	d, pod := t.run, t.Pod
 	for _, p := range d.gone {
 		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info,
 			d.copies[p.Node]); !status.IsSuccess() {
@@ -243,17 +256,17 @@ func (t *Class) best() (int, bool, error) {
 		for len(t.candidates) > 0 {
 			top := t.candidates[0]
 			t.candidates = t.candidates[1:]
-			// Placing others may have changed what fits here, and not only on the nodes where they are.
+			// Placing others may have changed what fits here, not only on their nodes.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				return top.node, true, nil
 			}
 		}
 		if t.next == len(t.eligible) {
 			if t.changes == 0 || len(t.eligible) == 0 {
-				t.full = !t.confined
+				t.full = !t.confined()
 				return 0, false, nil
 			}
-			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
+			// Something may fit now that siblings are elsewhere, as with topology spread.
 			t.next, t.changes = 0, 0
 		}
 		if err := t.scan(); err != nil {

@@ -9,23 +9,23 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// demand is members that ask for the same, with the pod of one of them.
-type demand struct {
+// alike is members that ask for the same, with the pod of one of them.
+type alike struct {
 	members []gang.Member
 	pod     *v1.Pod
 	// now and empty are how many such members fit into what is free, and into the cluster if no pod ran there.
 	now, empty int
 }
 
-// demandOf returns what members ask for by class, the one with the fewest members that fit first.
-func (s *Sources) demandOf(members []gang.Member) []demand {
-	var all []demand
+// byClass returns the members by class, the one with the fewest members that fit first.
+func (s *Sources) byClass(members []gang.Member) []alike {
+	var all []alike
 	at := map[string]int{}
 	for _, m := range members {
 		i, known := at[m.Class]
 		if !known {
 			i = len(all)
-			at[m.Class], all = i, append(all, demand{pod: s.Members.Pod(m.Ref)})
+			at[m.Class], all = i, append(all, alike{pod: s.Members.Pod(m.Ref)})
 		}
 		all[i].members = append(all[i].members, m)
 	}
@@ -39,7 +39,7 @@ func (s *Sources) demandOf(members []gang.Member) []demand {
 			all[i].now, all[i].empty = s.Capacity.Slots(key)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b demand) int {
+	slices.SortStableFunc(all, func(a, b alike) int {
 		return cmp.Or(cmp.Compare(a.now, b.now), cmp.Compare(a.empty, b.empty))
 	})
 	return all

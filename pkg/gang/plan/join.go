@@ -16,17 +16,17 @@ import (
 	"berth.dev/berth/pkg/gang/read/numbering"
 )
 
-// Joined is where a member may go that comes later.
+// Joined is where a member of a started gang may go.
 type Joined struct {
-	// Nodes are those that it may take, nil if it may take any; Why says why no others.
+	// Nodes are the allowed nodes, nil for any. Why explains the restriction.
 	Nodes sets.Set[string]
 	Why   string
-	// Rest is where the others are to go with which its group or segment is whole.
+	// Rest is the places of the other members that complete its group or segment.
 	Rest []PlacedPod
 }
 
-// Join returns where a member may go that comes later. A group or segment that begins, or lacks members, is tried in a
-// dry run as a whole: if it fits, the member goes to its node of that; and a group begins on no other condition.
+// Join returns where a member of a started gang may go. A dry run places the whole group or segment that begins or
+// lacks members. If it fits, the member goes to its node in that plan; otherwise a group or segment does not begin.
 func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joined, error) {
 	levels, err := p.Topology(id, pod)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk
 	}
 	joined := &Joined{Why: j.Why}
 	if j.Rest != nil && (!j.Begins || j.Rest.Least() != nil) { // if it fits by the account at all
-		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Turn, nodes, j.Rest)
+		a, err := p.solve(&Work{Ctx: ctx, bounded: true}, id, levels, j.Demand, nodes, j.Rest)
 		if err != nil {
 			return nil, err
 		}
@@ -62,12 +62,12 @@ func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk
 	return joined, nil
 }
 
-// near returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
-// of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
+// near returns the nodes to which a member of a started gang is kept if it fits there: nodes with the GPU model of the
+// others, and among these the nearest to the members beside its rank. Nil allows any node.
 func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
 	far := p.distances(id, levels, pod, nodes)
-	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
+	demand := gang.Demand{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
 	for _, most := range slices.Compact(slices.Sorted(slices.Values(far))) {
 		var within []fwk.NodeInfo
 		names := sets.New[string]()
@@ -80,7 +80,7 @@ func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, po
 		if len(within) == len(nodes) {
 			break
 		}
-		a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: within}, nil, nil)
+		a, err := p.Place(&Work{Ctx: ctx}, id, demand, Part{Nodes: within}, nil, nil)
 		switch {
 		case err != nil:
 			klog.FromContext(ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(pod),
@@ -92,8 +92,8 @@ func (p *Planner) near(ctx context.Context, id gang.ID, levels read.Topology, po
 	return nil
 }
 
-// distances returns how far the nodes are from those that suit a member best that comes later: first those with another
-// GPU model than the gang uses, then by the levels that they do not share with a member beside the pod's rank.
+// distances ranks nodes for a member of a started gang, the best lowest: by the GPU model of the gang first, then by
+// the number of levels that they share with a member beside the pod's rank.
 func (p *Planner) distances(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) []int {
 	far, paths := make([]int, len(nodes)), make([][]string, len(nodes))
 	beside := p.besideRanks([]gang.Member{memberOf(pod)}, p.Ledger.Where(id))
@@ -103,7 +103,7 @@ func (p *Planner) distances(id gang.ID, levels read.Topology, pod *v1.Pod, nodes
 		if len(beside) == 0 {
 			break
 		}
-		// Which node of the narrowest domain it is has no part in it: that one is last.
+		// The last entry of the path, the node itself, does not count.
 		path := rankPath(network, levels, n.Node())
 		if paths[i] = path[:len(path)-1]; beside[n.Node().Name] > 0 {
 			near = append(near, paths[i])
@@ -132,8 +132,8 @@ func memberOf(pod *v1.Pod) gang.Member {
 	return gang.Member{Ref: read.RefOf(pod)}
 }
 
-// besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
-// and next to how many of these. Held are the nodes of members that have one.
+// besideRanks counts by node the members to be placed whose rank is next to that of a member on the node. held is the
+// node of each member that has one.
 func (s *Sources) besideRanks(members []gang.Member, held map[gang.Ref]string) map[string]int {
 	if len(held) == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 // mostModels bounds the models on which a gang is tried, at the cost of a dry run each.
 const mostModels = 6
 
-// modelOf is the model of a node's GPUs by the labels that the profiles read, empty if none says it.
+// modelOf is the model of a node's GPUs by the labels that the profiles read, empty without one.
 func (s *Sources) modelOf(node *v1.Node) string {
 	for _, keys := range s.GPUs.All() {
 		for _, label := range keys.ProductLabels {
@@ -41,16 +41,16 @@ func (s *Sources) mayUseGPU(pod *v1.Pod) bool {
 	return false
 }
 
-// onOneModel returns a plan like mixed on nodes of one model and those without GPUs; mixed itself if it is on one
-// model, or if no model has room for as many members.
-func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+// onOneModel returns a plan with at least as many members as mixed on nodes of one model and nodes without GPUs; mixed
+// itself if it uses one model, or if there is no such plan.
+func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
-	for _, model := range p.models(id, turn, mixed) {
+	for _, model := range p.models(id, demand, mixed, nodes) {
 		alike := slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool {
 			of := p.modelOf(n.Node())
 			return of != "" && of != model
 		})
-		a, err := p.arrangeOn(w, id, levels, turn, alike)
+		a, err := p.arrangeOn(w, id, levels, demand, alike)
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +63,11 @@ func (p *Planner) onOneModel(w *Work, id gang.ID, levels read.Topology, turn gan
 
 // models returns the models on which all members with GPUs may fit by the account of the cluster: those that members
 // are on already first, then as the profile scores their best nodes. There are none if the plan mixes none.
-func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
+func (p *Planner) models(id gang.ID, demand gang.Demand, plan *Plan, nodes []fwk.NodeInfo) []string {
 	count, pods := map[string]int{}, map[string]*v1.Pod{}
-	classOf := make(map[gang.UID]string, len(turn.Members))
-	for i := range turn.Members {
-		m := &turn.Members[i]
+	classOf := make(map[gang.UID]string, len(demand.Members))
+	for i := range demand.Members {
+		m := &demand.Members[i]
 		classOf[m.UID] = m.Class
 		if count[m.Class]++; count[m.Class] > 1 {
 			continue
@@ -94,11 +94,16 @@ func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
 		}
 	}
 	delete(score, "")
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Node().Name
+	}
 	for class, pod := range pods {
-		room, key := map[string]int{}, p.Capacity.Acquire(pod)
-		p.Capacity.Each(key, func(node *v1.Node, now, _ int) { room[p.modelOf(node)] += now })
-		p.Capacity.Release(key)
-		maps.DeleteFunc(score, func(model string, _ int64) bool { return room[model] < count[class] })
+		slots := map[string]int{}
+		for i, n := range p.slotsOn(pod, names) {
+			slots[p.modelOf(nodes[i].Node())] += n
+		}
+		maps.DeleteFunc(score, func(model string, _ int64) bool { return slots[model] < count[class] })
 	}
 	models := slices.SortedFunc(maps.Keys(score), func(a, b string) int {
 		return cmp.Or(cmp.Compare(held[b], held[a]), cmp.Compare(score[b], score[a]), cmp.Compare(a, b))
@@ -106,7 +111,7 @@ func (p *Planner) models(id gang.ID, turn gang.Turn, plan *Plan) []string {
 	return models[:min(len(models), mostModels)]
 }
 
-// heldModels counts the members that hold a place by the model of their GPUs.
+// heldModels counts the members with a node by the model of its GPUs.
 func (s *Sources) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]int {
 	held := map[string]int{}
 	for ref, name := range s.Ledger.Where(id) {

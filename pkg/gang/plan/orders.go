@@ -13,11 +13,11 @@ const mostOrders = 6
 // rest.
 type order struct{ first, rest []gang.Member }
 
-// orders gives the orders in which to try the members of some classes, each class in a row. At first the hardest class
-// goes first, because what fits almost nowhere must choose before what fits almost everywhere. If too few members find
-// a node like that, what the roles need goes before anything else, then the easiest class first, which places the most,
-// then what was left over at first (Joslin and Clements, Squeaky Wheel Optimization, JAIR 10, 1999), and then each
-// class once.
+// orders gives the orders in which to try the members of some classes, each class in a row. In the first order the
+// hardest class goes first, because what fits almost nowhere must choose before what fits almost everywhere. If too few
+// members find a node, the next orders begin with what the roles need, with the easiest class, which places the most,
+// with the classes left over before (Joslin and Clements, Squeaky Wheel Optimization, JAIR 10, 1999), and then with
+// each class in turn.
 type orders struct {
 	// classes are those of the members, the hardest first.
 	classes [][]gang.Member
@@ -71,7 +71,7 @@ type board interface {
 	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if
 	// there is none.
 	Place(m gang.Member) (a gang.Assignment, ok bool, err error)
-	// Spent reports whether so much work has gone into the plan that it has to come to an end.
+	// Spent reports whether the work budget of the plan is used up.
 	Spent() bool
 }
 
@@ -84,7 +84,7 @@ func (o order) place(need gang.Minimum, on board) (r Result, enough bool, err er
 			continue
 		}
 		if on.Spent() && (met() || len(r.Assignments)+len(o.rest)-len(tried) < need.Total) {
-			// Those that are left are placed one by one once the group has started, if it does.
+			// The remaining members are placed one by one after the group has started.
 			break
 		}
 		class, known := at[m.Class]
@@ -108,8 +108,8 @@ func (o order) place(need gang.Minimum, on board) (r Result, enough bool, err er
 	return r, met(), nil
 }
 
-// best returns the best of the plans that come of the orders. Greedy, not optimal: a feasible plan can be missed, an
-// infeasible one is never returned. last ends it.
+// best returns the best plan of all orders; try ends the search with last. It is greedy: a feasible plan can be missed,
+// but a plan that does not fit never counts as feasible.
 func (o *orders) best(try func(order) (a *Plan, last bool, err error)) (*Plan, error) {
 	var best *Plan
 	tries := 0

@@ -31,10 +31,10 @@ const maxPathTables = 8
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it
 // names and, where it prefers none, of those of its profile's network. It is nil if there are no levels. The caller
 // must not change it.
-func (p *Planner) paths(levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (p *Planner) paths(levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	by := pathsKey{levels: strings.Join(keys, "\x00")}
-	if pod := p.Members.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
+	if pod := p.Members.Pod(demand.Members[0].Ref); pod != nil && len(demand.Members) > 1 && len(levels.Preferred) == 0 {
 		by.network = p.Networks.Levels(pod.Spec.SchedulerName)
 	}
 	if by == (pathsKey{}) {

@@ -22,7 +22,7 @@ func TestPathsFollowTheNodes(t *testing.T) {
 	t.Parallel()
 	none := corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
 	p := &Planner{Sources: Sources{Divider: &sets.Divider{Members: &members.Directory{Lister: none}}}}
-	turn := gang.Turn{Members: make([]gang.Member, 2)}
+	demand := gang.Demand{Members: make([]gang.Member, 2)}
 	node := func(name, rack string) fwk.NodeInfo {
 		info := framework.NewNodeInfo()
 		info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
@@ -44,13 +44,13 @@ func TestPathsFollowTheNodes(t *testing.T) {
 		{"a node is gone", []string{"rack"}, []fwk.NodeInfo{a}, [][]string{{"r1"}}},
 		{"no levels", nil, []fwk.NodeInfo{a}, nil},
 	} {
-		if diff := cmp.Diff(step.want, p.paths(read.Topology{Required: step.levels}, turn, step.nodes)); diff != "" {
+		if diff := cmp.Diff(step.want, p.paths(read.Topology{Required: step.levels}, demand, step.nodes)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
 	for i := range 3 * maxPathTables {
 		levels := slices.Repeat([]string{"rack"}, i+1)
-		if got := p.paths(read.Topology{Required: levels}, turn, []fwk.NodeInfo{b}); len(got[0]) != i+1 {
+		if got := p.paths(read.Topology{Required: levels}, demand, []fwk.NodeInfo{b}); len(got[0]) != i+1 {
 			t.Errorf("with %d levels a path has %d", i+1, len(got[0]))
 		}
 		if len(p.tables) > maxPathTables {

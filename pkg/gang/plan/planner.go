@@ -21,16 +21,33 @@ import (
 type Plan struct {
 	Result
 	*Run
-	// Within names the level that all members have to share, or is empty.
+	// Within is the narrowest level that all members have to share, empty without one.
 	Within string
 	// Ordered is set if members have to reserve in the order of the plan.
 	Ordered bool
-	// keys are the labels whose values the members share that find no place, lacks is one of them if they were not tried.
+	// keys are the labels whose values the members share that found no node; lacks is one of these members if none was
+	// tried.
 	keys     []string
 	lacks    gang.Member
 	feasible bool
 	// Examined is how many nodes the filters have looked at.
 	Examined int
+}
+
+// Result is what came of planning a group.
+type Result struct {
+	// Assignments holds what the members that found a node were given, in the order in which they were placed.
+	Assignments []gang.Assignment
+	// Short lists the classes with members that found no node.
+	Short []Shortage
+	// Segments says what parts of the group share, if there are such parts, Lacking which part finds no place.
+	Segments, Lacking string
+}
+
+// Shortage is one class of members that do not all fit.
+type Shortage struct {
+	Class        string
+	Wanted, Fits int
 }
 
 // Feasible reports whether the group can start with the nodes found.
@@ -66,34 +83,34 @@ type Sources struct {
 }
 
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
-func (p *Planner) Plan(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
+func (p *Planner) Plan(ctx context.Context, id gang.ID, demand gang.Demand, nodes []fwk.NodeInfo) (*Plan, error) {
 	w := &Work{Ctx: ctx, bounded: true}
-	levels, err := p.Topology(id, p.Members.Pod(turn.Members[0].Ref))
+	levels, err := p.Topology(id, p.Members.Pod(demand.Members[0].Ref))
 	if err != nil {
 		return nil, err
 	}
-	best, err := p.arrangeOn(w, id, levels, turn, nodes)
+	best, err := p.arrangeOn(w, id, levels, demand, nodes)
 	if err == nil && best.Feasible() {
-		best, err = p.onOneModel(w, id, levels, turn, nodes, best)
+		best, err = p.onOneModel(w, id, levels, demand, nodes, best)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.orderRanks(id, levels, turn, best)
+	p.orderRanks(id, levels, demand, best)
 	best.Examined = w.examined
 	return best, nil
 }
 
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as
 // few domains as possible of those that it prefers, or else of those of the network.
-func (p *Planner) arrangeOn(w *Work, id gang.ID, levels read.Topology, turn gang.Turn,
+func (p *Planner) arrangeOn(w *Work, id gang.ID, levels read.Topology, demand gang.Demand,
 	nodes []fwk.NodeInfo) (*Plan, error) {
-	if levels.Segment.Size > 0 || turn.Need.Tree != nil {
-		return p.arrangeSets(w, id, levels, turn, nodes)
+	if levels.Segment.Size > 0 || demand.Need.Tree != nil {
+		return p.arrangeSets(w, id, levels, demand, nodes)
 	}
 	var best *Plan
-	for _, part := range p.parts(id, levels, turn, nodes) {
-		a, err := p.tryPlaces(w, id, turn, part)
+	for _, part := range p.parts(id, levels, demand, nodes) {
+		a, err := p.tryPlaces(w, id, demand, part)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +118,7 @@ func (p *Planner) arrangeOn(w *Work, id gang.ID, levels read.Topology, turn gang
 			break
 		}
 	}
-	best.finish(levels, turn)
+	best.finish(levels, demand)
 	return best, nil
 }
 
@@ -114,29 +131,29 @@ func better(best, a *Plan) *Plan {
 }
 
 // finish says in the plan what it has to keep to.
-func (a *Plan) finish(levels read.Topology, turn gang.Turn) {
+func (a *Plan) finish(levels read.Topology, demand gang.Demand) {
 	if len(levels.Required) > 0 {
 		a.Within = levels.Required[len(levels.Required)-1]
 	}
 	if a.keys == nil {
 		a.keys = levels.Required
 	}
-	a.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+	a.Ordered = slices.ContainsFunc(demand.Members, func(m gang.Member) bool {
 		r := a.Classes[m.Class]
 		return r != nil && r.filters.OrderMatters(r.Pod)
 	})
 }
 
-// fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
+// fewPlaces bounds how often a gang is tried whose first member decides where the others have to go.
 const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or
 // that others have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
-func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
+func (p *Planner) tryPlaces(w *Work, id gang.ID, demand gang.Demand, on Part) (*Plan, error) {
 	var best *Plan
 	refused := map[gang.Refusal]bool{}
 	for range fewPlaces {
-		a, err := p.Place(w, id, turn, on, refused, nil)
+		a, err := p.Place(w, id, demand, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +162,7 @@ func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan
 			break
 		}
 		for _, placed := range a.Assignments {
-			// Without a class it is refused to all.
+			// Without a class the refusal applies to all.
 			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
@@ -166,15 +183,15 @@ func (a *Plan) follows() bool {
 	return false
 }
 
-// Place places the gang on one set of nodes, but for those refused to a class, as if some pods were gone.
-func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool,
+// Place places the gang on one set of nodes, except on refused ones, as if the pods in gone were gone.
+func (p *Planner) Place(w *Work, id gang.ID, demand gang.Demand, on Part, refused map[gang.Refusal]bool,
 	gone []*v1.Pod) (*Plan, error) {
-	o := orders{roles: len(turn.Need.Roles) > 0}
-	for _, d := range p.demandOf(turn.Members) {
+	o := orders{roles: len(demand.Need.Roles) > 0}
+	for _, d := range p.byClass(demand.Members) {
 		o.classes = append(o.classes, d.members)
 	}
 	return o.best(func(order order) (*Plan, bool, error) {
-		d, err := p.newRun(w, id, turn.Members, on)
+		d, err := p.newRun(w, id, demand.Members, on)
 		if err != nil {
 			return nil, false, err
 		}
@@ -183,7 +200,7 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 		if err := d.remove(gone); err != nil {
 			return nil, false, err
 		}
-		result, enough, err := order.place(turn.Need, d)
+		result, enough, err := order.place(demand.Need, d)
 		return &Plan{Result: result, Run: d, feasible: enough}, enough || w.spent(), err
 	})
 }
@@ -198,22 +215,22 @@ func (s *Sources) Topology(id gang.ID, pod *v1.Pod) (read.Topology, error) {
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the
 // rough account rules out domains before any of their nodes is looked at.
-func (p *Planner) parts(id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo) []Part {
-	paths := p.paths(levels, turn, nodes)
+func (p *Planner) parts(id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo) []Part {
+	paths := p.paths(levels, demand, nodes)
 	if paths == nil {
 		return []Part{{Nodes: nodes}}
 	}
 	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
-	beside := p.besideRanks(turn.Members, p.Ledger.Where(id))
+	beside := p.besideRanks(demand.Members, p.Ledger.Where(id))
 	for i, n := range nodes {
 		names[i] = n.Node().Name
 		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}
 	}
-	demand, of := topology.Demand{Need: turn.Need.Total}, p.demandOf(turn.Members)
+	want, of := topology.Demand{Need: demand.Need.Total}, p.byClass(demand.Members)
 	for len(of) > ManyClasses {
-		// Too many are not asked about: those that are have to fit without the others.
-		demand.Need = max(demand.Need-len(of[ManyClasses].members), 0)
+		// The members of further classes are not counted, and Need is smaller by them.
+		want.Need = max(want.Need-len(of[ManyClasses].members), 0)
 		of = slices.Delete(of, ManyClasses, ManyClasses+1)
 	}
 	slots := make([]int, len(nodes)*len(of))
@@ -221,13 +238,13 @@ func (p *Planner) parts(id gang.ID, levels read.Topology, turn gang.Turn, nodes 
 		tree[i].Slots = slots[i*len(of) : (i+1)*len(of)]
 	}
 	for class, d := range of {
-		demand.Want = append(demand.Want, len(d.members))
+		want.Want = append(want.Want, len(d.members))
 		for i, n := range p.slotsOn(d.pod, names) {
 			tree[i].Slots[class] = n
 		}
 	}
 	var parts []Part
-	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
+	for _, a := range topology.Arrange(tree, len(levels.Required), want) {
 		var p Part
 		for rank, set := range a {
 			for _, i := range set {

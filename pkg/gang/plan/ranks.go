@@ -17,7 +17,7 @@ import (
 
 // orderRanks gives members of the plan that are alike their nodes in the order of their ranks, so that those that
 // follow each other are near each other. Which nodes the plan uses, and in which order, stays as it is.
-func (s *Sources) orderRanks(id gang.ID, levels read.Topology, turn gang.Turn, plan *Plan) {
+func (s *Sources) orderRanks(id gang.ID, levels read.Topology, demand gang.Demand, plan *Plan) {
 	if !plan.Feasible() {
 		return
 	}
@@ -36,9 +36,9 @@ func (s *Sources) orderRanks(id gang.ID, levels read.Topology, turn gang.Turn, p
 		members, indices = append(members, m), append(indices, index)
 		return true
 	}
-	of := make(map[gang.UID]*gang.Member, len(turn.Members))
-	for i := range turn.Members {
-		of[turn.Members[i].UID] = &turn.Members[i]
+	of := make(map[gang.UID]*gang.Member, len(demand.Members))
+	for i := range demand.Members {
+		of[demand.Members[i].UID] = &demand.Members[i]
 	}
 	var places []int
 	for i, a := range plan.Assignments {

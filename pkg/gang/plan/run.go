@@ -21,9 +21,9 @@ import (
 // Run places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
 // reservations. Nodes are copied only when a member is placed on them.
 //
-// What a member takes has to be seen by its siblings. Most plugins see it in the NodeInfo or are told by AddPod; those
-// that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
-// of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
+// What a member takes must count for its siblings. Most plugins see it in the NodeInfo or through AddPod; those that
+// keep it elsewhere (devices of claims, volumes, a plugin's own state) through Reserve. So a member that a plugin's
+// Reserve records is reserved until the dry run ends, and filtered with a state of its own.
 type Run struct {
 	ctx  context.Context
 	work *Work
@@ -41,26 +41,26 @@ type Run struct {
 	storage  *account.Storage
 }
 
-// membership is who is to be placed.
+// membership is the members that are to be placed.
 type membership struct {
 	Pods    map[gang.UID]*v1.Pod
 	Classes map[string]*Class
 	claims  account.SharedClaims
 }
 
-// placements is who was placed so far.
+// placements is what was placed so far.
 type placements struct {
 	// open holds the classes whose members are being placed: they have to know where others are placed.
 	open []*Class
-	// placed lists who was placed, for classes that are opened later.
+	// placed lists the placed pods, for classes that are opened later.
 	placed   []PlacedPod
 	reserved []reservedPod
 	// start is the node on which the last member was placed.
 	start int
 }
 
-// refusals are the nodes that turned out not to take members of a class, and what another plugin said last when it
-// turned a member away.
+// refusals are the nodes that have refused members of a class, and the last message of a plugin that has turned a
+// member away.
 type refusals struct {
 	nodes map[gang.Refusal]bool
 	said  string
@@ -96,7 +96,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		of:        id,
 		directory: p.Members,
 		group:     framework.NewCycleState(),
-		refusals:  refusals{nodes: map[gang.Refusal]bool{}, said: p.Ledger.Said(id)},
+		refusals:  refusals{nodes: map[gang.Refusal]bool{}, said: p.Ledger.LastRejection(id)},
 		storage:   account.NewStorage(p.Storage),
 	}
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
@@ -165,7 +165,7 @@ func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 
 // place puts the pod on the node and tells every class of it.
 func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
-	// All of a class ask for the same, which is reckoned once.
+	// All members of a class ask for the same, which is computed once.
 	info := *of.info
 	info.Pod = pod
 	n := d.edit(d.Nodes[i])
@@ -224,8 +224,8 @@ func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.C
 // sibling reports whether a pod is of the same gang.
 func (d *Run) sibling(pod *v1.Pod) bool { return d.of != gang.ID{} && d.directory.ID(pod) == d.of }
 
-// nominated returns the pods that are nominated to the node and before which the class has to yield, without its
-// siblings: their nominations are of an earlier plan.
+// nominated returns the pods that are nominated to the node and that come before the class, without siblings: these
+// were nominated by an earlier plan.
 func (d *Run) nominated(r *Class, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
 	for _, info := range r.Profile.NominatedPodsForNode(node) {

@@ -13,10 +13,11 @@ import (
 	"berth.dev/berth/pkg/gang/tree"
 )
 
-// mostLessons is how often sets get other domains because members did not fit where they should by the account.
+// mostLessons is how often sets get other domains because members did not fit where they should by the count of free
+// capacity.
 const mostLessons = 4
 
-// homes are where members of a gang with sets may be; those of others are empty.
+// homes are the domains to which members of a gang with sets are kept; empty for other gangs.
 type homes struct {
 	// of holds the home of each member, nodes the positions of its nodes in the part, and domains the domain of its set.
 	of      map[gang.UID]int
@@ -24,30 +25,30 @@ type homes struct {
 	domains map[gang.UID]tree.Home
 }
 
-// arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
-// domains as possible, and its members are placed there. First the scores of the profile say on which nodes, and if
-// that fails the account does. Where members do not fit, the sets are given domains again.
-func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, turn gang.Turn,
+// arrangeSets places a gang with sets. Each set gets a domain by the count of free capacity, with as few wider domains
+// as possible, and its members are placed there: first on the nodes with the best scores, and if that fails on those of
+// the count. If members do not fit, the sets get other domains.
+func (p *Planner) arrangeSets(w *Work, id gang.ID, levels read.Topology, demand gang.Demand,
 	nodes []fwk.NodeInfo) (*Plan, error) {
-	s, err := p.Divide(id, levels, turn.Need, turn.Members)
+	s, err := p.Divide(id, levels, demand.Need, demand.Members)
 	if err != nil {
 		return nil, err
 	}
-	best, err := p.solve(w, id, levels, turn, nodes, p.Pose(s, turn.Members, nodes))
+	best, err := p.solve(w, id, levels, demand, nodes, p.Pose(s, demand.Members, nodes))
 	if err != nil {
 		return nil, err
 	}
 	if s.Size > 0 {
 		best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
 	}
-	best.finish(levels, turn)
+	best.finish(levels, demand)
 	return best, nil
 }
 
-// solve places what the problem is of.
-func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+// solve places the members of the problem.
+func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo,
 	c *sets.Problem) (*Plan, error) {
-	c.Arrange(p.paths(levels, turn, nodes), len(levels.Required), p.Ledger.Nodes(id), turn.Need.Total)
+	c.Arrange(p.paths(levels, demand, nodes), len(levels.Required), p.Ledger.Nodes(id), demand.Need.Total)
 	var best *Plan
 	for range mostLessons {
 		answer := c.Solve()
@@ -55,7 +56,7 @@ func (p *Planner) solve(w *Work, id gang.ID, levels read.Topology, turn gang.Tur
 		var plans []*Plan
 		for _, within := range []*sets.Problem{c, nil} {
 			part, members := setPart(within, places, nodes)
-			limited := turn
+			limited := demand
 			limited.Members = members
 			a, err := p.tryPlaces(w, id, limited, part)
 			if err != nil {

@@ -12,17 +12,17 @@ func TestShortfall(t *testing.T) {
 	asks := func(class string) string {
 		return map[string]string{"a": "4 gpu", "b": "1 cpu", "a with a label": "4 gpu"}[class]
 	}
-	one := gang.Turn{Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: make([]gang.Member, 1)}
+	one := gang.Demand{Need: gang.Minimum{Total: 1}, Minimum: gang.Minimum{Total: 1}, Members: make([]gang.Member, 1)}
 	free := func(have string, nodes int) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")",
+		return obstacle.NodeCause{Message: "node(s) with too few free GPUs (need 4, have " + have + ")",
 			Kind: "node(s) with too few free GPUs", Nodes: nodes}
 	}
 	says := func(words string, nodes int) obstacle.NodeCause {
-		return obstacle.NodeCause{Says: words, Kind: words, Nodes: nodes}
+		return obstacle.NodeCause{Message: words, Kind: words, Nodes: nodes}
 	}
 	for _, tc := range []struct {
 		name   string
-		turn   gang.Turn
+		demand gang.Demand
 		short  []Shortage
 		placed int
 		within string
@@ -30,32 +30,33 @@ func TestShortfall(t *testing.T) {
 		want   string
 		kind   string
 	}{
-		{"all members are alike", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8},
+		{"all members are alike", gang.Demand{Need: gang.Minimum{Total: 8}, Minimum: gang.Minimum{Total: 8},
 			Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
 			"gang ns/one needs 8 × 4 gpu, fits 6; 2 more are needed", "gang does not fit"},
-		{"all have to share a domain", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8},
+		{"all have to share a domain", gang.Demand{Need: gang.Minimum{Total: 8}, Minimum: gang.Minimum{Total: 8},
 			Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
 			"gang ns/one needs 8 × 4 gpu within one rack, fits 6; 2 more are needed", "gang does not fit"},
-		{"some are held already", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 4}, Held: 2,
+		{"some are held already", gang.Demand{Need: gang.Minimum{Total: 2}, Minimum: gang.Minimum{Total: 4}, Placed: 2,
 			Members: make([]gang.Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
 			"gang ns/one needs 4 × 4 gpu, fits 3; 1 more is needed", "gang does not fit"},
-		{"more exist than are needed", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2},
+		{"more exist than are needed", gang.Demand{Need: gang.Minimum{Total: 2}, Minimum: gang.Minimum{Total: 2},
 			Members: make([]gang.Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
 			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu); 1 more is needed", "gang does not fit"},
-		{"another scheduler places some", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3},
+		{"another scheduler places some", gang.Demand{Need: gang.Minimum{Total: 3}, Minimum: gang.Minimum{Total: 3},
 			Members: make([]gang.Member, 2)}, nil, 2, "", nil,
 			"gang ns/one needs 3 members, 1 of them placed by another scheduler, fits 2; 1 more is needed", "gang does not fit"},
 		{"several classes are short",
-			gang.Turn{Need: gang.Minimum{Total: 4}, Of: gang.Minimum{Total: 4, Roles: map[string]int{"leader": 1}},
+			gang.Demand{Need: gang.Minimum{Total: 4}, Minimum: gang.Minimum{Total: 4, Roles: map[string]int{"leader": 1}},
 				Members: make([]gang.Member, 4)},
 			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil,
 			"gang ns/one needs all 4 (leader=1) members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu); 3 more are needed",
 			"gang does not fit"},
-		{"classes that ask for the same count together", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3},
+		{"classes that ask for the same count together", gang.Demand{
+			Need: gang.Minimum{Total: 3}, Minimum: gang.Minimum{Total: 3},
 			Members: make([]gang.Member, 3)},
 			[]Shortage{{"a", 2, 1}, {"a with a label", 1, 0}}, 1, "", nil,
 			"gang ns/one needs 3 × 4 gpu, fits 1; 2 more are needed", "gang does not fit"},
-		{"so do some of several", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2},
+		{"so do some of several", gang.Demand{Need: gang.Minimum{Total: 2}, Minimum: gang.Minimum{Total: 2},
 			Members: make([]gang.Member, 4)},
 			[]Shortage{{"a", 2, 1}, {"b", 1, 0}, {"a with a label", 1, 0}}, 1, "", nil,
 			"gang ns/one needs at least 2 of 4 members, fits 1 (1 of 3 × 4 gpu, 0 of 1 × 1 cpu); 1 more is needed",
@@ -80,7 +81,7 @@ func TestShortfall(t *testing.T) {
 			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (1 node that fits)",
 			"gang does not fit: too few nodes that fit"},
 		{"most nodes fit, but not in one domain", one, []Shortage{{"a", 1, 0}}, 0, "rack",
-			obstacle.Nodes{{Fits: true, Nodes: 5, Says: ", at most 3 in one rack"}, {Short: "gpu", Nodes: 2}},
+			obstacle.Nodes{{Fits: true, Nodes: 5, Message: ", at most 3 in one rack"}, {Short: "gpu", Nodes: 2}},
 			"gang ns/one needs 1 × 4 gpu within one rack, fits 0; 1 more is needed (2 nodes with too little free gpu, 5 nodes " +
 				"that fit, at most 3 in one rack)", "gang does not fit: too few nodes that fit in one domain"},
 		{"causes that differ in amounts alone count together", one, []Shortage{{"a", 1, 0}}, 0, "",
@@ -110,7 +111,7 @@ func TestShortfall(t *testing.T) {
 				count[cause] = n
 			}
 			r := Result{Assignments: make([]gang.Assignment, tc.placed), Short: tc.short}
-			got := NewShortfall(gang.ID{Namespace: "ns", Name: "one"}, tc.turn, r, asks, tc.within,
+			got := NewShortfall(gang.ID{Namespace: "ns", Name: "one"}, tc.demand, r, asks, tc.within,
 				obstacle.Count(count))
 			if got.String() != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)

@@ -3,9 +3,9 @@ package plan
 import "context"
 
 const (
-	// planVisits is after how much work a plan comes to an end, in visits of nodes by the filters or what costs about as
-	// much: no other order or place is tried, and no member beyond the minimum. manyClassesVisits is that for gangs of
-	// many classes. A plan of a few classes needs a fraction of it.
+	// planVisits is the work budget of a plan, in visits of nodes by the filters or what costs about as much. When it is
+	// used up, no other order or place is tried, and no member beyond the minimum. manyClassesVisits is the budget for
+	// gangs of many classes. A plan of a few classes needs a fraction of it.
 	planVisits        = 20_000
 	manyClassesVisits = 40_000
 	// ManyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places
@@ -22,7 +22,7 @@ const (
 // Work is the work on one plan, in one scheduling cycle.
 type Work struct {
 	Ctx context.Context
-	// bounded is set if the plan has to come to an end after so much work, which visits counts.
+	// bounded is set if the plan has a work budget; visits counts the work.
 	bounded bool
 	visits  int
 	// many is set if the gang has too many classes to compare each on more than a few nodes.
@@ -33,7 +33,7 @@ type Work struct {
 
 func (w *Work) spend(visits int) { w.visits += visits }
 
-// spent reports whether so much work has gone into the plan that it has to come to an end.
+// spent reports whether the work budget of the plan is used up.
 func (w *Work) spent() bool {
 	most := planVisits
 	if w.many {

@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/eviction"
 	"berth.dev/berth/pkg/gang/plan"
 )
 
@@ -31,7 +30,7 @@ type checking struct {
 	profile *Profile
 	ctx     context.Context
 	request *request
-	turn    gang.Turn
+	demand  gang.Demand
 	found   *proposal
 	said    findings
 	// alone counts the questions about one node.
@@ -41,16 +40,16 @@ type checking struct {
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
 // that leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is
 // out of date.
-func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*plan.Plan, findings,
+func (p *Profile) check(ctx context.Context, r *request, demand gang.Demand, found *proposal) (*plan.Plan, findings,
 	error) {
-	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, said: findings{}}
+	c := &checking{profile: p, ctx: ctx, request: r, demand: demand, found: found, said: findings{}}
 	if r.division != nil {
 		return c.bySet()
 	}
 	// What was proposed is for the minimum; the check is of no more members, and of no others.
 	proposed := c.proposed()
 	nodes, stale := c.nodes()
-	a, err := c.place(proposed, turn.Need, plan.Part{Nodes: nodes})
+	a, err := c.place(proposed, demand.Need, plan.Part{Nodes: nodes})
 	if err != nil || a.Feasible() || stale {
 		// What filters say of nodes that have other pods by now says nothing of the next proposal.
 		return a, nil, err
@@ -71,9 +70,9 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 
 // place tries members on nodes, as if the victims and what leaves were gone from all of them.
 func (c *checking) place(members []gang.Member, need gang.Minimum, on plan.Part) (*plan.Plan, error) {
-	turn := c.turn
-	turn.Members, turn.Need = members, need
-	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, on, nil, c.found.going())
+	demand := c.demand
+	demand.Members, demand.Need = members, need
+	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, demand, on, nil, c.found.going())
 }
 
 // proposed returns the members whose places the proposal names: as many of each class, the oldest first.
@@ -85,7 +84,7 @@ func (c *checking) proposed() []gang.Member {
 		wanted[kind{class.class, class.role}] += placed.Members
 	}
 	out := make([]gang.Member, 0, c.request.need.Total)
-	for _, m := range c.turn.Members {
+	for _, m := range c.demand.Members {
 		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
 			wanted[of]--
 			out = append(out, m)
@@ -115,7 +114,7 @@ func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 		if placed[n] >= want.Members {
 			continue
 		}
-		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
+		if short[n.Class] > 0 && total[n.Class] == 0 && len(c.found.Victims) == 0 {
 			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue
@@ -163,8 +162,8 @@ func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 	if c.alone++; err != nil || c.alone > maxAskedAlone {
 		return false, nil //nolint:nilerr // the node is gone
 	}
-	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
-	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1},
+	first := slices.IndexFunc(c.demand.Members, func(m gang.Member) bool { return m.Class == n.Class })
+	a, err := c.place(c.demand.Members[first:first+1], gang.Minimum{Total: 1},
 		plan.Part{Nodes: []fwk.NodeInfo{info}})
 	return err == nil && !a.Feasible(), err
 }
@@ -175,10 +174,10 @@ func (c *checking) ask(classes []string) error {
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	of, turn := sets.New(classes...), c.turn
-	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
-	turn.Need = gang.Minimum{Total: len(turn.Members)}
-	a, err := c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, turn, plan.Part{Nodes: nodes}, nil, nil)
+	of, demand := sets.New(classes...), c.demand
+	demand.Members = slices.DeleteFunc(slices.Clone(demand.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
+	demand.Need = gang.Minimum{Total: len(demand.Members)}
+	a, err := c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, demand, plan.Part{Nodes: nodes}, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (c *checking) bySet() (*plan.Plan, findings, error) {
 		return nil, nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	part, members := plan.OnNodes(places, nodes)
-	a, err := c.place(members, c.turn.Need, part)
+	a, err := c.place(members, c.demand.Need, part)
 	if err != nil || a.Feasible() || stale {
 		return a, nil, err
 	}

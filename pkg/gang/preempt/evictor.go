@@ -16,7 +16,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/eviction"
 	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
@@ -135,7 +134,7 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		}
 		w.found = nil
 		switch {
-		case p.Outcome != eviction.NoRoom:
+		case p.Reason == "":
 			return p, ""
 		case !p.request.inFlight || r.inFlight:
 			e.giveUp(w)

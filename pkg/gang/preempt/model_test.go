@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/eviction"
 	"berth.dev/berth/pkg/gang/hold"
 )
 
@@ -42,7 +41,7 @@ func (p *preemptor) cycle() {
 		p.seen["a plan is too old"]++
 	case p.plan.request.need.Total != p.request.need.Total:
 		p.seen["a plan is of other members"]++
-	case p.plan.Outcome == eviction.NoRoom:
+	case p.plan.Reason != "":
 		p.expect(found == nil, "gives up", why)
 		p.plan = nil
 		p.giveUp()

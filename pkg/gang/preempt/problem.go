@@ -132,7 +132,7 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 		}
 	}
 	slices.SortFunc(found.leaving, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
-	if found.Outcome == eviction.NoRoom && b.kept && r.only != nil {
+	if found.Reason != "" && b.kept && r.only != nil {
 		// Nothing else tells it that a hold has ended.
 		e.Holds.Gate.Wait(r.only)
 	}

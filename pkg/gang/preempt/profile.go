@@ -35,11 +35,11 @@ func NewProfile(e *Evictor, profile framework.Framework, planner *plan.Planner) 
 
 // ForGang evicts exactly the pods of lower priority without which a gang that does not fit can start as a whole, all in
 // one wave, or none at all. It returns what to say about it, or nothing if no eviction helps.
-func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
+func (p *Profile) ForGang(ctx context.Context, id gang.ID, demand gang.Demand) (string, error) {
 	e := p.evictor
 	r := &request{name: "gang " + id.String(), id: id, of: id,
-		priority: turn.Members[0].Priority, need: turn.Need, held: e.Ledger.Nodes(id)}
-	never, complete := r.addMembers(e.Members, turn.Members)
+		priority: demand.Members[0].Priority, need: demand.Need, held: e.Ledger.Nodes(id)}
+	never, complete := r.addMembers(e.Members, demand.Members)
 	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
 	case !complete || never != "" && !anyBelow:
@@ -60,11 +60,11 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
 	if r.required = levels.Required; p.planner.Any(id, levels) {
-		if err := r.divide(p.planner, levels, turn.Members, objectsOf(nodes)); err != nil {
+		if err := r.divide(p.planner, levels, demand.Members, objectsOf(nodes)); err != nil {
 			return "the gang evicts no pods: " + err.Error(), nil //nolint:nilerr // users are to read it
 		}
 	}
-	found, plan, why, err := p.agree(ctx, r, turn)
+	found, plan, why, err := p.agree(ctx, r, demand)
 	if found == nil || err != nil {
 		return why, err
 	}
@@ -121,13 +121,13 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 
 // agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members
 // go then. It returns no victims, and what to say about it, while there are none.
-func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*proposal, *plan.Plan, string, error) {
+func (p *Profile) agree(ctx context.Context, r *request, demand gang.Demand) (*proposal, *plan.Plan, string, error) {
 	e := p.evictor
 	found, why := e.decide(ctx, r, time.Now())
 	if found == nil {
 		return nil, nil, why, nil
 	}
-	plan, said, err := p.check(ctx, r, turn, found)
+	plan, said, err := p.check(ctx, r, demand, found)
 	switch {
 	case err != nil:
 		return nil, nil, "", err
@@ -223,8 +223,8 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		return "", "", nil
 	}
 	member := gang.Member{Ref: read.RefOf(pod), Priority: r.priority, Ours: true}
-	turn := gang.Turn{Kind: gang.Lead, Need: r.need, Of: r.need, Members: []gang.Member{member}}
-	found, plan, why, err := p.agree(ctx, r, turn)
+	demand := gang.Demand{Need: r.need, Minimum: r.need, Members: []gang.Member{member}}
+	found, plan, why, err := p.agree(ctx, r, demand)
 	if found == nil || err != nil {
 		return why, "", err
 	}

@@ -31,7 +31,7 @@ func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := &checking{request: r, turn: gang.Turn{Members: members},
+			c := &checking{request: r, demand: gang.Demand{Members: members},
 				found: &proposal{Plan: eviction.Plan{Placed: tc.placed}}}
 			var got []gang.UID
 			for _, m := range c.proposed() {

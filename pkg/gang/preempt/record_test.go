@@ -21,7 +21,6 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/eviction"
 	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
@@ -154,7 +153,7 @@ func (p *preemptor) fill(found *proposal) {
 	if p.draw(10, "nothing helps") == 0 {
 		return
 	}
-	found.Outcome = eviction.RoomAlready
+	found.Reason = ""
 	for i := range p.draw(4, "pods that have to go") {
 		pod := podWithGrace(fmt.Sprint("p", p.next), int64(p.draw(60, "grace period")))
 		p.next++

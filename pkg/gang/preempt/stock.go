@@ -105,7 +105,7 @@ func (p *Profile) Guard() {
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
 		victim *v1.Pod, plugin string) (bool, error) {
 		if now := time.Now(); by.Type() == string(fwk.PodKeyType) {
-			if !p.evictor.Ledger.Evictions.Spare(gang.UID(victim.UID), now.Add(grace), now) {
+			if !p.evictor.Ledger.Evictions.EvictMember(gang.UID(victim.UID), now.Add(grace), now) {
 				return false, fmt.Errorf("evicting pod %s/%s: its gang needs it now", victim.Namespace, victim.Name)
 			}
 		}

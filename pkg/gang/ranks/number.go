@@ -27,9 +27,8 @@ func compareBlocks(a, b Index) int {
 	return cmp.Or(strings.Compare(a.Set, b.Set), cmp.Compare(a.Block, b.Block))
 }
 
-// Number returns the ranks of members in their group: sets and blocks follow each other, and each takes as many ranks
-// as its highest number says. A block between others without a known member is taken to be as long as the one before
-// it.
+// Number returns the ranks of members in their group: sets and blocks follow each other, and a block is as long as its
+// highest number requires. A block without a known member counts as long as the block before it.
 func Number(indices []Index) []int {
 	order := make([]int, len(indices))
 	for i := range order {

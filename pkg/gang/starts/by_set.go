@@ -48,8 +48,8 @@ func chooseBySet(p *Problem) (Choice, bool) {
 	return s.result(pods), true
 }
 
-// addNode has the node come with what is free, and with the rest when its pods have ended. What is kept already comes
-// before others.
+// addNode adds the stages of a node: what is free now, and everything when its pods have ended. Nodes on which
+// something is kept already come before others.
 func (s *setReserver) addNode(n int) {
 	node := &s.Nodes[n]
 	if node.Domain < 0 {
@@ -73,7 +73,7 @@ func (s *setReserver) addNode(n int) {
 	}
 }
 
-// find looks for domains. With stay, those alone count in which something is kept already: a group stays there.
+// find looks for domains; with stay, only for those in which something is kept already.
 func (s *setReserver) find(stay bool) *tree.Answer {
 	stages := slices.Clone(s.stages)
 	for _, domains := range s.Tree.Levels {

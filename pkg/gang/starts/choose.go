@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/minheap"
 )
 
-// Problem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
-// soon as the pods there have ended.
+// Problem asks which capacity to keep on which nodes for a group that does not fit now, so that it fits when pods there
+// have ended.
 type Problem struct {
 	// Need is what the group lacks to its minimum.
 	Need    gang.Minimum
@@ -63,7 +63,7 @@ type Room struct {
 	Free int
 }
 
-// Choice is what to keep.
+// Choice is the capacity to keep.
 type Choice struct {
 	Places []Place
 	// Pods is how many pods have to end until the minimum fits, at the least.
@@ -82,18 +82,17 @@ type Place struct {
 	Class, Count int
 }
 
-// Choose returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
-// pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
-// has ended, and the more pods run on it, the later that is and the more of the node idles until then. The result
-// depends on the problem only, so asking again after every change lets go of nodes when others turn out to be free
-// earlier.
+// Choose returns what to keep for the group. It takes free capacity first, then the nodes on which the fewest pods have
+// to end: the more pods run on a node, the later the last of them ends, and the more of the node idles until then. The
+// age of a pod says little about when it ends. The result depends on the problem only, so that another call after a
+// change drops nodes if others are free earlier.
 //
-// The class with room on the fewest nodes is served first, before others take that room, and if another order of the
-// classes keeps what is free earlier, that is taken.
+// The class that fits on the fewest nodes is placed first. If another order of the classes needs fewer pods to end, it
+// is used.
 //
-// There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
+// There is no result if the minimum does not fit in one domain, on MaxNodes nodes, even without pods.
 //
-// For a group that is divided, nodes are chosen by the domains of its sets.
+// If the group is divided, the domains of its sets decide the nodes.
 func Choose(p *Problem) (Choice, bool) {
 	if p.Tree != nil {
 		return chooseBySet(p)
@@ -239,7 +238,7 @@ func (r *reserver) queue(shape int) *minheap.Heap[entry] {
 	return r.queues[shape]
 }
 
-// entry is a number of places on a node for which as many pods have to end.
+// entry is a number of places on a node for which the same number of pods have to end.
 type entry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
 	node         int32

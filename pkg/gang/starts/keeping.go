@@ -40,10 +40,9 @@ func (k *keeping) fill(node, class, most int) (got int) {
 	return got
 }
 
-// spareShare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
-// fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
-// the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
-// with it; more hardly help.
+// spareShare is how many more places are kept for each place of the minimum, until the minimum fits. Run times are
+// unknown, and one pod on a kept node may run for very long: with spare places the group starts when enough of them are
+// free. With fewer the group, and the capacity kept for it, wait much longer; more hardly help.
 const spareShare = 0.5
 
 // spareOf is how many places are kept beyond some that the minimum needs.

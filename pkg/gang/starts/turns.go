@@ -11,7 +11,7 @@ const (
 	longestRest = 24 * time.Hour
 	// skipRest is the pause before a group for which nothing can be kept is looked at again.
 	skipRest = time.Minute
-	// late is how long after its start a group is still expected to start by it: pods take time to go.
+	// late is how long after its estimated start a group may still start: pods take time to terminate.
 	late = 30 * time.Second
 )
 
@@ -52,7 +52,7 @@ func (t *Turns) MayBegin(id gang.ID, now time.Time) bool { return !now.Before(t.
 // Rested is when the last rest of the group ends or has ended, zero if it had none.
 func (t *Turns) Rested(id gang.ID) time.Time { return t.rests[id].until }
 
-// Begin gives the turn to the group. told is the start that it was told before, zero if it was told none.
+// Begin gives the turn to the group. told is the start in the group's status, zero without one.
 func (t *Turns) Begin(id gang.ID, c *Choice, told, now time.Time) {
 	t.current, t.since, t.last, t.start, t.fewest = id, now, now, time.Time{}, c.Pods
 	t.expect(told)
@@ -66,8 +66,8 @@ func (t *Turns) expect(start time.Time) {
 	}
 }
 
-// Missed reports whether the group was to start by now. What was known of ends was not true, so nothing is known for
-// the rest of its turn.
+// Missed reports whether the group should have started by now. The known ends were wrong, so none are used for the rest
+// of its turn.
 func (t *Turns) Missed(now time.Time) bool { return !t.start.IsZero() && now.After(t.start.Add(late)) }
 
 // Continue notes what is kept for the group whose turn it is, and reports whether its turn goes on.

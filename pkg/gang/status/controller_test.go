@@ -155,7 +155,7 @@ func pass(d time.Duration) {
 // say gives all gangs another reason.
 func (c *crowd) say(words string) {
 	for _, id := range c.ids {
-		c.ledger.Agenda.RuleOut(id, obstacle.Told(words), time.Now())
+		c.ledger.Agenda.RuleOut(id, obstacle.Text(words), time.Now())
 		c.Enqueue(id)
 	}
 }

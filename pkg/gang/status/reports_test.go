@@ -38,7 +38,7 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 		}), pg, "TooFewMembers: 0 of 1 member with role leader exists"},
 		{"an owner that can never make enough", of(0, 1, func(v *gang.View) { v.Note = "Job x asks for 2 pods" }), nil,
 			"MissingPodGroup: Job x asks for 2 pods"},
-		{"no room", of(3, 3, func(v *gang.View) { v.Reason = obstacle.Told("fits 2") }), pg, "NotEnoughRoom: fits 2"},
+		{"no room", of(3, 3, func(v *gang.View) { v.Reason = obstacle.Text("fits 2") }), pg, "NotEnoughRoom: fits 2"},
 		{"over", of(3, 0, func(v *gang.View) { v.Count[gang.Failed] = 3 }), pg, ""},
 	} {
 		got := ""

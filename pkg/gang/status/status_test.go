@@ -31,7 +31,7 @@ func TestPodGroupStatus(t *testing.T) {
 		{"all have finished", func(v *gang.View) { v.Count[gang.Succeeded] = 4 }, schedulingv1alpha1.PodGroupFinished,
 			"True EnoughMembers", "True MinimumBound", "False NoMembersLost", gang.HadStarted},
 		{"all pods exist and do not fit",
-			func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") },
+			func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Text("fits 2") },
 			schedulingv1alpha1.PodGroupPreScheduling,
 			"True EnoughMembers", "False Unschedulable", "False NoMembersLost", gang.NotStarted},
 		{"being bound", func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 },

@@ -22,7 +22,7 @@ type Group struct {
 	// Required and Preferred are the levels whose domains all members share, and should share, within those of the group
 	// around this one; the widest first.
 	Required, Preferred []string
-	// Alone is set if no other such group may have its domain of the narrowest level that it requires.
+	// Alone is set if no other such group may use its domain of the narrowest required level.
 	Alone bool
 }
 
@@ -73,7 +73,7 @@ func (g *Group) Members() int {
 	return total
 }
 
-// Always adds what is needed by role whichever groups start.
+// Always adds by role what is needed regardless of which groups start.
 func (g *Group) Always(roles map[string]int) {
 	for role, n := range g.Roles {
 		if n > 0 {

@@ -2,11 +2,11 @@ package tree
 
 import "strings"
 
-// Spares reports whether what is left is of use when members are lost: the minimum is met without them, and each group
-// within that loses some still has what it needs, or loses all. Lost and bound count members by role before the loss,
-// those without a role as "": those that are lost, and those that hold a node. Total and settled count those that are
-// placed, in all and by role.
-func (m Minimum) Spares(total int, lost, bound map[string]int, settled func(role string) int) bool {
+// Tolerates reports whether what is left is of use when members are lost: the minimum is met without them, and each
+// group within that loses some still has what it needs, or loses all. Lost and bound count members by role before the
+// loss, those without a role as "": those that are lost, and those that hold a node. Total and settled count those that
+// are placed, in all and by role.
+func (m Minimum) Tolerates(total int, lost, bound map[string]int, settled func(role string) int) bool {
 	for _, n := range lost {
 		total -= n
 	}
@@ -52,10 +52,10 @@ func (g *Group) hasAny(members, without map[string]int) bool {
 	return false
 }
 
-// Sparable calls yield with each group within, at any depth, without which the one around it may have what it needs.
-func (g *Group) Sparable(yield func(*Group)) {
+// Optional calls yield with each group within, at any depth, without which the one around it may have what it needs.
+func (g *Group) Optional(yield func(*Group)) {
 	for i := range g.Groups {
-		if g.Groups[i].Sparable(yield); g.Least < len(g.Groups) {
+		if g.Groups[i].Optional(yield); g.Least < len(g.Groups) {
 			yield(&g.Groups[i])
 		}
 	}

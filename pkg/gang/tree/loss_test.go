@@ -31,9 +31,9 @@ func TestAGroupWithinLosesAllOrStaysWhole(t *testing.T) {
 			t.Errorf("%s: tolerates %v, want %v", name, got, test.want)
 		}
 	}
-	var sparable []string
-	g.Sparable(func(of *Group) { sparable = append(sparable, of.Name) })
-	if len(sparable) != 2 || sparable[0] != "replica-0" || sparable[1] != "replica-1" {
-		t.Errorf("sparable are %v", sparable)
+	var optional []string
+	g.Optional(func(of *Group) { optional = append(optional, of.Name) })
+	if len(optional) != 2 || optional[0] != "replica-0" || optional[1] != "replica-1" {
+		t.Errorf("optional are %v", optional)
 	}
 }

@@ -5,14 +5,14 @@ import "slices"
 // None is the index of no domain and of no level, and the number that is no bound.
 const None = -1
 
-// Node is what an account knows of one node.
+// Node is what is known of one node.
 type Node struct {
 	// Free is what the node has free, by resource.
 	Free []int64
-	// Slots bounds how many members of each class the node takes if it takes no others. Classes that it leaves out are
-	// bounded by what is free.
+	// Slots bounds by class how many members the node takes if it takes no others. Classes without an entry are bounded
+	// by Free.
 	Slots []int
-	// At is from when on the node has that. Of nodes and domains, those come first that are ready the soonest.
+	// At is when the node has that. Nodes and domains that are ready sooner come first.
 	At int64
 }
 
@@ -22,18 +22,18 @@ type Set struct {
 	// one. Prefer are levels whose domains are tried first, the narrowest first.
 	Level  int
 	Prefer []int
-	// Need counts by class the members that have to find a place for the set to be whole, More those that may.
+	// Need counts by class the members that have to be placed for the set to be whole, More those that may.
 	Need, More []int
-	// Alone is set if no other such set may have the domain of Level. The roomiest domain is tried first then: nothing
-	// else of the kind comes into what is left of it.
+	// Alone is set if no other such set may have the domain of Level. The roomiest domain is tried first then: no other
+	// such set can use what is left of it.
 	Alone bool
 	// Held is the domain of Level in which members of the set are already, None if there are none.
 	Held int
 	// Sets are the indices of the sets within, Least is how many of them have to be whole.
 	Sets  []int
 	Least int
-	// Enough is how many members make up for sets within that are not whole; None if nothing does. Members of one such set
-	// have places then if they are fewer.
+	// Enough is how many placed members make up for sets within that are not whole; None if no number does. One such set
+	// may then be placed in part.
 	Enough int
 }
 
@@ -44,8 +44,7 @@ type Problem struct {
 	Asks [][]int64
 	// Levels hold the domain of each node at each level, None for a node that is in none.
 	Levels [][]int
-	// Order holds by level the domains in the order in which to fill them. Those that it leaves out come after them, by
-	// how well they fit.
+	// Order holds by level the domains in the order in which to fill them. Other domains come after them, by best fit.
 	Order map[int][]int
 	Sets  []Set
 }

@@ -117,20 +117,20 @@ func (s *search) areasOf(level int, need []int, around area, roomiest bool) iter
 			return
 		}
 		classes := s.byHardness(need)
-		type fit struct {
+		type candidate struct {
 			area
 			at   int64
 			room int
 		}
-		var fits []fit
+		var candidates []candidate
 		for _, in := range s.parts.within(level, around) {
-			f, may := fit{area: in}, true
-			for i := 0; i < len(classes) && may; i++ {
+			c, fits := candidate{area: in}, true
+			for i := 0; i < len(classes) && fits; i++ {
 				room, at := s.roomIn(classes[i], in, need[classes[i]])
-				f.at, may = max(f.at, at), room >= need[classes[i]]
+				c.at, fits = max(c.at, at), room >= need[classes[i]]
 			}
 			switch {
-			case !may:
+			case !fits:
 				continue
 			case in.order < unordered:
 				if !yield(in) {
@@ -138,18 +138,18 @@ func (s *search) areasOf(level int, need []int, around area, roomiest bool) iter
 				}
 				continue
 			case len(classes) > 0:
-				f.room, _ = s.roomIn(classes[0], in, unbounded)
+				c.room, _ = s.roomIn(classes[0], in, unbounded)
 			}
 			if roomiest {
-				f.room = -f.room
+				c.room = -c.room
 			}
-			fits = append(fits, f)
+			candidates = append(candidates, c)
 		}
-		slices.SortStableFunc(fits, func(a, b fit) int {
+		slices.SortStableFunc(candidates, func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.room, b.room))
 		})
-		for _, f := range fits {
-			if !yield(f.area) {
+		for _, c := range candidates {
+			if !yield(c.area) {
 				return
 			}
 		}

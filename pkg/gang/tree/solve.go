@@ -12,12 +12,12 @@ const (
 	growthLooks = 100_000
 )
 
-// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once; then whole sets
-// beyond that are placed, then members beyond the need of their sets. Where not all that is needed fits, the answer is
-// not whole and has what does fit.
+// Solve assigns domains and nodes to the sets. It first places all that is needed at once, then further whole sets,
+// then members beyond the need of their sets. If not all that is needed fits, the answer is not whole and has what
+// fits.
 //
-// It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number
-// of choices: a plan that exists can be missed, one that does not exist is never returned.
+// In small trees it tries everything. In large ones it tries the best fit first and backtracks a bounded number of
+// times: it may miss a plan that exists, but never returns one that does not fit.
 func (p *Problem) Solve() *Answer {
 	s, root := growth{search: p.place(mostLooks)}, &p.Sets[0]
 	if s.failed = !s.answer.Whole; s.failed {
@@ -89,9 +89,9 @@ func (s *growth) grow(set int) {
 	}
 }
 
-// part places what fits of one of the sets that have no place, and returns which; None if nothing fits. It takes the
-// first that makes up for what is missing, or else the one that does most for it: a set in part waits for room in its
-// one domain, so no more than one does.
+// part places what fits of one set that is not placed, and returns which; None if nothing fits. It takes the first set
+// that makes up for what is missing, or else the one that places the most. It is never more than one set, because the
+// rest of its members have to wait for capacity in the same domain.
 func (s *growth) part(sets []int, around area, missing int) int {
 	chosen, home, most := None, area{}, 0
 	for _, set := range sets {

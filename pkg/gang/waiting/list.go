@@ -142,7 +142,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		g.Near.add(pod)
 		levels, err := l.Planner.Topology(waits.ID, pod)
 		if err != nil {
-			g.Misstated = obstacle.Told(err.Error())
+			g.Misstated = obstacle.Text(err.Error())
 		}
 		g.Levels = levels
 	}
@@ -154,7 +154,7 @@ func (l *List) acquire(pod *v1.Pod, i int, known *Gang) capacity.ShapeKey {
 	if known == nil || i >= len(known.Shapes) || len(known.Shapes) < len(known.Pods) || known.Pods[i] != pod {
 		return l.Capacity.Acquire(pod)
 	}
-	l.Capacity.Hold(known.Shapes[i].Shape)
+	l.Capacity.Retain(known.Shapes[i].Shape)
 	return known.Shapes[i].Shape
 }
 

@@ -34,10 +34,10 @@ func TestMainReason(t *testing.T) {
 	}
 	by := func(plugin, words string) *fwk.Status { return stock(words).WithPlugin(plugin) }
 	model := cycles.Reject(fwk.UnschedulableAndUnresolvable, gpu.Reason{Cause: gpu.WrongModel, Detail: "T4"})
-	short := &plan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
-		Fits:  6,
-		Nodes: obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}}}
-	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
+	id := gang.ID{Namespace: "ns", Name: "g"}
+	short := plan.NewShortfall(id, gang.Demand{Minimum: gang.Minimum{Total: 8}, Placed: 6}, plan.Result{}, nil, "",
+		obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}})
+	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: id, Have: 2, Need: 3}
 	for _, tc := range []struct {
 		name   string
 		status *fwk.Status

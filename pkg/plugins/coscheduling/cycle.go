@@ -74,17 +74,17 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	switch turn := c.ledger.Cycles.Turn(gang.UID(pod.UID)); turn.Kind {
-	case gang.Free:
+	switch cycle := c.ledger.Cycles.Of(gang.UID(pod.UID)); cycle.Purpose {
+	case gang.Alone:
 		return c.join(ctx, state, id, pod, nodes)
 	case gang.Follow:
-		p.forgetNominations(id, pod, turn.Node)
-		return confine(state, sets.New(turn.Node))
+		p.forgetNominations(id, pod, cycle.Node)
+		return confine(state, sets.New(cycle.Node))
 	case gang.Lead:
-		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, turn: turn}
+		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, demand: cycle.Demand}
 		return l.plan(nodes)
 	default:
-		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, turn.Why)
+		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, cycle.Why)
 	}
 }
 

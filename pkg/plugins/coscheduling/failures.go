@@ -100,7 +100,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	if id == (gang.ID{}) {
 		return
 	}
-	if words := saidOfNode(status); words != "" && c.ledger.Hear(id, words, time.Now()) {
+	if words := saidOfNode(status); words != "" && c.ledger.RecordRejection(id, words, time.Now()) {
 		c.loop.Inbox.Happened(waiting.Happening{Only: id})
 	}
 }

@@ -27,7 +27,8 @@ type leading struct {
 	state fwk.CycleState
 	id    gang.ID
 	pod   *v1.Pod
-	turn  gang.Turn
+	// demand is what the plan has to place.
+	demand gang.Demand
 }
 
 // plan plans for the gang, and gives the leader its own assignment.
@@ -37,14 +38,14 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 		return l.fail(reason, nil)
 	}
 	began := time.Now()
-	result, err := c.planner.Plan(l.ctx, l.id, l.turn, nodes)
+	result, err := c.planner.Plan(l.ctx, l.id, l.demand, nodes)
 	took := time.Since(began)
 	c.pace.Ran(l.id.Namespace, took, time.Now())
 	c.loop.Inbox.Look()
 	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
-		return l.fail(obstacle.Told(err.Error()), nil)
+		return l.fail(obstacle.Text(err.Error()), nil)
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", l.id, err))
 	}
@@ -54,8 +55,8 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 	}
 	planDuration.WithLabelValues(outcome).Observe(took.Seconds())
 	nodesExamined.Observe(float64(result.Examined))
-	klog.FromContext(l.ctx).V(3).Info("Planned gang", "gang", l.id, "needs", l.turn.Need.Total,
-		"members", len(l.turn.Members), "placed", len(result.Assignments), "nodesExamined", result.Examined,
+	klog.FromContext(l.ctx).V(3).Info("Planned gang", "gang", l.id, "needs", l.demand.Need.Total,
+		"members", len(l.demand.Members), "placed", len(result.Assignments), "nodesExamined", result.Examined,
 		"duration", took)
 	if !result.Feasible() {
 		short := make([]string, len(result.Short))
@@ -70,7 +71,7 @@ func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("finding what keeps gang %s waiting: %w", l.id, err))
 		}
-		return l.fail(plan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within, causes), short)
+		return l.fail(plan.NewShortfall(l.id, l.demand, result.Result, result.Describe, result.Within, causes), short)
 	}
 	if l.comesLate(result.Assignments) {
 		time.AfterFunc(othersFirst, func() { c.loop.Inbox.Happened(waiting.Happening{Only: l.id}) })

@@ -32,23 +32,23 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if err != nil || marked(state, passedKey) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	switch turn := c.ledger.Cycles.Turn(uid); turn.Kind {
-	case gang.Free:
+	switch cycle := c.ledger.Cycles.Of(uid); cycle.Purpose {
+	case gang.Alone:
 		result, status := u.preemptAlone(statuses)
 		return result, explained(state, status)
 	case gang.Follow:
 		plansInvalidated.Inc()
-		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: turn.Node,
-			Says: statuses.Get(turn.Node).Message()}
+		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: cycle.Node,
+			Detail: statuses.Get(cycle.Node).Message()}
 		c.effects.Apply(ctx, c.ledger.Cycles.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Cycles.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan: from all nodes, whatever their names.
-			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name, Says: statuses.Get("").Message()}
+			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name, Detail: statuses.Get("").Message()}
 			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, u.stop("")
 		}
-		outcome, err := p.evictor.ForGang(ctx, id, turn)
+		outcome, err := p.evictor.ForGang(ctx, id, cycle.Demand)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
 		}

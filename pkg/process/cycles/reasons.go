@@ -39,7 +39,7 @@ func Reasons(status *fwk.Status) iter.Seq[obstacle.Reason] {
 			return
 		}
 		for _, words := range status.Reasons() {
-			if !yield(obstacle.Told(words)) {
+			if !yield(obstacle.Text(words)) {
 				return
 			}
 		}

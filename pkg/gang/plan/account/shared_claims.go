@@ -5,9 +5,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// SharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What
-// one that several use is given has to be written before the second of them can be scheduled, because the scheduler
-// lets no pod use what is being allocated to another one, and binds a volume for one pod at a time.
+// SharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was created by hand. If
+// several do, its allocation has to be written before the second member can be scheduled: the scheduler lets no pod use
+// what is being allocated to another one, and binds a volume for one pod at a time.
 type SharedClaims map[sharedClaim]int
 
 type sharedClaim struct {
@@ -37,8 +37,8 @@ func (c SharedClaims) Count(pod *v1.Pod) {
 	}
 }
 
-// First reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given
-// to yet.
+// First reports whether the pod, which is being placed, is the first of several to use a claim without an allocation or
+// volume.
 func (c SharedClaims) First(devices fwk.SharedDRAManager, volumes *Storage, pod *v1.Pod) bool {
 	found := false
 	for _, claim := range sharedClaimsOf(pod) {

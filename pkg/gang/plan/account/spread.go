@@ -22,21 +22,18 @@ import (
 // member join the first although one domain is empty. It is asked all the same, since it knows defaults that are not in
 // the pod.
 type Spread struct {
-	key                 string
-	maxSkew, minDomains int
-	namespace           string
-	selector            labels.Selector
-	// self is 1 if a member of the class counts itself.
-	self int
+	constraint *v1.TopologySpreadConstraint
+	// pod is one of the class, affinity what it asks of nodes, and keys are those of all its constraints.
+	pod      *v1.Pod
+	affinity nodeaffinity.RequiredNodeAffinity
+	keys     []string
+	// selector selects the pods that count, self is 1 if a member of the class counts itself.
+	selector labels.Selector
+	self     int
 	// counts holds the pods that count by domain, of all domains that do; least is the smallest of them and atLeast the
 	// number of domains that have it. A node is asked about far more often than a pod is placed.
 	counts         map[string]int
 	least, atLeast int
-	// pod is one of the class, affinity what it asks of nodes, and keys are those of all its constraints.
-	pod                          *v1.Pod
-	affinity                     nodeaffinity.RequiredNodeAffinity
-	keys                         []string
-	honorsAffinity, honorsTaints bool
 }
 
 // SpreadsOf returns the constraints of the pod as they are on nodes.
@@ -56,7 +53,7 @@ func SpreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*Spread, error) {
 		s.keys = keys
 		for _, n := range nodes {
 			if node := n.Node(); s.included(node) {
-				domain := node.Labels[s.key]
+				domain := node.Labels[s.constraint.TopologyKey]
 				s.counts[domain] += 0
 				for _, info := range n.GetPods() {
 					if s.matches(info.GetPod()) {
@@ -81,13 +78,8 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*Spread, error) {
 			selector = selector.Add(same...)
 		}
 	}
-	s := &Spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector,
-		counts: map[string]int{}, pod: pod, affinity: nodeaffinity.GetRequiredNodeAffinity(pod),
-		honorsAffinity: ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor,
-		honorsTaints:   ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyHonor}
-	if c.MinDomains != nil {
-		s.minDomains = int(*c.MinDomains)
-	}
+	s := &Spread{constraint: c, pod: pod, affinity: nodeaffinity.GetRequiredNodeAffinity(pod), selector: selector,
+		counts: map[string]int{}}
 	if selector.Matches(labels.Set(pod.Labels)) {
 		s.self = 1
 	}
@@ -101,16 +93,17 @@ func (s *Spread) included(n *v1.Node) bool {
 			return false
 		}
 	}
-	if s.honorsAffinity {
+	if ptr.Deref(s.constraint.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor {
 		if match, err := s.affinity.Match(n); err != nil || !match {
 			return false
 		}
 	}
-	return !s.honorsTaints || podview.Tolerates(s.pod, n.Spec.Taints)
+	taints := ptr.Deref(s.constraint.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore)
+	return taints == v1.NodeInclusionPolicyIgnore || podview.Tolerates(s.pod, n.Spec.Taints)
 }
 
 func (s *Spread) matches(pod *v1.Pod) bool {
-	return pod.Namespace == s.namespace && pod.DeletionTimestamp == nil && s.selector.Matches(labels.Set(pod.Labels))
+	return pod.Namespace == s.pod.Namespace && pod.DeletionTimestamp == nil && s.selector.Matches(labels.Set(pod.Labels))
 }
 
 // Add counts a pod that was placed on a node.
@@ -118,7 +111,7 @@ func (s *Spread) Add(pod *v1.Pod, node *v1.Node) {
 	if !s.included(node) || !s.matches(pod) {
 		return
 	}
-	domain := node.Labels[s.key]
+	domain := node.Labels[s.constraint.TopologyKey]
 	before := s.counts[domain]
 	s.counts[domain]++
 	if before == s.least {
@@ -144,8 +137,8 @@ func (s *Spread) findLeast() {
 // Fits reports whether one more member on the node keeps the constraint.
 func (s *Spread) Fits(node *v1.Node) bool {
 	least := s.least
-	if len(s.counts) < s.minDomains {
+	if len(s.counts) < int(ptr.Deref(s.constraint.MinDomains, 1)) {
 		least = 0
 	}
-	return s.counts[node.Labels[s.key]]+s.self-least <= s.maxSkew
+	return s.counts[node.Labels[s.constraint.TopologyKey]]+s.self-least <= int(s.constraint.MaxSkew)
 }

@@ -122,7 +122,8 @@ func TestTheLeastOfASpreadFollowsItsCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pod := st.MakePod().Namespace("n").Name("p").Obj()
-		s := &Spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{}}
+		s := &Spread{constraint: &v1.TopologySpreadConstraint{TopologyKey: v1.LabelHostname}, pod: pod,
+			selector: labels.Everything(), counts: map[string]int{}}
 		domains := rapid.IntRange(1, 6).Draw(t, "domains")
 		for i := range domains {
 			s.counts[strconv.Itoa(i)] = rapid.IntRange(0, 3).Draw(t, "count")

@@ -128,8 +128,8 @@ func TestSegmentsAgainstACount(t *testing.T) {
 			}
 		}
 		root := got.all[0]
-		if want := fewestWhole(sizes, need); root.least != want || len(root.sets) != len(sizes) {
-			t.Errorf("%d of %d segments have to be whole for %d members, want %d of %d", root.least, len(root.sets), need,
+		if want := fewestWhole(sizes, need); root.least() != want || len(root.sets) != len(sizes) {
+			t.Errorf("%d of %d segments have to be whole for %d members, want %d of %d", root.least(), len(root.sets), need,
 				want, len(sizes))
 		}
 	})

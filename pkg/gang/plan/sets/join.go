@@ -14,22 +14,22 @@ import (
 	"berth.dev/berth/pkg/gang/tree"
 )
 
-// Joining is where a member may go that comes later.
+// Joining is where a member of a started gang may go.
 type Joining struct {
-	// Nodes are those in the domain of its gang, group or segment, all if members share none, and none where it Begins.
-	// Why says which they are, or why there are none.
+	// Nodes are those in the domain of its gang, group or segment, all without such a domain, and none if it Begins. Why
+	// describes them, or says why there are none.
 	Nodes []fwk.NodeInfo
 	Why   string
-	// Rest is the problem of the part of the gang that lacks the member, with Turn for those that it lacks; nil if none
-	// does. Begins is set if no member of that part has a node: all that it needs has to fit.
+	// Rest is the problem of the group or segment that lacks the member, and Demand the members that it lacks; nil if
+	// none does. Begins is set if no member of that part has a node, so that all that it needs has to fit.
 	Rest   *Problem
-	Turn   gang.Turn
+	Demand gang.Demand
 	Begins bool
 }
 
-// Join returns where a member may go that comes later.
+// Join returns where a member of a started gang may go.
 func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joining, error) {
-	members := []gang.Member{d.memberOf(id, pod)}
+	members := []gang.Member{read.Member(pod, read.Membership{}, d.Members.Group(id), true)}
 	var need gang.Minimum
 	if d.Any(id, levels) {
 		members, need = d.ofStarted(id, levels, members)
@@ -69,8 +69,8 @@ func (d *Divider) Join(id gang.ID, levels read.Topology, pod *v1.Pod, nodes []fw
 	return j, nil
 }
 
-// begins reports whether a group or segment, not one that holds copies, begins with several members that have to fit
-// together, or where no other of its kind is.
+// begins reports whether a group without copies, or a segment, begins with several members that have to fit together,
+// or with a domain that no other such group may share.
 func (d *Divider) begins(id gang.ID, s *Division, at int) bool {
 	set := &s.all[at]
 	switch {
@@ -79,7 +79,7 @@ func (d *Divider) begins(id gang.ID, s *Division, at int) bool {
 	case set.lacks == nil:
 		return len(set.members) > 1
 	}
-	return set.lacks.Members() > 1 || set.alone
+	return set.lacks.Members() > 1 || set.alone()
 }
 
 // beside returns the nodes in the domain in which others of the set are, and says which these are.
@@ -102,14 +102,14 @@ func (s *Division) beside(own int, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, string
 	return nodes, ""
 }
 
-// rest poses the problem of what a set lacks, if that is anything.
+// rest poses the problem of what a set lacks, if anything.
 func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 	members := s.within(at)
-	j.Turn = gang.Turn{Members: members, Need: gang.Minimum{Total: len(members)}}
+	j.Demand = gang.Demand{Members: members, Need: gang.Minimum{Total: len(members)}}
 	if lacks := s.all[at].lacks; lacks != nil {
-		j.Turn.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
+		j.Demand.Need = gang.Minimum{Total: lacks.Members(), Tree: lacks}
 	}
-	if j.Turn.Need.Total == 0 {
+	if j.Demand.Need.Total == 0 {
 		return
 	}
 	j.Rest = d.Pose(s, members, nodes)
@@ -122,17 +122,17 @@ func (d *Divider) rest(j *Joining, s *Division, at int, nodes []fwk.NodeInfo) {
 	}
 }
 
-// leaveAlone takes from a set that is to have a domain alone those of others of its kind.
+// leaveAlone removes the domains of other such sets, if a set is to have a domain alone.
 func (c *Problem) leaveAlone(at int) {
 	set := &c.all[at]
-	if !set.alone {
+	if !set.alone() {
 		return
 	}
 	level := c.Sets[at].Level
 	for i := range c.all {
 		other := &c.all[i]
 		taken, here := c.levels[level].index[other.held]
-		if i == at || !other.alone || !here || !slices.Equal(other.keys, set.keys) {
+		if i == at || !other.alone() || !here || !slices.Equal(other.keys, set.keys) {
 			continue
 		}
 		for n, domain := range c.Levels[level] {
@@ -152,8 +152,8 @@ func (s *Division) within(at int) []gang.Member {
 	return members
 }
 
-// ofStarted adds the other members of a gang with groups or segments that have no node to the one that comes, and
-// returns what is needed still.
+// ofStarted adds the other members without a node to the one that joins, for a gang with groups or segments, and
+// returns what is still needed.
 func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Member) ([]gang.Member, gang.Minimum) {
 	need, others := d.Ledger.Lacking(id)
 	for i := range others {
@@ -168,11 +168,6 @@ func (d *Divider) ofStarted(id gang.ID, levels read.Topology, members []gang.Mem
 	return members, need
 }
 
-// memberOf reads a member as plans need it.
-func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
-	return read.Member(pod, read.Membership{}, d.Members.Group(id), true)
-}
-
 // name is how messages call a set.
 func (s *Division) name(at int) string {
 	switch {
@@ -181,5 +176,5 @@ func (s *Division) name(at int) string {
 	case s.Size > 0:
 		return "its segment"
 	}
-	return "group " + s.all[at].name
+	return "group " + s.all[at].lacks.Name
 }

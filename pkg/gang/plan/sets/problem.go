@@ -15,16 +15,15 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// mostAccounts bounds for how many classes it is counted how many members each node takes. Others are bounded by what
-// nodes have free.
+// mostAccounts bounds the classes with slots by node. Other classes are bounded by what nodes have free.
 const mostAccounts = 32
 
-// Problem is how sets of members are to be given domains, in numbers.
+// Problem asks in numbers which domain each set of members gets.
 type Problem struct {
 	*Division
 	tree.Problem
 	nodes []*v1.Node
-	// classes numbers the classes of members; those that ask for the same by the account are one.
+	// classes numbers the classes of members; classes of one shape have one number.
 	classes map[string]int
 	levels  []domains
 }
@@ -95,10 +94,11 @@ func namesOf(pods []*framework.PodInfo) []v1.ResourceName {
 	return slices.Compact(names)
 }
 
-// unknownAmount is what a node has of a resource that it does not report: whether members fit is for the slots to say.
+// unknownAmount is what a node has of a resource that it does not report: the slots bound how many members fit.
 const unknownAmount = 1 << 50
 
-// freeOf is how much of the resource the node has free besides what is assumed, which the account does not know.
+// freeOf is how much of the resource the node has free, less what assumed pods take, which the count of capacity does
+// not include.
 func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
 	_, reported := n.GetAllocatable().GetScalarResources()[name]
 	if !reported && name != v1.ResourcePods && name != v1.ResourceCPU && name != v1.ResourceMemory {
@@ -107,9 +107,8 @@ func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
 	return podview.Free(n, name)
 }
 
-// Outline poses the problem of members of a gang without an account, for those who know better what nodes will have: of
-// the nodes it has the domains only. classes numbers the classes of members, those that ask for the same with one
-// number.
+// Outline poses the problem of members of a gang without what nodes have free, which the caller adds. classes numbers
+// the classes of members; classes that ask for the same have one number.
 func (d *Divider) Outline(id gang.ID, levels read.Topology, need gang.Minimum, members []gang.Member,
 	classes map[string]int, nodes []*v1.Node) (*Problem, error) {
 	s, err := d.Divide(id, levels, need, members)
@@ -136,7 +135,7 @@ func newProblem(s *Division, classes map[string]int, asks [][]int64, nodes []*v1
 func (c *Problem) addSet(i int) {
 	set := &c.all[i]
 	out := tree.Set{Level: tree.None, Held: tree.None, Need: make([]int, len(c.Asks)), More: make([]int, len(c.Asks)),
-		Enough: set.enough, Alone: set.alone}
+		Enough: set.enough, Alone: set.alone()}
 	for _, keys := range set.prefer {
 		out.Prefer = append(out.Prefer, c.levelOf(keys))
 	}
@@ -163,7 +162,7 @@ func (c *Problem) addSet(i int) {
 			out.Sets = append(out.Sets, within)
 		}
 	}
-	if out.Least = set.least; !total {
+	if out.Least = set.least(); !total {
 		out.Least = len(out.Sets) + 1
 	}
 	c.Sets = append(c.Sets, out)
@@ -199,7 +198,7 @@ func (s *Division) complete(at int) bool {
 		}
 	}
 	_, enough := set.needed()
-	return enough && whole >= set.least
+	return enough && whole >= set.least()
 }
 
 // levelOf is the index of the level of the domains by the keys.

@@ -19,25 +19,33 @@ import (
 
 // part is a set of members that shares a domain: a gang, a group within it, or a segment of its ranks.
 type part struct {
-	name string
-	// keys are the node labels whose values all members share, those of the sets around included; own is set if the set
-	// adds some. prefer are such lists of keys that are tried first, the narrowest first.
+	// keys are the node labels whose values all members share, including those of the sets around; own is set if the set
+	// adds some. prefer are longer lists of keys that are tried first, the narrowest first.
 	keys   []string
 	own    bool
 	prefer [][]string
-	// lacks is what has to be placed for the set to be whole; nil if all members have to.
+	// lacks is the group with what has to be placed for it to be whole; nil for a segment, all of whose members have to.
 	lacks   *tree.Group
 	members []gang.Member
-	// held is the domain in which most of the members that have a place are, placed how many these are.
+	// held is the domain in which most of the members that have a place are, placed is how many members have one.
 	held   string
 	placed int
 	around int
-	// alone is set if no other such set may have its domain.
-	alone bool
-	// sets are those within: least of them have to be whole, and enough members make up for that.
-	sets          []int
-	least, enough int
+	// sets are those within. enough is how many members make up for sets that are not whole.
+	sets   []int
+	enough int
 }
+
+// least is how many of the sets within have to be whole.
+func (s *part) least() int {
+	if s.lacks == nil {
+		return 0
+	}
+	return s.lacks.Least
+}
+
+// alone reports whether no other such set may have its domain.
+func (s *part) alone() bool { return s.lacks != nil && s.lacks.Alone }
 
 // Division is the sets of a gang, the whole gang first.
 type Division struct {
@@ -66,24 +74,22 @@ func DomainOf(keys []string, node *v1.Node) string {
 	return strings.Join(values, "\x00")
 }
 
-// Any reports whether parts of the gang have domains of their own, or a minimum of groups.
+// Any reports whether the gang is divided into groups or segments.
 func (d *Divider) Any(id gang.ID, levels read.Topology) bool {
 	v, _ := d.Ledger.View(id)
 	return levels.Segment.Size > 0 || v.Minimum.Tree != nil
 }
 
-// Divide divides members of the gang into sets, of what is needed still. It is an error if it is not known in which set
-// one of them is.
+// Divide divides the members that are still to be placed into sets, with what is still needed. It fails if a member has
+// no rank although the gang is divided into segments.
 func (d *Divider) Divide(id gang.ID, levels read.Topology, need gang.Minimum,
 	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
 		lacks: need.Groups(), around: tree.None, enough: tree.None})
-	divide := d.divideByGroup
-	if s.Size > 0 {
-		divide = d.divideByRank
-	}
-	if err := divide(s, id, levels, need, members); err != nil {
+	if s.Size == 0 {
+		d.divideByGroup(s, id, need, members)
+	} else if err := d.divideByRank(s, id, levels, members); err != nil {
 		return nil, err
 	}
 	for i := range members {
@@ -119,8 +125,7 @@ func (s *Division) add(set part) int {
 }
 
 // divideByRank makes a set of each segment that has members to be placed.
-func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, _ gang.Minimum,
-	members []gang.Member) error {
+func (d *Divider) divideByRank(s *Division, id gang.ID, levels read.Topology, members []gang.Member) error {
 	var uids []gang.UID
 	var indices []ranks.Index
 	known := map[gang.UID]bool{}
@@ -163,7 +168,7 @@ func refsOf(members []gang.Member) []gang.Ref {
 	return refs
 }
 
-// leastSegments says how many segments have to be whole at least for the needed members to be placed, largest first.
+// leastSegments finds how many segments have to be whole, the largest first, to place the needed members.
 func (s *Division) leastSegments(need int) {
 	root := &s.all[0]
 	root.enough = need
@@ -173,23 +178,21 @@ func (s *Division) leastSegments(need int) {
 		sizes[i] = len(s.all[set].members)
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return cmp.Compare(b, a) })
-	for ; need > 0 && root.least < len(sizes); root.least++ {
-		need -= sizes[root.least]
+	for ; need > 0 && root.lacks.Least < len(sizes); root.lacks.Least++ {
+		need -= sizes[root.lacks.Least]
 	}
 }
 
 // divideByGroup makes a set of each group.
-func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need gang.Minimum,
-	members []gang.Member) error {
+func (d *Divider) divideByGroup(s *Division, id gang.ID, need gang.Minimum, members []gang.Member) {
 	byName := map[string]int{}
 	var within func(g *tree.Group, at int)
 	within = func(g *tree.Group, at int) {
-		s.all[at].least = g.Least
 		for i := range g.Groups {
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
-			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of, around: at, alone: of.Alone, enough: tree.None})
+			set := s.add(part{keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred), lacks: of,
+				around: at, enough: tree.None})
 			if !of.Copies {
 				byName[of.Name] = set
 			}
@@ -203,16 +206,15 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ read.Topology, need g
 		if pod == nil {
 			continue
 		}
-		// Members of groups that the gang does not have are left out, rather than keep the others waiting.
+		// Members of groups that the gang does not have are left out, so that the others need not wait.
 		name := read.GroupOf(pod, pg)
 		if set, known := byName[name]; known || name == "" {
 			s.of[ref.UID] = set
 		}
 	}
-	return nil
 }
 
-// findHeld finds the domains in which members of sets have places.
+// findHeld finds the domain in which most members of each set are.
 func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) *v1.Node) {
 	held := make([]map[string]int, len(s.all))
 	for ref, name := range where {
@@ -239,8 +241,8 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) 
 	}
 }
 
-// Lacking says which of the groups that are needed finds no domain, nothing if all do; placed says which do. It returns
-// the labels whose values the group or a segment shares, and one of its members.
+// Lacking returns a message about the first needed group that is not placed, the labels whose values that group or
+// segment shares, and one of its members.
 func (s *Division) Lacking(placed []bool) (says string, keys []string, member gang.Member) {
 	var find func(at int) *part
 	find = func(at int) *part {
@@ -257,7 +259,7 @@ func (s *Division) Lacking(placed []bool) (says string, keys []string, member ga
 				lacking = of
 			}
 		}
-		if whole >= set.least {
+		if whole >= set.least() {
 			return nil
 		}
 		return lacking
@@ -272,7 +274,7 @@ func (s *Division) Lacking(placed []bool) (says string, keys []string, member ga
 	if s.Size > 0 {
 		return "", set.keys, member
 	}
-	says = "there is no room for group " + set.name
+	says = "there is no room for group " + set.lacks.Name
 	if set.own {
 		says += " within one " + set.keys[len(set.keys)-1]
 	}
