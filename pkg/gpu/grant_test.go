@@ -55,7 +55,7 @@ func TestChangeFollowsWhatIsGiven(t *testing.T) {
 	inv := &Inventory{Mode: ModeDRA, Replicas: 1, IndexKnown: true, InUse: true, Devices: NewDevices(2, 0),
 		CPUMilli: 16_000, FreeCPUMilli: 16_000}
 	inv.Occupy([]int{1}, Share{Milli: 500})
-	wholes := mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli})
+	wholes := mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: WholeMilli})
 	judge := NewJudge(DefaultWeights(), false, NewDemand(wholes, nil, 0), &Supply{}, &Request{})
 	request := &Request{Count: 1, Milli: 250, CPUMilli: 1000}
 	given := func(device int) Change {

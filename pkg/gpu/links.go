@@ -10,10 +10,11 @@ import (
 // MaxLinkScore is the score of a set of GPUs with full NVLink bandwidth between each pair.
 const MaxLinkScore = 100
 
-// maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, at most 70 of them of equal size.
+// maxTabled is the number of GPUs up to which every subset is scored in advance: 2^8 sums, at most 70 of them of equal
+// size.
 const maxTabled = 8
 
-// MaxLinked is up to how many GPUs the links of each pair are told apart. On a larger node they are all alike.
+// MaxLinked is the number of GPUs up to which the links of each pair count. On a larger node they are all alike.
 const MaxLinked = 64
 
 // Link is the quality of the connection of one pair of GPUs, 0 to MaxLinkScore, and whether it is NVLink.
@@ -49,7 +50,7 @@ func ParseLink(name string) (Link, error) {
 	return Link{}, fmt.Errorf("unknown link %q: must be NV<count>, PIX, PXB, PHB, NODE or SYS", name)
 }
 
-// Links is the interconnect of one node's GPUs. It is immutable; a nil *Links is a node without links worth a name.
+// Links is the interconnect of one node's GPUs. It is immutable; nil means that nothing is known of links.
 type Links struct {
 	n    int
 	pair []Link
@@ -248,8 +249,7 @@ func (inv *Inventory) devicesThat(belong func(Device) bool) deviceSet {
 	return s
 }
 
-// best is Links.Best for a node of any number of GPUs. With more than MaxLinked it is the same for all sets, and none
-// is named.
+// best is Links.Best for a node of any number of GPUs. With more than MaxLinked all sets are alike, and set is 0.
 func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score int, ok bool) {
 	if len(inv.Devices) <= MaxLinked {
 		return inv.Links.Best(of.mask, k, nvlink)
@@ -261,8 +261,8 @@ func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score 
 	return 0, score, ok
 }
 
-// bestFree is that of the devices with nothing promised. Where the kubelet picks and no one reports which devices are
-// free, any may be: the best set is then what can be hoped for.
+// bestFree is best for the devices of which nothing is assigned. Where the kubelet chooses and which devices are free
+// is not known, any may be: then the best set of all counts.
 func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown
 	free := inv.devicesThat(func(d Device) bool { return d.whole() || unknown && !d.Unhealthy })

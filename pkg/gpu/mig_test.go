@@ -144,7 +144,7 @@ func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
-	if part := PartOf(inv); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Room.GPUs != 0 {
+	if part := PartOf(inv); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Headroom.GPUs != 0 {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}
 	if score := inv.LinkScore(2); score != 0 {

@@ -231,7 +231,7 @@ func FuzzPodGPURequest(f *testing.F) {
 			if err == nil && (r.Count < 0 || r.Milli < 0 || r.Milli > gpu.WholeMilli || r.ShareMemMiB < 0 || r.MinMemMiB < 0) {
 				t.Fatalf("request out of range: %+v", r)
 			}
-			if held := keys.heldGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 ||
+			if held := keys.claimedGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 ||
 				held.Milli > gpu.WholeMilli {
 				t.Fatalf("the pod holds %+v", held)
 			}

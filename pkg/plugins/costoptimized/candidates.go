@@ -42,8 +42,8 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	}
 	key.Fixed = append(append(append(key.Fixed, flags), view.capacity...), 0)
 	key.Fixed = binary.AppendVarint(key.Fixed, int64(view.price))
-	key.Fixed = view.offers.AppendClass(key.Fixed)
-	key.All = c.use.AppendClass(key.All)
+	key.Fixed = view.offers.AppendKey(key.Fixed)
+	key.All = c.use.AppendKey(key.All)
 	if known, ok := p.offers.Get(string(key.Fixed)); ok {
 		c.view = known.(*nodeView)
 	} else {

@@ -21,9 +21,9 @@ func (p *Plugin) Candidates() int { return p.settings.candidates }
 // Class is the node's inventories.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	key.All = v.inventory.AppendClass(key.All)
+	key.All = v.inventory.AppendKey(key.All)
 	for _, other := range v.others {
-		key.All = other.AppendClass(append(key.All, 0))
+		key.All = other.AppendKey(append(key.All, 0))
 	}
 	return key, v
 }

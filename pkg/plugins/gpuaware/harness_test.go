@@ -200,7 +200,7 @@ func (c *cluster) runs(pod *v1.Pod) {
 	}
 	c.views.totals.mu.Lock()
 	defer c.views.totals.mu.Unlock()
-	if class := gpu.ClassOf(&request.Request, 0); class.Count > 0 {
+	if class := gpu.ShapeOf(&request.Request, 0); class.Count > 0 {
 		c.views.totals.running.Add(class, controllerOf(pod), 1)
 	} else {
 		c.views.totals.running.AddBeside(class.CPUMilli)

@@ -21,7 +21,7 @@ type running struct {
 // runningPod is a pod with GPUs.
 type runningPod struct {
 	pod        *v1.Pod
-	class      gpu.Class
+	class      gpu.Shape
 	controller string
 }
 
@@ -67,23 +67,23 @@ func (r *running) find(likely int, such func(*runningPod) bool) int {
 
 // classOf reads as what a pod on the node of a view counts. A pod that claims GPUs by annotations which this scheduler
 // has not assigned counts for nothing.
-func (v *views) classOf(on *view, pod *v1.Pod, claimable *claimview.State) (class gpu.Class, counts bool) {
+func (v *views) classOf(on *view, pod *v1.Pod, claimable *claimview.State) (class gpu.Shape, counts bool) {
 	claims := len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 	if !claims && !v.keys.MayUseGPU(pod) {
-		return gpu.Class{}, true // most pods
+		return gpu.Shape{}, true // most pods
 	}
 	request, err := v.keys.PodGPURequest(pod)
 	if err != nil || v.keys.Unassigned(pod) != "" {
-		return gpu.Class{}, false
+		return gpu.Shape{}, false
 	}
 	r := &request.Request
 	if !r.WantsGPU() && claims {
-		held := claimable.Held(pod, on.node.Node.Name)
-		r.Count, r.Milli, r.Slices = held.Count, held.Milli, held.Slices
+		allocated := claimable.Allocated(pod, on.node.Node.Name)
+		r.Count, r.Milli, r.Slices = allocated.Count, allocated.Milli, allocated.Slices
 	}
 	inventory, _ := on.of(r)
 	// A share that is given by memory counts against that of the node's GPUs.
-	return gpu.ClassOf(r, inventory.MemMiB), true
+	return gpu.ShapeOf(r, inventory.MemMiB), true
 }
 
 // controllerOf names what has made the pod, empty for nothing. The Jobs of a CronJob and the ReplicaSets of a

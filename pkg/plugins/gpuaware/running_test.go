@@ -56,9 +56,9 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		require.NoError(t, h.Cache.AddPod(h.logger, pod))
 	}
 	want := &gpu.Distribution{Pods: 3, CPUBeside: 4000. / 5300, Portions: []gpu.Portion{
-		{Class: gpu.Class{CPUMilli: 1000, Count: 1, Milli: 300}, Fraction: 1. / 3},
-		{Class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, Fraction: 1. / 3},
-		{Class: gpu.Class{CPUMilli: 1000, Count: 3, Milli: 1000}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 1, Milli: 300}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 2, Milli: 1000}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 3, Milli: 1000}, Fraction: 1. / 3},
 	}}
 	if diff := cmp.Diff(want, h.mixNow(t), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("the mix (-want +got):\n%s", diff)

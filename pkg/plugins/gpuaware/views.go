@@ -184,7 +184,8 @@ func (t *totals) set(node string, now *view) {
 
 // stockOf is what a node adds to the capacity.
 func stockOf(n *gpuview.Node) gpu.Stock {
-	return gpu.Stock{GPUs: n.WholeGPUs(), MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(n.WholeGPUs()) > 1}
+	whole := len(n.Empty().Devices)
+	return gpu.Stock{GPUs: whole, MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(whole) > 1}
 }
 
 // recount counts what the GPUs of a node contribute to the supply as it is now. The lock is held.

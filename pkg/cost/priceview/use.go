@@ -28,18 +28,18 @@ func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Invento
 	return u
 }
 
-// AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is
+// AppendKey appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is
 // rounded.
-func (n *Node) AppendClass(key []byte) []byte {
+func (n *Node) AppendKey(key []byte) []byte {
 	key = appendCapacity(key, n.Allocatable)
 	for _, pool := range n.gpu.Pools() {
-		key = pool.Empty().AppendPrices(key)
+		key = pool.Empty().AppendPriceKey(key)
 	}
 	return key
 }
 
-// AppendClass appends what is left to the key. Memory is rounded.
-func (u *Use) AppendClass(key []byte) []byte {
+// AppendKey appends what is left to the key. Memory is rounded.
+func (u *Use) AppendKey(key []byte) []byte {
 	inUse := byte(0)
 	if u.InUse {
 		inUse = 1
