@@ -193,7 +193,7 @@ func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 }
 
 // runs lets the mix know of a pod that runs on a node which no test looks at.
-func (c *cluster) runs(pod *v1.Pod) {
+func (c *shared) runs(pod *v1.Pod) {
 	request, err := c.views.keys.PodGPURequest(pod)
 	if err != nil {
 		panic(err)

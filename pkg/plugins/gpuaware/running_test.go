@@ -24,7 +24,7 @@ func (h *harness) mixNow(t *testing.T) *gpu.Distribution {
 	if _, _, err := h.evaluate(t, h, podObject("looks", strs{"nvidia.com/gpu": "99"}, nil)); err == nil {
 		t.Fatal("a pod of 99 GPUs fits")
 	}
-	totals := &h.plugin.cluster.views.totals
+	totals := &h.plugin.shared.views.totals
 	totals.mu.Lock()
 	defer totals.mu.Unlock()
 	return totals.running.Distribution()
