@@ -59,7 +59,7 @@ func (d *Distribution) On(c Capacity) *Distribution {
 		}
 		var accepted []string
 		for _, model := range models {
-			if p.Accepts(model) && c[model].Serves(p.MinMemMiB, p.Linked) {
+			if p.acceptsModel(model) && c[model].Serves(p.MinMemMiB, p.Linked) {
 				accepted = append(accepted, model)
 			}
 		}

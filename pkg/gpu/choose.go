@@ -34,7 +34,7 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 		if whole.count < r.Count {
 			return nil, share, false
 		}
-		set, _, ok := inv.best(whole, r.Count, r.Interconnect == InterconnectRequired && r.Count > 1)
+		set, _, ok := inv.best(whole, r.Count, r.needsLinks())
 		if !ok {
 			return nil, share, false
 		}

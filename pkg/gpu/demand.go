@@ -33,9 +33,9 @@ func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
 	capacity = maps.Clone(capacity)
 	resolved := d.On(capacity)
 	n := &Demand{
-		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: d.Sizes(largest),
+		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: d.sizesFor(largest),
 	}
-	_, demand := d.GPUDemand()
+	_, demand := d.gpuDemand()
 	pods := 0.0
 	for _, p := range d.Portions {
 		if p.Slices == "" {
@@ -54,7 +54,7 @@ func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
 	}
 	n := *d
 	n.capacity = maps.Clone(capacity)
-	n.pressure, n.sizes = pressure(d.confined, capacity), d.dist.Sizes(largest)
+	n.pressure, n.sizes = pressure(d.confined, capacity), d.dist.sizesFor(largest)
 	return &n
 }
 

@@ -84,7 +84,7 @@ func (r Reason) Own() bool {
 	}
 }
 
-// summaries are the words for each cause, where they do not depend on the hardware.
+// summaries are the messages by cause, where they depend on neither hardware nor amounts.
 var summaries = [...]string{
 	NoGPU:        "node(s) without GPUs",
 	TooFewGPUs:   "node(s) with too few GPUs",
@@ -106,8 +106,7 @@ var summaries = [...]string{
 	SmallNode:    "node(s) with too little CPU for CPU-intensive pods",
 }
 
-// Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to
-// node.
+// Kind is the message without amounts, which differ from pod to pod and node to node.
 func (r Reason) Kind() string {
 	switch {
 	case r.Cause == NoGPU && r.Detail != "":
@@ -129,9 +128,8 @@ func (r Reason) Kind() string {
 	}
 }
 
-// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal words
-// together, and the counts by number of free GPUs are what tells the user the best node. It does not format: a reason
-// that is not remembered is worded for every node.
+// String is the message. Nodes with the same shortage have equal messages, which the scheduler counts, so that the user
+// sees how many nodes have how many free GPUs. It concatenates because it may be called for every node.
 func (r Reason) String() string {
 	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
 	switch r.Cause {
@@ -269,7 +267,7 @@ func fitParts(r *Request, parts int, resource string) Reason {
 	switch {
 	case parts < r.Count:
 		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: parts}
-	case r.Count > 1 && r.Interconnect == InterconnectRequired:
+	case r.needsLinks():
 		return Reason{Cause: NotLinked, Need: r.Count}
 	case r.Count > 1 && r.Sharing != SharingAllowed:
 		return Reason{Cause: Replicas, Need: r.Count, Detail: resource}
@@ -297,7 +295,7 @@ func fitWhole(inv *Inventory, r *Request) Reason {
 	if have := inv.FreeWhole(); have < r.Count {
 		return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
 	}
-	if r.Interconnect == InterconnectRequired && r.Count > 1 {
+	if r.needsLinks() {
 		if _, ok := inv.bestFree(r.Count, true); !ok {
 			return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
 		}
@@ -331,7 +329,7 @@ func fitShare(inv *Inventory, r *Request) Reason {
 	case n < r.Count && (computing >= r.Count || byMemory):
 		return Reason{Cause: ShareTaken, Need: share.MemMiB, Have: largestMiB, Detail: "MiB"}
 	case n < r.Count:
-		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}
+		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.largestShare()}
 	}
 	return Reason{}
 }

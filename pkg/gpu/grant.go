@@ -57,11 +57,11 @@ func gpusOf(given []Grant) deviceSet {
 	return s
 }
 
-// linkScoreOf is the mean link score of the GPUs that are given, MaxLinkScore for fewer than two.
+// linkScoreOf is the mean link score of the GPUs that are given, maxLinkScore for fewer than two.
 func (inv *Inventory) linkScoreOf(given []Grant) int {
 	gpus := gpusOf(given)
 	if gpus.count < 2 {
-		return MaxLinkScore
+		return maxLinkScore
 	}
 	_, score, ok := inv.best(gpus, gpus.count, false)
 	if !ok {

@@ -13,11 +13,11 @@ func TestFitGranted(t *testing.T) {
 	whole := func(device int, model string, memMiB int) Grant {
 		return Grant{Device: device, Share: Share{Milli: WholeMilli, MemMiB: memMiB}, Model: model, MemMiB: memMiB}
 	}
-	pair := NewLinks(4)
 	nvlink, err := ParseLink("NV4")
 	require.NoError(t, err)
-	require.NoError(t, pair.Connect(0, 1, nvlink))
-	inv := &Inventory{Mode: ModeDRA, Replicas: 1, Devices: NewDevices(4, 80<<10), Links: pair.Build()}
+	links, err := NewLinks(4, []Pair{{0, 1, nvlink}})
+	require.NoError(t, err)
+	inv := &Inventory{Mode: ModeDRA, Replicas: 1, Devices: NewDevices(4, 80<<10), Links: links}
 	leaving := inv.Clone()
 	leaving.Leaving = "karpenter.sh/disrupted"
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ import "slices"
 func (inv *Inventory) WithFaulty(at []int, others int) *Inventory {
 	out := inv.Clone()
 	if inv.TimeSliced() {
-		out.FreeReplicas = max(0, inv.FreeReplicas-max(0, len(at)+others-unhealthy(inv.Devices))*inv.Replicas)
+		out.FreeReplicas = max(0, inv.FreeReplicas-max(0, len(at)+others-(len(inv.Devices)-inv.Healthy()))*inv.Replicas)
 		return out
 	}
 	if !inv.IndexKnown {
@@ -52,14 +52,4 @@ func (inv *Inventory) withoutSlicedGPUs(faulty int) {
 			s.Count = max(0, s.Count-min(faulty, inv.SlicedGPUs)*((s.Total+inv.SlicedGPUs-1)/inv.SlicedGPUs))
 		}
 	}
-}
-
-func unhealthy(devices []Device) int {
-	n := 0
-	for _, d := range devices {
-		if d.Unhealthy {
-			n++
-		}
-	}
-	return n
 }

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// MostSizes bounds the number of sizes of whole-GPU pods; those of the least demand are left out.
-	MostSizes = 16
+	// maxSizes bounds the number of sizes of whole-GPU pods; those of the least demand are left out.
+	maxSizes = 16
 	// cpuSteps is how many steps of CPU per GPU lie between an amount and its double.
 	cpuSteps = 2
 )
@@ -23,9 +23,9 @@ type Size struct {
 	Share float64
 }
 
-// Sizes lists the sizes of whole-GPU pods in the mix, the smallest first. largest is the number of GPUs of the largest
-// node.
-func (d *Distribution) Sizes(largest int) []Size {
+// sizesFor lists the sizes of whole-GPU pods in the mix, the smallest first. largest is the number of GPUs of the
+// largest node.
+func (d *Distribution) sizesFor(largest int) []Size {
 	type tally struct{ pods, cpu, demand float64 }
 	type step struct{ gpus, cpu int }
 	tallies := map[step]tally{}
@@ -44,7 +44,7 @@ func (d *Distribution) Sizes(largest int) []Size {
 	}
 	// One pod of each usual size is added: large pods are rare, and capacity for one that was used up before the first of
 	// them came stays lost.
-	if cpu, demand := d.GPUDemand(); demand > 0 && !math.IsInf(d.Pods, 1) {
+	if cpu, demand := d.gpuDemand(); demand > 0 && !math.IsInf(d.Pods, 1) {
 		for gpus := 1; gpus <= largest; gpus *= 2 {
 			pods := 1 / d.Pods
 			more := pods * float64(gpus) * WholeMilli
@@ -60,7 +60,7 @@ func (d *Distribution) Sizes(largest int) []Size {
 	}
 	byGPUs := func(a, b Size) int { return cmp.Or(cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.CPUMilli, b.CPUMilli)) }
 	slices.SortFunc(sizes, func(a, b Size) int { return cmp.Or(cmp.Compare(b.Share, a.Share), byGPUs(a, b)) })
-	sizes = sizes[:min(len(sizes), MostSizes)]
+	sizes = sizes[:min(len(sizes), maxSizes)]
 	slices.SortFunc(sizes, byGPUs)
 	return sizes
 }
@@ -69,7 +69,7 @@ func (d *Distribution) Sizes(largest int) []Size {
 func cpuStep(cpuMilli float64) int { return int(cpuSteps * math.Log2(max(1, cpuMilli))) }
 
 // Hosts counts, for each size of whole-GPU pods, how many pods of that size fit.
-type Hosts [MostSizes]int32
+type Hosts [maxSizes]int32
 
 // hostsOf counts how many pods of each size fit into the headroom of a node.
 func hostsOf(sizes []Size, free Headroom) Hosts {
@@ -95,8 +95,8 @@ func (h *Hosts) add(others Hosts, n int) {
 // the probability that the capacity will be missing. H such pods fit. While the idle GPUs fill up, N are expected of
 // this size and of those larger in both GPUs and CPU, which use up the same capacity. Arrivals are independent, so that
 // their number is about normal with mean and variance N, as a Poisson distribution is.
-func hostPrices(sizes []Size, hosts Hosts, idleMilli int64) [MostSizes]float64 {
-	var prices [MostSizes]float64
+func hostPrices(sizes []Size, hosts Hosts, idleMilli int64) [maxSizes]float64 {
+	var prices [maxSizes]float64
 	for i, s := range sizes {
 		larger := 0.0
 		for _, o := range sizes[i:] {

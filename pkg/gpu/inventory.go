@@ -166,7 +166,7 @@ func (inv *Inventory) SlicedMilli(r *Request) int {
 	sum := 0
 	for _, w := range inv.wanted(r) {
 		if s := inv.slice(w.Resource); s != nil {
-			sum += max(1, s.TakenMilli(w.Count))
+			sum += max(1, s.takenMilli(w.Count))
 		}
 	}
 	return sum
@@ -179,8 +179,8 @@ func (inv *Inventory) FreeSlicedMilli() int {
 	free, used := 0, 0
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
-		free += s.TakenMilli(s.Count)
-		used += s.TakenMilli(s.Total - s.Count)
+		free += s.takenMilli(s.Count)
+		used += s.takenMilli(s.Total - s.Count)
 	}
 	if inv.SlicedGPUs == 0 {
 		return free
@@ -191,11 +191,11 @@ func (inv *Inventory) FreeSlicedMilli() int {
 	return min(free, max(0, inv.SlicedGPUs*WholeMilli-used))
 }
 
-// TakenMilli is the part of physical GPUs, in milli-GPU, that n of the slices take from others.
-func (s *SliceCount) TakenMilli(n int) int {
+// takenMilli is the part of physical GPUs, in milli-GPU, that n of the slices take from others.
+func (s *SliceCount) takenMilli(n int) int {
 	milli := s.Milli
 	if s.Profile != (Profile{}) {
-		milli = s.Profile.TakenMilli()
+		milli = s.Profile.takenMilli()
 	}
 	return n * milli / max(1, s.Replicas)
 }
@@ -209,11 +209,9 @@ func (inv *Inventory) Clone() *Inventory {
 }
 
 // FreeMilli sums the free compute of healthy devices.
-func (inv *Inventory) FreeMilli() int { return freeMilli(inv.Devices) }
-
-func freeMilli(devices []Device) int {
+func (inv *Inventory) FreeMilli() int {
 	sum := 0
-	for _, d := range devices {
+	for _, d := range inv.Devices {
 		if !d.Unhealthy {
 			sum += d.FreeMilli
 		}
@@ -243,8 +241,8 @@ func (inv *Inventory) Healthy() int {
 	return n
 }
 
-// LargestShare is the largest FreeMilli of a healthy device.
-func (inv *Inventory) LargestShare() int {
+// largestShare is the largest FreeMilli of a healthy device.
+func (inv *Inventory) largestShare() int {
 	largest := 0
 	for _, d := range inv.Devices {
 		if !d.Unhealthy && d.FreeMilli > largest {

@@ -40,7 +40,7 @@ func (inv *Inventory) AppendPriceKey(key []byte) []byte {
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
 		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.Replicas))
-		key = binary.AppendVarint(key, int64(s.TakenMilli(max(1, s.Replicas))))
+		key = binary.AppendVarint(key, int64(s.takenMilli(max(1, s.Replicas))))
 	}
 	for i := range inv.Devices {
 		if inv.unlike() {

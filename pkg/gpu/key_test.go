@@ -33,16 +33,20 @@ func TestInventoriesThatDifferHaveDifferentKeys(t *testing.T) {
 		"no links":         func(inv *Inventory) { inv.Links = nil },
 		"links, all alike": func(inv *Inventory) { inv.Links = Mesh(4) },
 		"one link better": func(inv *Inventory) {
-			b := NewLinks(4)
-			if err := b.Connect(0, 1, Link{Score: 100, NVLink: true}); err != nil {
+			links, err := NewLinks(4, []Pair{{0, 1, Link{Score: 100, NVLink: true}}})
+			if err != nil {
 				t.Fatal(err)
 			}
-			inv.Links = b.Build()
+			inv.Links = links
 		},
 	} {
+		plain, err := NewLinks(4, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		inv := &Inventory{
 			Resource: "nvidia.com/gpu", Model: "A100", Generation: 80, MemMiB: 81920, Replicas: 1, Devices: NewDevices(4, 81920),
-			Links: NewLinks(4).Build(), FreeCPUMilli: 64_000, CPUMilli: 96_000,
+			Links: plain, FreeCPUMilli: 64_000, CPUMilli: 96_000,
 		}
 		change(inv)
 		key := string(inv.AppendKey(nil))

@@ -67,7 +67,7 @@ func TestGrantsOfALargeNode(t *testing.T) {
 	if got := FitGranted(inv, r, given); got.Cause != Fits {
 		t.Errorf("two GPUs of a mesh: %+v", got)
 	}
-	if score := inv.linkScoreOf(given); score != MaxLinkScore {
+	if score := inv.linkScoreOf(given); score != maxLinkScore {
 		t.Errorf("link score %d", score)
 	}
 }

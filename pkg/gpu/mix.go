@@ -27,8 +27,8 @@ type Shape struct {
 	Slices string
 }
 
-// Accepts reports whether pods of the shape run on a GPU of that model.
-func (c Shape) Accepts(model string) bool {
+// acceptsModel reports whether pods of the shape run on a GPU of that model.
+func (c Shape) acceptsModel(model string) bool {
 	if c.Slices != "" {
 		return false
 	}
@@ -127,9 +127,9 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 	return max(sum/2, math.Abs(beside-besideOther)/max(beside, besideOther, 1.0/WholeMilli))
 }
 
-// GPUDemand sums the requests of the pods with GPUs, those with slices apart, per pod: their CPU in milli-cores and
+// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per pod: their CPU in milli-cores and
 // their GPU in milli-GPU.
-func (d *Distribution) GPUDemand() (cpuMilli, milliGPU float64) {
+func (d *Distribution) gpuDemand() (cpuMilli, milliGPU float64) {
 	for _, p := range d.Portions {
 		if p.Slices == "" {
 			cpuMilli += p.Fraction * float64(p.CPUMilli)

@@ -73,6 +73,9 @@ func (r *Request) AsksNothing() bool {
 // WantsGPU reports whether the pod asks for any GPU or slice.
 func (r *Request) WantsGPU() bool { return r.Count > 0 || len(r.Slices) > 0 }
 
+// needsLinks reports whether NVLink must connect the GPUs of the pod.
+func (r *Request) needsLinks() bool { return r.Count > 1 && r.Interconnect == InterconnectRequired }
+
 // Whole reports whether the pod takes its GPUs entirely.
 func (r *Request) Whole() bool { return r.Count > 0 && r.Milli >= WholeMilli }
 
@@ -151,6 +154,5 @@ func countSlices(c *Shape, wanted []SliceCount) {
 
 // accepts reports whether the request runs on GPUs of that model.
 func accepts(c Capacity, r *Request, model string) bool {
-	linked := r.Count > 1 && r.Interconnect == InterconnectRequired
-	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, linked)
+	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, r.needsLinks())
 }

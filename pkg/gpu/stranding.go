@@ -110,7 +110,7 @@ func newStreams(portions []Portion, model string) *streams {
 	var cumulative []float64
 	sum, demand := 0.0, 0.0
 	for _, p := range portions {
-		if p.Milli == 0 || !p.Accepts(model) {
+		if p.Milli == 0 || !p.acceptsModel(model) {
 			continue
 		}
 		sum += p.Fraction

@@ -69,7 +69,7 @@ type Judge struct {
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
 	// hostPrices is what the capacity for one pod of each size of the demand is worth, in milli-GPU.
-	hostPrices [MostSizes]float64
+	hostPrices [maxSizes]float64
 	// byModel is what taking one GPU of a model costs pods that accept fewer models, in GPUs; nil if it is the same for
 	// all.
 	byModel map[string]float64
@@ -177,16 +177,16 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 // did not ask for links it counts a fifth, against the best that this node offers when it is empty: a bad set of GPUs
 // costs them, a model without links does not.
 func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
-	count, score, best := r.Count, MaxLinkScore, MaxLinkScore
+	count, score, best := r.Count, maxLinkScore, maxLinkScore
 	if at.Allocated {
 		count, score = gpusOf(at.Granted).count, inv.linkScoreOf(at.Granted)
 	} else if count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		score = inv.LinkScore(count)
+		score = inv.linkScore(count)
 	}
 	if r.Interconnect == InterconnectAny && score < best {
 		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
 	}
-	lost := float64(max(0, best-score)) / MaxLinkScore
+	lost := float64(max(0, best-score)) / maxLinkScore
 	if r.Interconnect == InterconnectAny {
 		lost *= unaskedLinks
 	}

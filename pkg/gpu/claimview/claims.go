@@ -170,7 +170,7 @@ func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.Allocated
 }
 
 // Epoch is nil without GPUs that can be claimed. It changes after allocations, not more often than every ten seconds,
-// because each change makes all nodes to be read again. Nodes whose pods change are read anyway.
+// because each change causes all nodes to be read again. Nodes whose pods change are read anyway.
 func (g *GPUs) Epoch() any {
 	latest := g.Recent()
 	if latest == nil {

@@ -301,16 +301,17 @@ func claimLinks(gpus []claimGPU, model string) *gpu.Links {
 	if err != nil {
 		return nil
 	}
-	builder, known := gpu.NewLinks(len(gpus)), false
+	var pairs []gpu.Pair
 	for i := range gpus {
 		for j := range i {
-			if gpus[i].pcieRoot != "" && gpus[i].pcieRoot == gpus[j].pcieRoot && builder.Connect(i, j, near) == nil {
-				known = true
+			if gpus[i].pcieRoot != "" && gpus[i].pcieRoot == gpus[j].pcieRoot {
+				pairs = append(pairs, gpu.Pair{A: i, B: j, Link: near})
 			}
 		}
 	}
-	if !known {
+	if len(pairs) == 0 {
 		return nil
 	}
-	return builder.Build()
+	links, _ := gpu.NewLinks(len(gpus), pairs) // the indices exist
+	return links
 }

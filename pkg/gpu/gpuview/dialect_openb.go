@@ -13,13 +13,13 @@ import (
 const (
 	OpenbMilliKey = "alibabacloud.com/gpu-milli"
 	OpenbCountKey = "alibabacloud.com/gpu-count"
-	OpenbModelKey = "alibabacloud.com/gpu-card-model"
+	openbModelKey = "alibabacloud.com/gpu-card-model"
 	openbIndexKey = "alibabacloud.com/gpu-index"
 	openbTimeKey  = "alibabacloud.com/assume-time"
 )
 
 var openb = dialect{
-	asks:    []string{OpenbMilliKey, OpenbCountKey, OpenbModelKey},
+	asks:    []string{OpenbMilliKey, OpenbCountKey, openbModelKey},
 	answers: []string{openbIndexKey}, passing: []string{openbTimeKey},
 	read: readOpenb, encode: encodeOpenb, decode: decodeOpenb,
 }

@@ -42,12 +42,7 @@ const (
 )
 
 func (k *Keys) isSlice(resource string) bool {
-	for _, prefix := range k.SlicePrefixes {
-		if strings.HasPrefix(resource, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.SlicePrefixes, func(prefix string) bool { return strings.HasPrefix(resource, prefix) })
 }
 
 // ReadsResource reports whether pods ask for GPUs, or parts of them, by the extended resource.

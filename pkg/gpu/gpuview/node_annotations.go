@@ -205,7 +205,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 	if n > gpu.MaxLinked {
 		return nil, fmt.Errorf("a node of %d GPUs: links are read of at most %d", n, gpu.MaxLinked)
 	}
-	builder := gpu.NewLinks(n)
+	pairs := make([]gpu.Pair, 0, len(doc.Links))
 	for _, entry := range doc.Links {
 		if len(entry) != 3 {
 			return nil, fmt.Errorf("an entry of %d elements: want two indices and a link", len(entry))
@@ -221,9 +221,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := builder.Connect(i, j, link); err != nil {
-			return nil, err
-		}
+		pairs = append(pairs, gpu.Pair{A: i, B: j, Link: link})
 	}
-	return builder.Build(), nil
+	return gpu.NewLinks(n, pairs)
 }

@@ -100,7 +100,7 @@ func (b *nodeReader) mode(registered bool) gpu.Mode {
 }
 
 func (b *nodeReader) model() string {
-	return CanonicalModel(catalog.BaseModel(b.first(b.keys.ProductLabels)))
+	return canonicalModel(catalog.BaseModel(b.first(b.keys.ProductLabels)))
 }
 
 // memory is the memory of each GPU in MiB.

@@ -41,9 +41,9 @@ func instanceLabeller(prefix string) gpuLabeller {
 	return gpuLabeller{name: prefix + "name", memory: prefix + "memory", count: prefix + "count"}
 }
 
-// CanonicalModel is the name that GPU feature discovery uses for a model with a name of Google Cloud; other names stay
+// canonicalModel is the name that GPU feature discovery uses for a model with a name of Google Cloud; other names stay
 // as they are. Short names such as a100 stand for several products and are not converted.
-func CanonicalModel(name string) string {
+func canonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
 		if product, ok := catalog.ProviderProduct(name, 0); ok {
 			return product

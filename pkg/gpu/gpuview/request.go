@@ -212,9 +212,9 @@ func readConstraints(pod *v1.Pod, r *Request) error {
 }
 
 func readModels(pod *v1.Pod, r *Request) error {
-	for _, key := range []string{wellknown.GPUModelsKey, OpenbModelKey} {
+	for _, key := range []string{wellknown.GPUModelsKey, openbModelKey} {
 		value, ok := pod.Annotations[key]
-		if !ok || (key == OpenbModelKey && value == "") {
+		if !ok || (key == openbModelKey && value == "") {
 			continue
 		}
 		models, err := parseModels(key, value)
@@ -291,7 +291,7 @@ func parseModels(key, value string) ([]string, error) {
 			return nil, badAnnotation(key, value, "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10")
 		}
 		// The request outlives the pod and must not keep the whole value in memory, which may be padded with spaces.
-		models[i] = strings.Clone(CanonicalModel(models[i]))
+		models[i] = strings.Clone(canonicalModel(models[i]))
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil

@@ -48,7 +48,7 @@ func (c *shared) followBound(before, pod *v1.Pod) {
 	if edited && c.ledger.firstEdit(pod.UID) {
 		edits.Inc()
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "GrantEdited", "Reading",
-			"annotations by which the pod asked for GPUs or was told its devices have changed; "+
+			"annotations that ask for GPUs or name the pod's devices have changed; "+
 				"it keeps the devices that it was given")
 	}
 	if gpuview.RefusedByHAMi(pod) && c.ledger.firstRefusal(pod.UID) {

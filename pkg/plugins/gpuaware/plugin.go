@@ -30,7 +30,7 @@ type Plugin struct {
 	// signals reads measurements in the background; nil when the args ask for none.
 	signals *signals.GPUReader
 	// lastChange is the change of the node that changed last.
-	lastChange *atomic.Pointer[nodeChange]
+	lastChange atomic.Pointer[nodeChange]
 }
 
 var (
@@ -60,10 +60,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	p := &Plugin{
-		handle: handle, settings: s, shared: c, signals: reader,
-		lastChange: &atomic.Pointer[nodeChange]{},
-	}
+	p := &Plugin{handle: handle, settings: s, shared: c, signals: reader}
 	if reader != nil {
 		go p.retryAfterFaults(ctx)
 	}
@@ -73,9 +70,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod returns what tells pods apart for this plugin: all that it reads of a pod is the request. A node's score
-// depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are
-// priced. They change by little with each pod; identical pods of one batch see them a few pods late.
+// SignPod returns what the plugin reads of a pod, which is the request. A node's score depends on the pod, on that
+// node, and on sums over the cluster by which places for large pods and scarce models are priced. They change by little
+// with each pod; identical pods of one batch see them a few pods late.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	request, err := p.settings.request(pod)
 	if err != nil {

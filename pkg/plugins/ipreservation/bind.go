@@ -110,9 +110,9 @@ func (ad *addresses) reservationFor(pod *v1.Pod, promise *address.Promise) *netw
 	return r
 }
 
-// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change
-// their images, too. A pod keeps the address that it was bound with, or that another scheduler has told it since this
-// cycle began.
+// writeAnnotation writes the address into the pod's annotation, through the status, because the right to patch pods
+// would include their images. A pod keeps the address that it was bound with, or that another scheduler has written
+// since this cycle began.
 func (p *Plugin) writeAnnotation(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
 	seen, err := p.addresses.pods.Pods(pod.Namespace).Get(pod.Name)

@@ -58,8 +58,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod returns what tells pods apart for this plugin: the rules that concern them, which says the same of pods with
-// different labels as long as no rule tells them apart.
+// SignPod returns the rules that concern the pod, which are the same for pods with different labels as long as no rule
+// distinguishes them.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	fragment := fwk.SignFragment{Key: "berth.dev/" + Name}
 	if v := p.policies.view.Load(); v != nil {

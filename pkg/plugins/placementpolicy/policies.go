@@ -221,7 +221,7 @@ func (ps *policies) demand(v *view, pod *v1.Pod) *policy.Demand {
 	return d
 }
 
-// compute is demand without the cache, which is for pending pods: running ones are so many that they would evict these.
+// compute is demand without the cache, from which the many running pods would evict the pending ones.
 func (ps *policies) compute(v *view, pod *v1.Pod) *policy.Demand {
 	return v.set.DemandOf(pod, ps.keyOf(pod).namespace)
 }
