@@ -14,7 +14,6 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 )
 
 // assignmentPatch is the strategic merge patch of a pod's status by which the pod, the agents of its node, and the next
@@ -60,27 +59,13 @@ func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[stri
 	return encoded, nil
 }
 
-// boundKey keeps a pod that PreBind has found bound.
-const boundKey fwk.StateKey = "berth.dev/" + Name + "/bound"
-
-type boundMark struct{ pod *v1.Pod }
-
-// Clone returns the mark, whose pod nothing changes.
-func (m boundMark) Clone() fwk.StateData { return m }
-
-// foundBound is the pod of the cycle if PreBind has found it bound, else nil.
-func foundBound(cycle fwk.CycleState) *v1.Pod {
-	mark, _ := cycles.Read[boundMark](cycle, boundKey)
-	return mark.pod
-}
-
 // writeStatus writes the patch that makePatch returns for the newest pod, nil for nothing to write.
 func (p *Plugin) writeStatus(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	makePatch func(*v1.Pod) ([]byte, error)) error {
 	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.shared.seen(pod),
 		types.StrategicMergePatchType, makePatch)
 	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
-		cycle.Write(boundKey, boundMark{bound.Pod})
+		bindingOf(cycle).bound = bound.Pod
 	}
 	if err != nil {
 		return fmt.Errorf("writing the GPUs of pod %s/%s: %w", pod.Namespace, pod.Name, err)

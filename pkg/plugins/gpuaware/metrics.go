@@ -23,28 +23,25 @@ import (
 const podsByNode = "berth.dev/GPUAware.node"
 
 var (
-	descTotal = metrics.NewDesc("berth_gpu_devices",
-		"GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descFree = metrics.NewDesc("berth_gpu_free",
-		"Compute of healthy GPUs that no pod holds, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descAllocated = metrics.NewDesc("berth_gpu_allocated",
-		"Compute of GPUs that pods hold, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
-		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descExpectedUnused = metrics.NewDesc("berth_gpu_expected_unused",
-		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.",
-		[]string{"model"}, nil,
-		metrics.ALPHA, "")
-	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
-		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil,
-		metrics.ALPHA, "")
+	descTotal          = descByModel("berth_gpu_devices", "GPUs, by model.")
+	descFree           = descByModel("berth_gpu_free", "Compute of healthy GPUs that no pod holds, in GPUs, by model.")
+	descAllocated      = descByModel("berth_gpu_allocated", "Compute of GPUs that pods hold, in GPUs, by model.")
+	descUnhealthy      = descByModel("berth_gpu_unhealthy", "GPUs that the node does not give out, by model.")
+	descExpectedUnused = descByModel("berth_gpu_expected_unused",
+		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.")
+	descFragmented = descByModel("berth_gpu_fragmentation_ratio",
+		"Share of the free compute that is on partly taken GPUs, by model.")
+	descMemory = descByModel("berth_gpu_memory_fragmentation_ratio",
+		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.")
 	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
 		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
 	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",
 		"Packing values that had to be computed.", nil, nil, metrics.ALPHA, "")
 )
+
+func descByModel(name, help string) *metrics.Desc {
+	return metrics.NewDesc(name, help, []string{"model"}, nil, metrics.ALPHA, "")
+}
 
 var (
 	edits = metrics.NewCounter(&metrics.CounterOpts{

@@ -17,13 +17,33 @@ import (
 	"berth.dev/berth/pkg/process/cycles"
 )
 
-// assignedKey marks the cycles in which Reserve has assigned devices.
-const assignedKey fwk.StateKey = "berth.dev/" + Name + "/assigned"
+const bindingKey fwk.StateKey = "berth.dev/" + Name + "/binding"
 
-type assignedMark struct{}
+// binding is what Reserve and PreBind have done for a pod in its cycle.
+type binding struct {
+	// assigned reports that Reserve has assigned devices.
+	assigned bool
+	// lock is the value of the lock that PreBind has acquired, empty for none.
+	lock string
+	// bound is the pod if PreBind has found it bound, else nil.
+	bound *v1.Pod
+}
 
-// Clone returns the mark, which has no content.
-func (m assignedMark) Clone() fwk.StateData { return m }
+// Clone returns a copy.
+func (b *binding) Clone() fwk.StateData {
+	c := *b
+	return &c
+}
+
+// bindingOf returns the binding of the cycle.
+func bindingOf(cycle fwk.CycleState) *binding {
+	b, err := cycles.Read[*binding](cycle, bindingKey)
+	if err != nil {
+		b = &binding{}
+		cycle.Write(bindingKey, b)
+	}
+	return b
+}
 
 // ReservesOpenly reports that a dry run need not call Reserve: what it records shows in the NodeInfo or by AddPod, too.
 func (*Plugin) ReservesOpenly() {}
@@ -72,7 +92,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		p.shared.ledger.assignSimulated(pod.UID, assignment)
 		return nil
 	}
-	cycle.Write(assignedKey, assignedMark{})
+	bindingOf(cycle).assigned = true
 	p.shared.ledger.assign(pod.UID, assignment)
 	klog.FromContext(ctx).V(4).Info("Assigned GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices",
 		assignment.Devices, "milliGPU", assignment.Share.Milli)
@@ -121,15 +141,6 @@ func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *gpuview.Node, info 
 	}
 }
 
-// lockedKey keeps the lock that PreBind took.
-const lockedKey fwk.StateKey = "berth.dev/" + Name + "/locked"
-
-// lockMark is the value of that lock.
-type lockMark string
-
-// Clone returns the mark, which does not change.
-func (m lockMark) Clone() fwk.StateData { return m }
-
 // Unreserve releases the devices, and the lock of the node.
 func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) {
 	if cycle.IsPodGroupSchedulingCycle() {
@@ -138,12 +149,12 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	}
 	p.shared.ledger.release(pod.UID)
 	p.shared.claims.Stale()
-	p.shared.keepBound(pod, foundBound(cycle))
-	value, err := cycles.Read[lockMark](cycle, lockedKey)
-	if err != nil {
-		return // PreBind took none
+	b := bindingOf(cycle)
+	p.shared.keepBound(pod, b.bound)
+	if b.lock == "" {
+		return
 	}
-	if err := p.shared.locks.Release(ctx, pod, nodeName, string(value)); err != nil {
+	if err := p.shared.locks.Release(ctx, pod, nodeName, b.lock); err != nil {
 		klog.FromContext(ctx).Error(err, "Releasing the lock of the node failed; it expires",
 			"pod", klog.KObj(pod), "node", nodeName, "after", hamilock.Expiry)
 	}
@@ -174,7 +185,7 @@ func (p *Plugin) PreBindPreFlight(
 // when the pod arrives, and a scheduler that is restarted reads the status. HAMi's device plugin serves one pod of its
 // node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	if _, err := cycle.Read(assignedKey); err != nil {
+	if !bindingOf(cycle).assigned {
 		if s, err := p.state(ctx, cycle, pod); err == nil && s.request.AsksNothing() {
 			if patch, err := staleAnswersPatch(pod); err == nil && patch == nil {
 				return nil // most pods: their newest version need not be read
@@ -192,11 +203,11 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return fwk.AsStatus(err)
 	}
 	if s.request.ServedByHAMi(assignment) {
-		value, err := p.shared.locks.Acquire(ctx, pod, nodeName)
+		lock, err := p.shared.locks.Acquire(ctx, pod, nodeName)
 		if err != nil {
 			return fwk.AsStatus(err)
 		}
-		cycle.Write(lockedKey, lockMark(value))
+		bindingOf(cycle).lock = lock
 	}
 	return fwk.AsStatus(p.writeStatus(ctx, cycle, pod, func(newest *v1.Pod) ([]byte, error) {
 		return assignmentPatch(newest, &s.request, assignment, time.Now())

@@ -139,6 +139,12 @@ type totals struct {
 // cacheCounts are the packing values that were found in a cache, and those that had to be computed.
 type cacheCounts struct{ hits, misses uint64 }
 
+// plus adds the counts of a demand.
+func (c cacheCounts) plus(d *gpu.Demand) cacheCounts {
+	hits, misses := d.Stranding().CacheCounts()
+	return cacheCounts{c.hits + hits, c.misses + misses}
+}
+
 // counted is a node as it was counted.
 type counted struct {
 	*view
@@ -220,8 +226,7 @@ func (t *totals) redraw() {
 		t.demand = inUse.WithCapacity(t.capacity, t.largest())
 	}
 	if t.demand.Stranding() != inUse.Stranding() {
-		hits, misses := inUse.Stranding().CacheCounts()
-		t.past.hits, t.past.misses = t.past.hits+hits, t.past.misses+misses
+		t.past = t.past.plus(inUse)
 	}
 }
 
@@ -246,6 +251,5 @@ func (t *totals) demandNow() *gpu.Demand {
 func (t *totals) cacheCounts() cacheCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hits, misses := t.demand.Stranding().CacheCounts()
-	return cacheCounts{t.past.hits + hits, t.past.misses + misses}
+	return t.past.plus(t.demand)
 }
