@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,7 +23,7 @@ import (
 	"berth.dev/berth/pkg/screen/command"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	config  string
 	profile string
@@ -77,6 +78,15 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		},
 	}
 	f := cmd.Flags()
+	s.addFlags(f)
+	globals.AddFlags(f)
+	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
+	logsapi.AddFlags(logs, f)
+	command.EndInOrder(cmd)
+	return cmd
+}
+
+func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.config, "config", "",
 		"KubeSchedulerConfiguration with the args of GPUAware and CostOptimized (required); "+
 			"clientConnection says how to reach the API server")
@@ -91,11 +101,6 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil,
 		"common name of the callers that are answered, such as system:kube-scheduler; "+
 			"empty: all with a certificate of --client-ca-file")
-	globals.AddFlags(f)
-	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
-	logsapi.AddFlags(logs, f)
-	command.EndInOrder(cmd)
-	return cmd
 }
 
 // check refuses flags that cannot be used.

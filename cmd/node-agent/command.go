@@ -22,7 +22,7 @@ import (
 	"berth.dev/berth/pkg/screen/command"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	node       string
 	kubeconfig string
@@ -123,9 +123,9 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port
-// where the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it
-// keeps tokens from those who only listen.
+// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port if
+// the one given is 0. The certificate is self-signed, as that of the scheduler: it protects tokens from passive
+// listeners only.
 func serve(ctx context.Context, listen, node string, handler http.Handler) (address string, stop func(), err error) {
 	own, key, err := cert.GenerateSelfSignedCertKey(node, nil, nil)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// PodName is who an address is for: a pod that may be deleted and come back under its name.
+// PodName names the pod that an address is for, which may be deleted and come back under its name.
 type PodName struct{ Namespace, Name string }
 
-// Holding is a reservation that exists.
-type Holding struct {
+// Reservation is an IPReservation that exists.
+type Reservation struct {
 	Address netip.Addr
 	// Object tells this reservation from later ones of the same address.
 	Object string
@@ -19,7 +19,7 @@ type Holding struct {
 	Pod    PodName
 }
 
-// Ask is what a pod wants.
+// Ask is a pod's request for an address.
 type Ask struct {
 	UID string
 	Pod PodName
@@ -29,18 +29,18 @@ type Ask struct {
 
 // Promise is an address that a pod is about to get.
 type Promise struct {
-	// Holding is the reservation; without an Object it is one that is to be made.
-	Holding
+	// Reservation is the reservation; without an Object it is yet to be created.
+	Reservation
 
 	UID  string
 	Pool string
 }
 
-// Ledger knows who has which address. It is safe for concurrent use; make it with NewLedger.
+// Ledger records which pod has which address. It is safe for concurrent use; make it with NewLedger.
 type Ledger struct {
-	mu    sync.RWMutex
-	pools map[string]*Pool
-	held  map[netip.Addr]Holding
+	mu       sync.RWMutex
+	pools    map[string]*Pool
+	reserved map[netip.Addr]Reservation
 	// byPod are the reserved addresses of a pod in ascending order.
 	byPod map[PodName][]netip.Addr
 	// promises are few, those of pods that are about to be bound, and are searched one by one.
@@ -49,7 +49,7 @@ type Ledger struct {
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{pools: map[string]*Pool{}, held: map[netip.Addr]Holding{}, byPod: map[PodName][]netip.Addr{},
+	return &Ledger{pools: map[string]*Pool{}, reserved: map[netip.Addr]Reservation{}, byPod: map[PodName][]netip.Addr{},
 		promises: map[netip.Addr]Promise{}}
 }
 
@@ -60,11 +60,11 @@ func (l *Ledger) SetPools(pools []*Pool) {
 	l.pools = make(map[string]*Pool, len(pools))
 	for _, p := range pools {
 		p.used = make([]int64, len(p.Domains))
-		for a := range l.held {
+		for a := range l.reserved {
 			p.count(a, 1)
 		}
 		for a := range l.promises {
-			if _, both := l.held[a]; !both {
+			if _, both := l.reserved[a]; !both {
 				p.count(a, 1)
 			}
 		}
@@ -74,12 +74,12 @@ func (l *Ledger) SetPools(pools []*Pool) {
 
 // taken reports whether the address is reserved or promised.
 func (l *Ledger) taken(a netip.Addr) bool {
-	_, held := l.held[a]
+	_, reserved := l.reserved[a]
 	_, promised := l.promises[a]
-	return held || promised
+	return reserved || promised
 }
 
-// change runs f, which takes or gives back the address, and counts what it did.
+// change runs f, which takes or frees the address, and counts the difference.
 func (l *Ledger) change(a netip.Addr, f func()) {
 	before := l.taken(a)
 	f()
@@ -94,11 +94,11 @@ func (l *Ledger) change(a netip.Addr, f func()) {
 	}
 }
 
-// Observe notes a reservation that exists, and reports whether that is news.
-func (l *Ledger) Observe(h Holding) bool {
+// Observe records a reservation that exists, and reports whether that changes anything.
+func (l *Ledger) Observe(h Reservation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, known := l.held[h.Address]
+	before, known := l.reserved[h.Address]
 	if before == h {
 		return false
 	}
@@ -106,7 +106,7 @@ func (l *Ledger) Observe(h Holding) bool {
 		if known {
 			l.forget(before)
 		}
-		l.held[h.Address] = h
+		l.reserved[h.Address] = h
 		addresses := append(l.byPod[h.Pod], h.Address)
 		slices.SortFunc(addresses, netip.Addr.Compare)
 		l.byPod[h.Pod] = addresses
@@ -114,12 +114,12 @@ func (l *Ledger) Observe(h Holding) bool {
 	return true
 }
 
-// Forget notes that a reservation is gone, and reports whether it was known: what is told of an earlier one of the same
-// address frees nothing.
+// Forget removes a reservation that is gone, and reports whether it was known: the deletion of an earlier reservation
+// of the same address frees nothing.
 func (l *Ledger) Forget(a netip.Addr, object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, known := l.held[a]
+	h, known := l.reserved[a]
 	if !known || h.Object != object {
 		return false
 	}
@@ -127,8 +127,8 @@ func (l *Ledger) Forget(a netip.Addr, object string) bool {
 	return true
 }
 
-func (l *Ledger) forget(h Holding) {
-	delete(l.held, h.Address)
+func (l *Ledger) forget(h Reservation) {
+	delete(l.reserved, h.Address)
 	left := slices.DeleteFunc(l.byPod[h.Pod], func(a netip.Addr) bool { return a == h.Address })
 	if len(left) == 0 {
 		delete(l.byPod, h.Pod)
@@ -137,8 +137,8 @@ func (l *Ledger) forget(h Holding) {
 	l.byPod[h.Pod] = left
 }
 
-// Concerns reports whether there is a reservation for the pod.
-func (l *Ledger) Concerns(pod PodName) bool {
+// HasReservation reports whether there is a reservation for the pod.
+func (l *Ledger) HasReservation(pod PodName) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.byPod[pod]) > 0
@@ -160,10 +160,10 @@ func (l *Ledger) Reserve(ask *Ask, labels map[string]string) (Promise, string) {
 	subnet, _ := plan.subnet(labels)
 	p := Promise{UID: ask.UID}
 	if plan.pool == nil {
-		p.Holding = plan.own[subnet]
+		p.Reservation = plan.own[subnet]
 	} else {
 		p.Pool = plan.pool.Name
-		p.Holding = Holding{Address: plan.pool.lowest(subnet, l.taken), Domain: plan.domains[subnet], Pod: ask.Pod}
+		p.Reservation = Reservation{Address: plan.pool.lowest(subnet, l.taken), Domain: plan.domains[subnet], Pod: ask.Pod}
 	}
 	l.change(p.Address, func() { l.promises[p.Address] = p })
 	return p, ""
@@ -199,7 +199,7 @@ func (l *Ledger) promised(uid string) (Promise, bool) {
 	return Promise{}, false
 }
 
-// Drop ends the promise to the pod: it is kept, or the pod does not need it. A reservation that exists stays.
+// Drop ends the promise to the pod, once it is kept or not needed. A reservation that exists stays.
 func (l *Ledger) Drop(uid string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +223,7 @@ type Place struct {
 // Usage is how many addresses there are.
 type Usage struct{ Free, Used int64 }
 
-// Usages tells how much of each pool is in use where.
+// Usages returns how much of each pool is in use, by domain.
 func (l *Ledger) Usages() map[Place]Usage {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -58,7 +58,8 @@ func ask(pod, pool string) *Ask { return &Ask{UID: pod, Pod: named(pod), Pool: p
 
 func TestWhatAPodIsPromised(t *testing.T) {
 	t.Parallel()
-	held := Holding{Address: netip.MustParseAddr("10.0.0.9"), Object: "u", Domain: Domain{"rack", "b"}, Pod: named("p")}
+	held := Reservation{Address: netip.MustParseAddr("10.0.0.9"), Object: "u", Domain: Domain{"rack", "b"},
+		Pod: named("p")}
 	tests := map[string]struct {
 		prepare func(l *Ledger)
 		ask     *Ask
@@ -68,7 +69,7 @@ func TestWhatAPodIsPromised(t *testing.T) {
 	}{
 		"the lowest address of the node's domain": {ask: ask("p", "racks"), labels: rackB, want: "10.0.1.1"},
 		"the next one if the first is reserved": {prepare: func(l *Ledger) {
-			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "x", Pod: named("other")})
+			l.Observe(Reservation{Address: netip.MustParseAddr("10.0.0.1"), Object: "x", Pod: named("other")})
 		}, ask: ask("p", "racks"), labels: rackA, want: "10.0.0.2"},
 		"its reservation, whatever the pool": {prepare: func(l *Ledger) { l.Observe(held) },
 			ask: ask("p", "racks"), labels: rackB, want: "10.0.0.9"},
@@ -83,7 +84,7 @@ func TestWhatAPodIsPromised(t *testing.T) {
 			reason: "address 10.0.0.9 is promised to an earlier pod, whose binding has not ended"},
 		"nothing while its reservation was promised to another pod before it was made": {prepare: func(l *Ledger) {
 			l.Reserve(ask("q", "racks"), rackB)
-			l.Observe(Holding{Address: netip.MustParseAddr("10.0.1.1"), Object: "u", Pod: named("p")})
+			l.Observe(Reservation{Address: netip.MustParseAddr("10.0.1.1"), Object: "u", Pod: named("p")})
 		}, ask: ask("p", ""), labels: rackB,
 			reason: "address 10.0.1.1 is promised to an earlier pod, whose binding has not ended"},
 		"nothing of a pool that does not exist": {ask: ask("p", "nil"), labels: rackA,
@@ -178,14 +179,14 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 		pools := []*Pool{pool(t, "p", in("a", "10.0.0.1-10.0.0.3", "10.0.0.6"), in("b", "10.0.1.0/30")),
 			pool(t, "overlaps", in("", "10.0.0.3-10.0.0.4", "2001:db8::/64"))}
 		l := ledgerOf(pools...)
-		objects := map[netip.Addr]Holding{}
+		objects := map[netip.Addr]Reservation{}
 		promised := map[string]Promise{}
 		created := 0
 		// The pods with an apostrophe are the next ones of the same name.
 		pods := rapid.SampledFrom([]string{"u", "v", "w", "x", "y", "z", "u'", "v'", "w'"})
 		nameOf := func(pod string) string { return strings.TrimSuffix(pod, "'") }
-		known := func(rt *rapid.T) Holding {
-			var all []Holding
+		known := func(rt *rapid.T) Reservation {
+			var all []Reservation
 			for _, h := range objects {
 				all = append(all, h)
 			}
@@ -219,7 +220,7 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 						rt.Fatalf("%s is promised to %s, and %s to %s", q.Address, other, p.Address, pod)
 					}
 				}
-				if !p.Domain.Holds(labels) {
+				if !p.Domain.Contains(labels) {
 					rt.Fatalf("%s is in domain %s, the node has %v", p.Address, p.Domain, labels)
 				}
 				promised[pod] = p
@@ -240,7 +241,7 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 						}
 					}
 					created++
-					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Domain: p.Domain,
+					objects[p.Address] = Reservation{Address: p.Address, Object: fmt.Sprint(created), Domain: p.Domain,
 						Pod: named(nameOf(pod))}
 					l.Observe(objects[p.Address])
 				}
@@ -262,7 +263,7 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 					rt.Skip()
 				}
 				created++
-				objects[a] = Holding{Address: a, Object: fmt.Sprint(created), Pod: named("stranger")}
+				objects[a] = Reservation{Address: a, Object: fmt.Sprint(created), Pod: named("stranger")}
 				l.Observe(objects[a])
 				for pod, p := range promised {
 					if p.Address == a {
@@ -299,7 +300,7 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 				}
 				for _, p := range promised {
 					if _, exists := objects[p.Address]; !exists {
-						fresh.Observe(Holding{Address: p.Address, Object: "promise"})
+						fresh.Observe(Reservation{Address: p.Address, Object: "promise"})
 					}
 				}
 				if diff := cmp.Diff(fresh.Usages(), l.Usages()); diff != "" {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Plan is what a pod may have on which node, at one time. It is not safe for concurrent changes; Clone it.
+// Plan is which addresses a pod can have on which nodes, at one time. It is not safe for concurrent changes; Clone it.
 type Plan struct {
 	// own are the reservations of the pod; if there are any, there is no pool, and each is a subnet.
-	own  []Holding
+	own  []Reservation
 	pool *Pool
-	// elsewhere is the reason that nodes are given where no subnet is routable: thousands are given the same.
+	// elsewhere is the reason against nodes where no subnet is routable. It is the same for thousands of nodes.
 	elsewhere string
-	// domains are where the subnets are routable, free how many addresses of each neither others have nor pods take that
-	// are planned.
+	// domains are where the subnets are routable. free is how many addresses of each neither other pods have nor planned
+	// pods take.
 	domains []Domain
 	free    []int64
 	// atStart is free before any pod was planned.
@@ -24,7 +24,7 @@ type Plan struct {
 	planned map[string]int
 }
 
-// Plan works out what the pod may have. It says why if it can have nothing anywhere.
+// Plan computes which addresses the pod can have, or returns why it can have none.
 func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -34,7 +34,7 @@ func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 func (l *Ledger) plan(ask *Ask) (*Plan, string) {
 	// The binding of a deleted pod may still reserve an address under its name, and the next pod is to get that one.
 	for a, p := range l.promises {
-		if p.UID != ask.UID && (p.Pod == ask.Pod || l.held[a].Pod == ask.Pod) {
+		if p.UID != ask.UID && (p.Pod == ask.Pod || l.reserved[a].Pod == ask.Pod) {
 			return nil, fmt.Sprintf("address %s is promised to an earlier pod, whose binding has not ended", a)
 		}
 	}
@@ -42,7 +42,7 @@ func (l *Ledger) plan(ask *Ask) (*Plan, string) {
 		plan := &Plan{}
 		var texts []string
 		for _, a := range own {
-			h := l.held[a]
+			h := l.reserved[a]
 			plan.own, plan.domains, plan.free = append(plan.own, h), append(plan.domains, h.Domain), append(plan.free, 1)
 			texts = append(texts, fmt.Sprintf("%s (%s)", a, h.Domain))
 		}
@@ -91,8 +91,8 @@ func (p *Plan) subnet(labels map[string]string) (subnet int, free bool) {
 	return subnet, false
 }
 
-// Refuses says why the pod can have no address on a node with the labels; empty if it can. The second result is set if
-// that may be for the sake of pods that are planned, and not settled.
+// Refuses returns why the pod can have no address on a node with the labels; empty if it can. planned reports that the
+// reason is other pods that are planned and may still go elsewhere.
 func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 	subnet, free := p.subnet(labels)
 	switch {
@@ -114,7 +114,7 @@ func (p *Plan) Refuses(labels map[string]string) (reason string, planned bool) {
 // plannedFree reports whether a pod on a node with the labels could have an address if no other pods were planned.
 func (p *Plan) plannedFree(labels map[string]string) bool {
 	for i, d := range p.domains {
-		if p.atStart[i] > 0 && d.Holds(labels) {
+		if p.atStart[i] > 0 && d.Contains(labels) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ func TestAPlanCountsWhatReserveTakes(t *testing.T) {
 		for i := range 6 {
 			pod, at := fmt.Sprint("pod-", i), rapid.SampledFrom(nodes).Draw(rt, "node")
 			refusal, _ := plan.Refuses(at)
-			routable := slices.ContainsFunc(p.Domains, func(d Domain) bool { return d.Holds(at) })
+			routable := slices.ContainsFunc(p.Domains, func(d Domain) bool { return d.Contains(at) })
 			if outside := strings.HasPrefix(refusal, "node(s) outside"); outside == routable {
 				rt.Fatalf("pod %d on %v: the plan says %q; the pool is routable there: %t", i, at, refusal, routable)
 			}
@@ -72,18 +72,18 @@ func TestAPodThatIsCountedTwiceIsMoved(t *testing.T) {
 func TestTheEndOfAnEarlierReservation(t *testing.T) {
 	t.Parallel()
 	a := netip.MustParseAddr("10.0.0.1")
-	old := Holding{Address: a, Object: "old", Pod: named("p")}
-	fresh := Holding{Address: a, Object: "new", Pod: named("q")}
+	old := Reservation{Address: a, Object: "old", Pod: named("p")}
+	fresh := Reservation{Address: a, Object: "new", Pod: named("q")}
 	l := NewLedger()
 	for i, step := range []struct {
-		tell Holding
+		tell Reservation
 		news bool
 	}{{old, true}, {old, false}, {fresh, true}} {
 		if news := l.Observe(step.tell); news != step.news {
 			t.Errorf("step %d is news: %t, want %t", i, news, step.news)
 		}
 	}
-	if l.Forget(a, "old") || l.Concerns(named("p")) || !l.Concerns(named("q")) {
+	if l.Forget(a, "old") || l.HasReservation(named("p")) || !l.HasReservation(named("q")) {
 		t.Error("the end of the old reservation ends the new one")
 	}
 }

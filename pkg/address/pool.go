@@ -9,8 +9,8 @@ import (
 // Domain is the nodes with a label; without a key it is all nodes.
 type Domain struct{ Key, Value string }
 
-// Holds reports whether a node with the labels is in the domain.
-func (d Domain) Holds(labels map[string]string) bool {
+// Contains reports whether a node with the labels is in the domain.
+func (d Domain) Contains(labels map[string]string) bool {
 	return d.Key == "" || labels[d.Key] == d.Value
 }
 
@@ -28,14 +28,14 @@ type Pool struct {
 	Name string
 	// Domains are those of the subnets, in the order in which these are used.
 	Domains []Domain
-	// Namespaces are all if there are none.
+	// Namespaces may use the pool; all if there are none.
 	Namespaces []string
 	// Problem says why the pool cannot be used, if it cannot.
 	Problem string
 
 	// parts are the ranges of all subnets in ascending order. None has an address in common with another.
 	parts []part
-	// used are how many addresses of each subnet are taken, as its ledger counts them.
+	// used is how many addresses of each subnet are taken; the ledger counts them.
 	used []int64
 }
 

@@ -18,16 +18,16 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// inTurn decides about a pod on a new snapshot, one request at a time, as a scheduler does: the snapshot and some
-// plugins' state belong to the cycle. Refused is what PreFilter says against the pod, nil for nothing.
-func (e *Extender) inTurn(ctx context.Context, pod *v1.Pod,
+// runCycle decides about a pod on a new snapshot, one request at a time as a scheduler does, because the snapshot and
+// the state of some plugins belong to one cycle. refused is the status with which PreFilter rejects the pod, else nil.
+func (e *Extender) runCycle(ctx context.Context, pod *v1.Pod,
 	decide func(state fwk.CycleState, refused *fwk.Status) error) error {
 	if err := e.ready(); err != nil {
 		return err
 	}
 	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
+	case e.cycle <- struct{}{}:
+		defer func() { <-e.cycle }()
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for earlier requests: %w", ctx.Err())
 	}
@@ -45,7 +45,7 @@ func (e *Extender) inTurn(ctx context.Context, pod *v1.Pod,
 	if err := decide(state, status); err != nil {
 		return err
 	}
-	// A deadline ends loops early, and nodes that were not looked at must not pass.
+	// A deadline ends loops early. Nodes that were not filtered must not pass.
 	return ctx.Err()
 }
 
@@ -56,16 +56,16 @@ var (
 		"node(s) share their GPUs, whose devices only berth-scheduler assigns")
 )
 
-// The scheduler and the extender watch the cluster separately, so the extender may hear of a change a few milliseconds
-// later. The scheduler tries a pod at the very moment it hears of one: a pod has ended, a node has come. An extender
-// that refuses the pod then, for what it has not seen yet, costs the pod its nomination, and the next try comes only
-// with another event in the cluster. In a quiet one that is after 5 minutes.
+// The scheduler and the extender watch the cluster separately, so that the extender may receive an event a few
+// milliseconds later. The scheduler tries a pod right after an event: a pod has ended, a node has come. If the extender
+// refuses the pod because it lacks that event, the pod loses its nomination, and is tried again only after another
+// event, or after 5 minutes.
 const (
-	// longestLag is how long an extender that is behind looks again, with pauses of lagPause.
+	// longestLag is how long an extender that may be behind tries again, with pauses of lagPause.
 	longestLag, lagPause = time.Second, 10 * time.Millisecond
-	// hurried is how long the extender answers at once after a wait without success: its watch may be stuck, or the
-	// scheduler may ignore a resource that it counts, and the scheduler places no other pod while it waits for an answer.
-	hurried = 30 * time.Second
+	// noWaitFor is how long the extender answers at once after a wait without success: its watch may be stuck, or the
+	// scheduler may ignore a resource that the extender counts. The scheduler places no other pod while it waits.
+	noWaitFor = 30 * time.Second
 )
 
 // filter returns a status for each node, in the order of the names: success where the pod fits.
@@ -73,14 +73,14 @@ func (e *Extender) filter(ctx context.Context, pod *v1.Pod, names []string) ([]*
 	started := time.Now()
 	for {
 		statuses, behind, err := e.judge(ctx, pod, names)
-		if err != nil || !behind || started.UnixNano() < e.hurriedUntil.Load() {
+		if err != nil || !behind || started.UnixNano() < e.noWaitUntil.Load() {
 			return statuses, err
 		}
 		if time.Since(started) >= longestLag {
-			e.hurriedUntil.Store(time.Now().Add(hurried).UnixNano())
+			e.noWaitUntil.Store(time.Now().Add(noWaitFor).UnixNano())
 			klog.FromContext(ctx).Info(
-				"The scheduler knows of changes that the extender does not hear of; answering without waiting for a while",
-				"pod", klog.KObj(pod), "for", hurried)
+				"The scheduler seems to know of changes that the extender does not receive; answering without waiting for a while",
+				"pod", klog.KObj(pod), "for", noWaitFor)
 			return statuses, nil
 		}
 		select {
@@ -91,14 +91,14 @@ func (e *Extender) filter(ctx context.Context, pod *v1.Pod, names []string) ([]*
 	}
 }
 
-// judge returns a status for each node. It reports as well that no node passes and that this may be because the
-// extender is behind the scheduler. The question itself shows that in part: the scheduler asks about a node only where
-// its own filters let the pod pass.
+// judge returns a status for each node. behind reports that no node passes, and that this may be because the extender
+// lacks events: the scheduler asks only about nodes that pass its own filters, so that unknown nodes and nodes that are
+// full are a sign of that.
 func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (statuses []*fwk.Status, behind bool,
 	err error) {
 	statuses = make([]*fwk.Status, len(names))
 	lags := make([]bool, len(names))
-	err = e.inTurn(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
+	err = e.runCycle(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
 		e.framework.Parallelizer().Until(ctx, len(names), func(i int) {
 			info, err := e.snapshot.NodeInfos().Get(names[i])
 			switch {
@@ -108,7 +108,7 @@ func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (stat
 				statuses[i], lags[i] = unknownNode, true
 			default:
 				statuses[i] = e.framework.RunFilterPlugins(ctx, state, pod, info)
-				lags[i] = statuses[i].Code() == fwk.Unschedulable && lacksRoom(pod, info)
+				lags[i] = statuses[i].Code() == fwk.Unschedulable && lacksResources(pod, info)
 				if statuses[i].IsSuccess() && e.needsAssignment(pod, info.Node()) {
 					statuses[i] = unassigned
 				}
@@ -127,9 +127,9 @@ func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (stat
 	return statuses, slices.Contains(lags, true) && !slices.ContainsFunc(statuses, (*fwk.Status).IsSuccess), nil
 }
 
-// lacksRoom reports that a pod does not fit by what the scheduler counts as well. Of resources that the node does not
-// offer it says nothing: a scheduler that asks all the same ignores them, or allocates devices for them.
-func lacksRoom(pod *v1.Pod, info fwk.NodeInfo) bool {
+// lacksResources reports that a pod does not fit by resources that the scheduler counts, too. Resources that the node
+// does not offer do not count: a scheduler that asks all the same ignores them, or allocates devices for them.
+func lacksResources(pod *v1.Pod, info fwk.NodeInfo) bool {
 	for _, short := range noderesources.Fits(pod, info, nil,
 		noderesources.ResourceRequestsOptions{EnablePodLevelResources: true}) {
 		if short.Capacity > 0 {
@@ -139,8 +139,8 @@ func lacksRoom(pod *v1.Pod, info fwk.NodeInfo) bool {
 	return false
 }
 
-// needsAssignment reports that devices of the node have to be chosen for the pod when it is bound, which the stock
-// scheduler does not do: the node shares its GPUs.
+// needsAssignment reports that the node shares its GPUs: then devices have to be assigned to the pod when it is bound,
+// which the stock scheduler does not do.
 func (e *Extender) needsAssignment(pod *v1.Pod, node *v1.Node) bool {
 	if e.gpus == nil {
 		return false
@@ -155,7 +155,7 @@ func (e *Extender) needsAssignment(pod *v1.Pod, node *v1.Node) bool {
 
 // prioritize returns a priority of 0 to 10 for each node, in the order of the names; 0 for unknown nodes.
 func (e *Extender) prioritize(ctx context.Context, pod *v1.Pod, names []string) (list []int64, err error) {
-	err = e.inTurn(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
+	err = e.runCycle(ctx, pod, func(state fwk.CycleState, refused *fwk.Status) error {
 		if refused != nil {
 			return fmt.Errorf("reading pod %s/%s: %s", pod.Namespace, pod.Name, refused.Message())
 		}

@@ -33,14 +33,14 @@ type Extender struct {
 	framework framework.Framework
 	snapshot  *internalcache.Snapshot
 	// turn admits one cycle at a time.
-	turn chan struct{}
+	cycle chan struct{}
 	// topScore is the highest sum of weighted scores that a node can get.
 	topScore int64
 	// gpus reads GPUs as the profile does; nil if it knows nothing of them.
 	gpus   *gpuview.Keys
 	synced atomic.Bool
-	// hurriedUntil is until when answers do not wait for what the scheduler knows already, in nanoseconds.
-	hurriedUntil atomic.Int64
+	// noWaitUntil is until when answers do not wait for events that may be missing, in nanoseconds of Unix time.
+	noWaitUntil atomic.Int64
 }
 
 // New makes an extender from a profile of a validated configuration, for the API server that api reaches. It asks the
@@ -63,7 +63,7 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 		factory:  scheduler.NewInformerFactory(client, 0, nil),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),
-		turn:     make(chan struct{}, 1),
+		cycle:    make(chan struct{}, 1),
 	}
 	// The plugins name no event of a custom resource, for which the scheduler would want a dynamic client.
 	e.sched, err = scheduler.New(ctx, client, e.factory, nil,
@@ -93,7 +93,7 @@ func New(ctx context.Context, component *schedulerconfig.KubeSchedulerConfigurat
 	return e, nil
 }
 
-// Start begins to watch the cluster and returns when the extender has seen all of it, or when the context ends.
+// Start begins to watch the cluster and returns when the extender has read all of it, or when the context ends.
 func (e *Extender) Start(ctx context.Context) error {
 	if err := e.events.StartRecordingToSinkWithContext(ctx); err != nil {
 		return fmt.Errorf("starting to record events: %w", err)

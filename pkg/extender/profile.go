@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/plugins/gpuaware"
 )
 
-// served are the plugins that can be asked for a decision about one pod and one node. Coscheduling is none of them: it
-// orders the queue and holds pods back, for which the protocol has no verb.
+// served are the plugins that can decide about one pod and one node. Coscheduling cannot: it orders the queue and makes
+// pods wait, for which the protocol has no verb.
 var served = []string{gpuaware.Name, costoptimized.Name}
 
 // reduce returns a profile with the plugins of ours only, as they are enabled there, and with their args.

@@ -206,10 +206,10 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: newPod("new", "", 1, nil), NodeNames: &[]string{"empty"}})
 	require.NoError(t, err)
 	answer := httptest.NewRecorder()
-	h.turn <- struct{}{}
+	h.cycle <- struct{}{}
 	h.handler(500*time.Millisecond).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", bytes.NewReader(body)))
-	<-h.turn
+	<-h.cycle
 	var result extenderv1.ExtenderFilterResult
 	if err := json.Unmarshal(answer.Body.Bytes(), &result); err != nil {
 		t.Fatalf("answer %s: %v", answer.Body, err)

@@ -43,8 +43,8 @@ func (s Stock) Serves(minMemMiB int, linked bool) bool {
 	return s.MemMiB >= minMemMiB && (s.Linked || !linked)
 }
 
-// On returns the distribution in which the classes say by the models of this capacity what they accept, instead of by
-// memory and links.
+// On returns the distribution whose shapes name the models of this capacity that they accept, instead of memory and
+// links.
 func (d *Distribution) On(c Capacity) *Distribution {
 	if len(c) == 0 || !slices.ContainsFunc(d.Portions, func(p Portion) bool { return p.MinMemMiB > 0 || p.Linked }) {
 		return d
@@ -59,7 +59,7 @@ func (d *Distribution) On(c Capacity) *Distribution {
 		}
 		var accepted []string
 		for _, model := range models {
-			if p.Accepts(model) && c[model].Serves(p.MinMemMiB, p.Linked) {
+			if p.acceptsModel(model) && c[model].Serves(p.MinMemMiB, p.Linked) {
 				accepted = append(accepted, model)
 			}
 		}

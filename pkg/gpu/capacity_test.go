@@ -12,34 +12,34 @@ func TestDemandIsConfinedByMemoryAndLinks(t *testing.T) {
 		"T4": {GPUs: 100, MemMiB: 16 << 10}, "A100": {GPUs: 100, MemMiB: 40 << 10, Linked: true},
 		"H100": {GPUs: 100, MemMiB: 80 << 10, Linked: true},
 	}
-	work := Class{Count: 2, Milli: WholeMilli}
+	work := Shape{Count: 2, Milli: WholeMilli}
 	for name, tc := range map[string]struct {
 		request  Request
-		class    Class
+		shape    Shape
 		pressure map[string]float64
 	}{
 		"memory that one model has": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10},
-			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10}, map[string]float64{"T4": 0.5, "A100": 0.5, "H100": 2}},
+			Shape{Count: 2, Milli: WholeMilli, MinMemMiB: 64 << 10}, map[string]float64{"T4": 0.5, "A100": 0.5, "H100": 2}},
 		"links that two models have": {Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectRequired},
-			Class{Count: 2, Milli: WholeMilli, Linked: true}, map[string]float64{"T4": 0.5, "A100": 1.25, "H100": 1.25}},
+			Shape{Count: 2, Milli: WholeMilli, Linked: true}, map[string]float64{"T4": 0.5, "A100": 1.25, "H100": 1.25}},
 		"links among the models that it names": {
 			Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectRequired, Models: []string{"A100", "T4"}},
-			Class{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2,
+			Shape{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2,
 				"H100": 0.5}},
 		"memory that all have": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10},
-			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
+			Shape{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 		"memory that none has": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10},
-			Class{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
+			Shape{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 		"links preferred": {Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectPreferred}, work,
 			map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			class := ClassOf(&tc.request, 0)
-			if diff := cmp.Diff(tc.class, class); diff != "" {
-				t.Errorf("class (-want +got):\n%s", diff)
+			shape := ShapeOf(&tc.request, 0)
+			if diff := cmp.Diff(tc.shape, shape); diff != "" {
+				t.Errorf("shape (-want +got):\n%s", diff)
 			}
-			mix := Given([]Portion{{Class: work, Fraction: 1}, {Class: class, Fraction: 1}})
+			mix := Given([]Portion{{Shape: work, Fraction: 1}, {Shape: shape, Fraction: 1}})
 			before := NewDemand(mix, nil, 8)
 			for _, d := range []*Demand{NewDemand(mix, capacity, 8), before.WithCapacity(capacity, 8)} {
 				if diff := cmp.Diff(tc.pressure, d.pressure); diff != "" {

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// taken marks a device of a vector that is chosen: with so much less it holds nothing more.
+// taken is subtracted from the free compute of a device that is chosen, so that it is not chosen again.
 const taken = 1 << 30
 
 // Choose picks the devices that the request takes on the node, in ascending order, and the share of each. Shares go
-// best-fit: to the fullest GPU that still has room, so that large remainders stay whole. Whole GPUs go to the best
+// best-fit: to the fullest GPU that has the share free, so that large remainders stay whole. Whole GPUs go to the best
 // connected free set. It returns false when the request does not fit or takes no device by index.
 func Choose(inv *Inventory, r *Request) (devices []int, share Share, ok bool) {
 	if !inv.unlike() {
@@ -23,7 +23,7 @@ func Choose(inv *Inventory, r *Request) (devices []int, share Share, ok bool) {
 	return devices, share, ok
 }
 
-// choose does so where all devices are alike to the request.
+// choose is Choose for a node whose devices are alike to the request.
 func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 	share, ok := r.ShareOn(inv.MemMiB)
 	if !ok || r.Count < 1 {
@@ -34,7 +34,7 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 		if whole.count < r.Count {
 			return nil, share, false
 		}
-		set, _, ok := inv.best(whole, r.Count, r.Interconnect == InterconnectRequired && r.Count > 1)
+		set, _, ok := inv.best(whole, r.Count, r.needsLinks())
 		if !ok {
 			return nil, share, false
 		}
@@ -46,12 +46,12 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 	var buf [MaxLinked]int
 	left := buf[:0]
 	for i, d := range inv.Devices {
-		if !inv.holds(i, share) {
+		if !inv.canTake(i, share) {
 			d.FreeMilli = -1
 		}
 		left = append(left, d.FreeMilli)
 	}
-	if !fullest(left, r.Count, share.Milli) {
+	if !takeFullest(left, r.Count, share.Milli) {
 		return nil, share, false
 	}
 	devices := make([]int, 0, r.Count)
@@ -63,9 +63,9 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 	return devices, share, true
 }
 
-// fullest marks as taken the count devices, of those with that much compute left, that are the fullest and hold milli
-// more; false when there are too few. Devices with less than nothing left are no choice.
-func fullest(left []int, count, milli int) bool {
+// takeFullest marks the count fullest devices that have milli left as taken; false when there are too few. left is the
+// free compute of each device, negative for those that must not be chosen.
+func takeFullest(left []int, count, milli int) bool {
 	for range count {
 		i := tightest(left, milli)
 		if i < 0 {
@@ -76,7 +76,7 @@ func fullest(left []int, count, milli int) bool {
 	return true
 }
 
-// tightest is the index of the fullest device that holds the share; -1 for none.
+// tightest is the index of the fullest device that has milli left; -1 for none.
 func tightest(left []int, milli int) int {
 	best, least := -1, math.MaxInt
 	for i, f := range left {
@@ -106,7 +106,7 @@ func indices(set uint64) []int {
 	return out
 }
 
-// OccupyWhole marks used devices as taken. Which they are is not known: the best connected set is what the device
+// OccupyWhole assigns a number of whole devices. Which they are is not known: the best connected set is what the device
 // plugin prefers.
 func (inv *Inventory) OccupyWhole(used int) {
 	used = min(used, inv.FreeWhole())

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
-// presses on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
+// Demand is what is known of the work to come: what it strands, in which sizes it asks for whole GPUs, and the pressure
+// that it puts on each model. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
 	dist *Distribution
-	// capacity is that of the cluster, and resolved the distribution in whose classes only models count.
+	// capacity is that of the cluster, and resolved the distribution whose shapes name models only.
 	capacity  Capacity
 	resolved  *Distribution
 	stranding *Stranding
@@ -33,9 +33,9 @@ func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
 	capacity = maps.Clone(capacity)
 	resolved := d.On(capacity)
 	n := &Demand{
-		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: d.Sizes(largest),
+		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: d.sizesFor(largest),
 	}
-	_, demand := d.GPUDemand()
+	_, demand := d.gpuDemand()
 	pods := 0.0
 	for _, p := range d.Portions {
 		if p.Slices == "" {
@@ -54,7 +54,7 @@ func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
 	}
 	n := *d
 	n.capacity = maps.Clone(capacity)
-	n.pressure, n.sizes = pressure(d.confined, capacity), d.dist.Sizes(largest)
+	n.pressure, n.sizes = pressure(d.confined, capacity), d.dist.sizesFor(largest)
 	return &n
 }
 
@@ -66,7 +66,7 @@ func (d *Demand) Outgrown(now Capacity) bool {
 	return len(now) != len(d.capacity) || max(change, -change)*50 > before
 }
 
-// Known reports whether enough is known of the work for any of it to mean something.
+// Known reports whether enough pods are known to judge by them.
 func (d *Demand) Known() bool { return d != nil && d.dist.Known() }
 
 // Distribution is the mix behind the demand.
@@ -99,9 +99,9 @@ func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 	return all
 }
 
-// certain is which part of an observed fraction of n arrivals is taken for more than chance. One pod says nothing yet,
-// two count a third, twenty nine tenths. To wait for more costs more than it saves: GPUs of a model that most pods
-// could have left alone are gone before the pods come that need them.
+// certain is the part of an observed fraction of n arrivals that is taken for more than chance. One pod counts nothing,
+// two count a third, twenty nine tenths. Waiting for more pods costs more than it saves: meanwhile, pods that accept
+// other models use up the GPUs of a model that later pods need.
 func certain(fraction, n float64) float64 {
 	if math.IsInf(n, 1) {
 		return 1
@@ -119,7 +119,7 @@ func pressure(confined []confinement, capacity Capacity) map[string]float64 {
 	for _, c := range confined {
 		accepted := 0
 		for model, s := range capacity {
-			if c.holds(model) {
+			if c.contains(model) {
 				accepted += s.GPUs
 			}
 		}
@@ -128,7 +128,7 @@ func pressure(confined []confinement, capacity Capacity) map[string]float64 {
 			continue
 		}
 		for model := range capacity {
-			if c.holds(model) {
+			if c.contains(model) {
 				perGPU[model] += c.share / float64(accepted)
 			}
 		}
@@ -139,7 +139,7 @@ func pressure(confined []confinement, capacity Capacity) map[string]float64 {
 	return perGPU
 }
 
-func (c *confinement) holds(model string) bool {
+func (c *confinement) contains(model string) bool {
 	return slices.ContainsFunc(c.models, func(m string) bool { return strings.EqualFold(m, model) })
 }
 
@@ -154,12 +154,11 @@ func (d *Demand) lowestPressure(r *Request) float64 {
 	return lowest
 }
 
-// maxPressure bounds the pressure that counts, so that a model nearly all of whose GPUs are spoken for is at most that
-// many times as dear as the GPUs themselves.
+// maxPressure bounds the pressure that counts: a GPU of the scarcest model costs at most this many GPUs.
 const maxPressure = 4
 
-// scarcity is what taking one GPU of the model costs others, in GPUs: all of it for each unit
-// by which the pressure on it is above the lowest that the pod could choose.
+// scarcity is what taking one GPU of the model costs others, in GPUs: one for each unit by which the pressure on the
+// model is above the lowest that the pod could choose.
 func (d *Demand) scarcity(model string, lowest float64) float64 {
 	p, ok := d.pressure[model]
 	if !ok {

@@ -6,17 +6,17 @@ import "strconv"
 type Cause uint8
 
 const (
-	// Fits means that nothing stands against the node.
+	// Fits means that the node can serve the request.
 	Fits Cause = iota
 	// NoGPU means that the node has no GPU, or none under the resource asked for.
 	NoGPU
 	// TooFewGPUs means that the node has fewer healthy GPUs than asked for even when it is empty.
 	TooFewGPUs
-	// GPUsTaken means that it has enough, but too few are free.
+	// GPUsTaken means that the node has enough GPUs, but too few are free.
 	GPUsTaken
-	// ShareTaken means that no GPU, or too few, have the share free.
+	// ShareTaken means that too few GPUs have the share free.
 	ShareTaken
-	// TasksTaken means that GPUs with the share free are used by as many containers as may use them.
+	// TasksTaken means that GPUs have the share free, but may not be used by more containers.
 	TasksTaken
 	// GPUMemory means that its GPUs have less memory than asked for, or it is unknown.
 	GPUMemory
@@ -36,7 +36,7 @@ const (
 	NotExclusive
 	// NotWhole means that exclusive GPUs were asked for and the node has hardware slices of GPUs.
 	NotWhole
-	// Replicas means that time slices or hardware slices would have to stand in for physical GPUs.
+	// Replicas means that the pod would get time slices or hardware slices in place of physical GPUs.
 	Replicas
 	// SlicesTaken means that too few hardware slices of a profile are free.
 	SlicesTaken
@@ -44,11 +44,11 @@ const (
 	Unhealthy
 	// Mixed means that shares and whole GPUs would run on the node at once with nothing that keeps them apart.
 	Mixed
-	// SharesLeft means that shares run on the node, which was shared once, and that the kubelet gives out its GPUs now.
+	// SharesLeft means that shares are in use from the time when the node was shared; now the kubelet gives out its GPUs.
 	SharesLeft
-	// SmallNode means that the node has less CPU than CPU-intensive pods are to have.
+	// SmallNode means that the node has less CPU than a node for CPU-intensive pods must have.
 	SmallNode
-	// NodeLeaving means that the node announced its end.
+	// NodeLeaving means that a taint announces that the node is going to be removed.
 	NodeLeaving
 )
 
@@ -74,7 +74,7 @@ func (r Reason) Evictable() bool {
 	}
 }
 
-// Own reports whether the node could not serve the request if it was empty: what comes free there does not help.
+// Own reports whether the node could not serve the request even if it were empty.
 func (r Reason) Own() bool {
 	switch r.Cause {
 	case NoGPU, TooFewGPUs, WrongModel, GPUMemory:
@@ -84,72 +84,52 @@ func (r Reason) Own() bool {
 	}
 }
 
-// Kind words the cause, with what differs by hardware but without the amounts, which differ from pod to pod and node to
-// node.
+// summaries are the messages by cause, where they depend on neither hardware nor amounts.
+var summaries = [...]string{
+	NoGPU:        "node(s) without GPUs",
+	TooFewGPUs:   "node(s) with too few GPUs",
+	GPUsTaken:    "node(s) with too few free GPUs",
+	ShareTaken:   "node(s) without a free GPU share",
+	TasksTaken:   "node(s) whose GPUs are used by as many containers as allowed",
+	GPUMemory:    "node(s) with too little GPU memory",
+	WrongModel:   "node(s) with an unknown GPU model",
+	NotLinked:    "node(s) without enough NVLink-connected free GPUs",
+	NotShared:    "node(s) that do not share GPUs",
+	NoShareAgent: "node(s) without an agent that serves such shares of GPUs",
+	NoSliceAgent: "node(s) whose agent gives out no slices of GPUs",
+	Unlisted:     "node(s) whose agent lists no GPU",
+	NotExclusive: "node(s) that share GPUs (exclusive ones were asked for)",
+	NotWhole:     "node(s) with slices of GPUs (exclusive ones were asked for)",
+	Replicas:     "node(s) with time-sliced GPUs",
+	Unhealthy:    "node(s) with too few healthy GPUs",
+	SharesLeft:   "node(s) that are no longer in shared mode, but on which pods still use shares of GPUs",
+	SmallNode:    "node(s) with too little CPU for CPU-intensive pods",
+}
+
+// Kind is the message without amounts, which differ from pod to pod and node to node.
 func (r Reason) Kind() string {
-	switch r.Cause {
-	case NoGPU:
-		if r.Detail != "" {
-			return "node(s) without " + r.Detail
-		}
-		return "node(s) without GPUs"
-	case TooFewGPUs:
-		return "node(s) with too few GPUs"
-	case GPUsTaken:
-		return "node(s) with too few free GPUs"
-	case ShareTaken:
-		return "node(s) without a free GPU share"
-	case TasksTaken:
-		return "node(s) whose GPUs serve as many containers as they may"
-	case GPUMemory:
-		if r.Have == 0 {
-			return "node(s) with unknown GPU memory"
-		}
-		return "node(s) with too little GPU memory"
-	case WrongModel:
-		if r.Detail == "" {
-			return "node(s) with an unknown GPU model"
-		}
+	switch {
+	case r.Cause == NoGPU && r.Detail != "":
+		return "node(s) without " + r.Detail
+	case r.Cause == GPUMemory && r.Have == 0:
+		return "node(s) with unknown GPU memory"
+	case r.Cause == WrongModel && r.Detail != "":
 		return "node(s) with another GPU model (" + r.Detail + ")"
-	case NotLinked:
-		return "node(s) without enough NVLink-connected free GPUs"
-	case NotShared:
-		return "node(s) that do not share GPUs"
-	case NoShareAgent:
-		return "node(s) without an agent that serves such shares of GPUs"
-	case NoSliceAgent:
-		return "node(s) whose agent gives out no slices of GPUs"
-	case Unlisted:
-		return "node(s) whose agent lists no GPU"
-	case NotExclusive:
-		return "node(s) that share GPUs (exclusive ones were asked for)"
-	case NotWhole:
-		return "node(s) with slices of GPUs (exclusive ones were asked for)"
-	case Replicas:
-		if r.Detail != "" {
-			return "node(s) with slices of GPUs"
-		}
-		return "node(s) with time-sliced GPUs"
-	case SlicesTaken:
+	case r.Cause == Replicas && r.Detail != "":
+		return "node(s) with slices of GPUs"
+	case r.Cause == SlicesTaken:
 		return "node(s) with too few free " + r.Detail
-	case Unhealthy:
-		return "node(s) with too few healthy GPUs"
-	case Mixed:
+	case r.Cause == Mixed:
 		return "node(s) with " + r.Detail + " and no agent that keeps shares and whole GPUs apart"
-	case SharesLeft:
-		return "node(s) on which shares of GPUs are left, but which are no longer in shared mode"
-	case SmallNode:
-		return "node(s) with too little CPU for CPU-intensive pods"
-	case NodeLeaving:
+	case r.Cause == NodeLeaving:
 		return "node(s) about to leave (" + r.Detail + ")"
 	default:
-		return ""
+		return summaries[r.Cause]
 	}
 }
 
-// String words the reason so that nodes with the same shortage share the same words: a scheduler counts equal words
-// together, and the counts by number of free GPUs are what tells the user the best node. It does not format: a reason
-// that is not remembered is worded for every node.
+// String is the message. Nodes with the same shortage have equal messages, which the scheduler counts, so that the user
+// sees how many nodes have how many free GPUs. It concatenates because it may be called for every node.
 func (r Reason) String() string {
 	need, have := strconv.Itoa(r.Need), strconv.Itoa(r.Have)
 	switch r.Cause {
@@ -198,7 +178,7 @@ func Fit(inv *Inventory, r *Request) Reason {
 	return reason
 }
 
-// fit does so where all devices are alike to the request.
+// fit is Fit for a node whose devices are alike to the request.
 func fit(inv *Inventory, r *Request) Reason {
 	if !r.WantsGPU() {
 		if inv.CPUMilli < r.MinNodeCPUMilli {
@@ -215,7 +195,7 @@ func fit(inv *Inventory, r *Request) Reason {
 	if inv.Mode == ModeDRA && !r.Shared && len(inv.Devices) == 0 {
 		return Reason{} // the devices are known only to those who read the slices
 	}
-	if reason := fitKind(inv, r); reason.Cause != Fits {
+	if reason := fitEmpty(inv, r); reason.Cause != Fits {
 		return reason
 	}
 	wanted := inv.wanted(r)
@@ -227,7 +207,7 @@ func fit(inv *Inventory, r *Request) Reason {
 	if r.Count == 0 || inv.slice(r.Resource) != nil {
 		return Reason{}
 	}
-	if inv.Mode == ModeDevicePlugin && inv.HoldsShares {
+	if inv.Mode == ModeDevicePlugin && inv.SharesInUse {
 		return Reason{Cause: SharesLeft}
 	}
 	if inv.TimeSliced() {
@@ -239,15 +219,15 @@ func fit(inv *Inventory, r *Request) Reason {
 	return fitFree(inv, r)
 }
 
-// fitKind tests what stays true of the node however empty it is.
-func fitKind(inv *Inventory, r *Request) Reason {
+// fitEmpty tests what does not depend on the pods that run on the node.
+func fitEmpty(inv *Inventory, r *Request) Reason {
 	sliced := !r.Shared && r.Count > 0 && inv.slice(r.Resource) != nil
 	switch {
 	case !inv.HasGPU():
 		return Reason{Cause: NoGPU}
-	case inv.Unlisted && (r.Resource == "" || r.Resource == inv.Resource):
+	case inv.Agent == AgentUnlisted && (r.Resource == "" || r.Resource == inv.Resource):
 		return Reason{Cause: Unlisted}
-	case inv.Registered && len(r.Slices) > 0:
+	case inv.Agent == AgentRegistered && len(r.Slices) > 0:
 		return Reason{Cause: NoSliceAgent}
 	case sliced && r.Sharing == SharingExclusive:
 		return Reason{Cause: NotWhole}
@@ -256,7 +236,7 @@ func fitKind(inv *Inventory, r *Request) Reason {
 		return Reason{Cause: NoGPU, Detail: r.Resource}
 	case r.Shared && inv.Mode != ModeShared:
 		return Reason{Cause: NotShared}
-	case r.ByAgent && !inv.Registered:
+	case r.ByAgent && inv.Agent != AgentRegistered:
 		return Reason{Cause: NoShareAgent}
 	case r.Sharing == SharingExclusive && (inv.Mode == ModeShared || inv.TimeSliced()) && !r.Whole(),
 		r.Sharing == SharingExclusive && inv.TimeSliced():
@@ -282,12 +262,12 @@ func fitKind(inv *Inventory, r *Request) Reason {
 	return Reason{}
 }
 
-// fitParts tests the same where what the node calls a GPU is a part of one; parts is how many it has.
+// fitParts is fitEmpty for a node that offers parts of GPUs as GPUs; parts is how many it has.
 func fitParts(r *Request, parts int, resource string) Reason {
 	switch {
 	case parts < r.Count:
 		return Reason{Cause: TooFewGPUs, Need: r.Count, Have: parts}
-	case r.Count > 1 && r.Interconnect == InterconnectRequired:
+	case r.needsLinks():
 		return Reason{Cause: NotLinked, Need: r.Count}
 	case r.Count > 1 && r.Sharing != SharingAllowed:
 		return Reason{Cause: Replicas, Need: r.Count, Detail: resource}
@@ -297,25 +277,33 @@ func fitParts(r *Request, parts int, resource string) Reason {
 
 // fitFree tests what is free now.
 func fitFree(inv *Inventory, r *Request) Reason {
-	// The kubelet gives out any device, also one that a share was promised.
+	// Without an agent the kubelet gives out any device, even one of which a share is assigned.
 	switch {
-	case inv.Mode != ModeShared || inv.Agent:
-	case r.Resource != "" && inv.HoldsShares:
+	case inv.Mode != ModeShared || inv.Agent != AgentNone:
+	case r.Resource != "" && inv.SharesInUse:
 		return Reason{Cause: Mixed, Detail: "shares of GPUs"}
-	case r.Resource == "" && inv.HoldsWhole:
+	case r.Resource == "" && inv.WholeInUse:
 		return Reason{Cause: Mixed, Detail: "whole GPUs in use"}
 	}
 	if r.Whole() {
-		if have := inv.FreeWhole(); have < r.Count {
-			return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
-		}
-		if r.Interconnect == InterconnectRequired && r.Count > 1 {
-			if _, ok := inv.bestFree(r.Count, true); !ok {
-				return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
-			}
-		}
-		return Reason{}
+		return fitWhole(inv, r)
 	}
+	return fitShare(inv, r)
+}
+
+func fitWhole(inv *Inventory, r *Request) Reason {
+	if have := inv.FreeWhole(); have < r.Count {
+		return Reason{Cause: GPUsTaken, Need: r.Count, Have: have}
+	}
+	if r.needsLinks() {
+		if _, ok := inv.bestFree(r.Count, true); !ok {
+			return Reason{Cause: NotLinked, Need: r.Count, Have: inv.Links.LargestLinked(len(inv.Devices))}
+		}
+	}
+	return Reason{}
+}
+
+func fitShare(inv *Inventory, r *Request) Reason {
 	share, _ := r.ShareOn(inv.MemMiB)
 	n, free, computing, largestMiB := 0, 0, 0, 0
 	byMemory := r.Milli == 0 && r.ShareMemMiB > 0
@@ -325,10 +313,10 @@ func fitFree(inv *Inventory, r *Request) Reason {
 			computing++
 			largestMiB = max(largestMiB, d.FreeMemMiB)
 		case byMemory && !d.Unhealthy:
-			// A pod that asks for memory alone takes compute in proportion, so that no more memory than this is for it.
+			// A request for memory alone takes compute in proportion, so that it gets no more memory than this.
 			largestMiB = max(largestMiB, min(d.FreeMemMiB, d.FreeMilli*inv.MemMiB/WholeMilli))
 		}
-		if inv.holds(i, share) {
+		if inv.canTake(i, share) {
 			n++
 		}
 		if inv.HasFree(i, share) {
@@ -341,7 +329,7 @@ func fitFree(inv *Inventory, r *Request) Reason {
 	case n < r.Count && (computing >= r.Count || byMemory):
 		return Reason{Cause: ShareTaken, Need: share.MemMiB, Have: largestMiB, Detail: "MiB"}
 	case n < r.Count:
-		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.LargestShare()}
+		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.largestShare()}
 	}
 	return Reason{}
 }

@@ -2,8 +2,8 @@ package gpu
 
 import "slices"
 
-// faultyMilli is the waste of being given one faulty GPU: work that fails there has to be done again elsewhere, after
-// it has held the GPU for nothing. It outweighs what any healthy choice can waste.
+// faultyMilli is the waste of one faulty GPU: work that fails there has to be done again elsewhere. It outweighs what
+// any healthy choice can waste.
 const faultyMilli = 20 * WholeMilli
 
 // Grant is what a device allocator gives of one GPU.
@@ -18,7 +18,7 @@ type Grant struct {
 	MemMiB int
 }
 
-// takeGranted takes what is given out of the inventory's free compute and returns what is left and how much was taken.
+// takeGranted subtracts the grants from the inventory's free compute and returns what is left and how much was taken.
 func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken int) {
 	after := inv.Clone()
 	for _, g := range given {
@@ -57,11 +57,11 @@ func gpusOf(given []Grant) deviceSet {
 	return s
 }
 
-// linkScoreOf is the mean link score of the GPUs that are given, MaxLinkScore for fewer than two.
+// linkScoreOf is the mean link score of the GPUs that are given, maxLinkScore for fewer than two.
 func (inv *Inventory) linkScoreOf(given []Grant) int {
 	gpus := gpusOf(given)
 	if gpus.count < 2 {
-		return MaxLinkScore
+		return maxLinkScore
 	}
 	_, score, ok := inv.best(gpus, gpus.count, false)
 	if !ok {
@@ -70,8 +70,8 @@ func (inv *Inventory) linkScoreOf(given []Grant) int {
 	return score
 }
 
-// FitGranted reports whether the request accepts the GPUs that an allocator would give: the annotations of a pod say
-// more than its claims do.
+// FitGranted reports whether the request accepts the GPUs that an allocator would give: annotations of a pod may ask
+// for more than its claims do.
 func FitGranted(inv *Inventory, r *Request, given []Grant) Reason {
 	if len(given) == 0 {
 		return Reason{}

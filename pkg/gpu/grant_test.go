@@ -13,11 +13,11 @@ func TestFitGranted(t *testing.T) {
 	whole := func(device int, model string, memMiB int) Grant {
 		return Grant{Device: device, Share: Share{Milli: WholeMilli, MemMiB: memMiB}, Model: model, MemMiB: memMiB}
 	}
-	pair := NewLinks(4)
 	nvlink, err := ParseLink("NV4")
 	require.NoError(t, err)
-	require.NoError(t, pair.Connect(0, 1, nvlink))
-	inv := &Inventory{Mode: ModeDRA, Replicas: 1, Devices: NewDevices(4, 80<<10), Links: pair.Build()}
+	links, err := NewLinks(4, []Pair{{0, 1, nvlink}})
+	require.NoError(t, err)
+	inv := &Inventory{Mode: ModeDRA, Replicas: 1, Devices: NewDevices(4, 80<<10), Links: links}
 	leaving := inv.Clone()
 	leaving.Leaving = "karpenter.sh/disrupted"
 	for name, tc := range map[string]struct {
@@ -55,7 +55,7 @@ func TestChangeFollowsWhatIsGiven(t *testing.T) {
 	inv := &Inventory{Mode: ModeDRA, Replicas: 1, IndexKnown: true, InUse: true, Devices: NewDevices(2, 0),
 		CPUMilli: 16_000, FreeCPUMilli: 16_000}
 	inv.Occupy([]int{1}, Share{Milli: 500})
-	wholes := mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli})
+	wholes := mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: WholeMilli})
 	judge := NewJudge(DefaultWeights(), false, NewDemand(wholes, nil, 0), &Supply{}, &Request{})
 	request := &Request{Count: 1, Milli: 250, CPUMilli: 1000}
 	given := func(device int) Change {

@@ -2,23 +2,22 @@ package gpu
 
 import "slices"
 
-// WithFaulty returns the inventory without the GPUs that are known to be faulty: those at the given indices, and
-// elsewhere more, known only by their number. Where indices mean nothing, because the kubelet picks and no one reports,
-// all count as elsewhere. GPUs that the node itself has taken out of service already are not counted twice, and of the
-// others free ones go first: a faulty GPU in use is no threat to a new pod, a free one is. The inventory itself is not
-// changed.
-func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
+// WithFaulty returns the inventory without the GPUs that are known to be faulty: those at the given indices, and a
+// number of others whose index is not known. Where the kubelet chooses devices and their indices are not reported, the
+// index of none is known. GPUs that the node has taken out of service itself are not counted twice. Of the others, free
+// ones are taken first: a new pod could get them. The inventory itself is not changed.
+func (inv *Inventory) WithFaulty(at []int, others int) *Inventory {
 	out := inv.Clone()
 	if inv.TimeSliced() {
-		out.FreeReplicas = max(0, inv.FreeReplicas-max(0, len(at)+elsewhere-unhealthy(inv.Devices))*inv.Replicas)
+		out.FreeReplicas = max(0, inv.FreeReplicas-max(0, len(at)+others-(len(inv.Devices)-inv.Healthy()))*inv.Replicas)
 		return out
 	}
 	if !inv.IndexKnown {
-		at, elsewhere = nil, elsewhere+len(at)
+		at, others = nil, others+len(at)
 	}
 	for i := range out.Devices {
 		if out.Devices[i].Unhealthy && !slices.Contains(at, i) {
-			elsewhere--
+			others--
 		}
 	}
 	for _, i := range at {
@@ -27,10 +26,10 @@ func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 		}
 	}
 	if len(out.Devices) == 0 {
-		out.withoutSlicedGPUs(elsewhere)
+		out.withoutSlicedGPUs(others)
 		return out
 	}
-	for ; elsewhere > 0; elsewhere-- {
+	for ; others > 0; others-- {
 		freest := -1
 		for i, d := range out.Devices {
 			if !d.Unhealthy && (freest < 0 || d.FreeMilli > out.Devices[freest].FreeMilli) {
@@ -53,14 +52,4 @@ func (inv *Inventory) withoutSlicedGPUs(faulty int) {
 			s.Count = max(0, s.Count-min(faulty, inv.SlicedGPUs)*((s.Total+inv.SlicedGPUs-1)/inv.SlicedGPUs))
 		}
 	}
-}
-
-func unhealthy(devices []Device) int {
-	n := 0
-	for _, d := range devices {
-		if d.Unhealthy {
-			n++
-		}
-	}
-	return n
 }

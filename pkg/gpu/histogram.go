@@ -1,20 +1,20 @@
 package gpu
 
 const (
-	// redrawEvery is after how many changes at most the histogram is compared with the distribution in use. While few
-	// pods run it is compared whenever their number has changed by the part of 1/redrawGrowth.
+	// redrawEvery is the number of changes after which the histogram is compared with the distribution in use. While few
+	// pods run, it is compared after changes to 1/redrawGrowth of them.
 	redrawEvery, redrawGrowth = 64, 8
-	// redrawDistance is the Distance by which they must differ for a new one to be worth the cold cache.
+	// redrawDistance is the Distance from which on a new distribution is worth the cold cache.
 	redrawDistance = 0.03
-	// podWeight is what one pod counts in a sum. Sums are of whole numbers, so that their order does not matter.
+	// podWeight is the weight of one pod. Sums are of whole numbers, so that their order does not matter.
 	podWeight = 1 << 16
 	// othersForOne is how many pods of others one pod of a controller needs to count in full: a controller is a quarter
 	// of the mix at most.
 	othersForOne = 3
 )
 
-// Histogram counts the pods that run now: those with GPUs by class, and the CPU of those without. A controller is
-// a quarter of the mix at most, so that one tenant's is not taken for the workload. The zero value is empty. It is not
+// Histogram counts the pods that run now: those with GPUs by shape, and the CPU of those without. A controller counts
+// as a quarter of the mix at most, so that one tenant is not taken for the workload. The zero value is empty. It is not
 // safe for concurrent use.
 type Histogram struct {
 	controllers map[string]*controllerPods
@@ -27,22 +27,22 @@ type Histogram struct {
 
 // controllerPods are the pods of one controller.
 type controllerPods struct {
-	classes map[Class]int
-	pods    int
+	shapes map[Shape]int
+	pods   int
 }
 
-// Add counts pods of a class in, or out where n is negative. Pods without a controller have an empty one.
-func (h *Histogram) Add(c Class, controller string, n int) {
+// Add counts n more pods of a shape, fewer where n is negative. The controller is empty for pods without one.
+func (h *Histogram) Add(c Shape, controller string, n int) {
 	of := h.controllers[controller]
 	if of == nil {
 		if h.controllers == nil {
 			h.controllers = map[string]*controllerPods{}
 		}
-		of = &controllerPods{classes: map[Class]int{}}
+		of = &controllerPods{shapes: map[Shape]int{}}
 		h.controllers[controller] = of
 	}
-	if of.classes[c] += n; of.classes[c] == 0 {
-		delete(of.classes, c)
+	if of.shapes[c] += n; of.shapes[c] == 0 {
+		delete(of.shapes, c)
 	}
 	if of.pods += n; of.pods == 0 {
 		delete(h.controllers, controller)
@@ -55,7 +55,7 @@ func (h *Histogram) Add(c Class, controller string, n int) {
 // AddBeside counts CPU of pods without GPUs.
 func (h *Histogram) AddBeside(cpuMilli int64) { h.cpuMilliBeside += cpuMilli }
 
-// Redraw returns the distribution as it is now if it is time to look and it has moved from the one in use, else nil.
+// Redraw returns the distribution as it is now if enough has changed and it differs from the one in use, else nil.
 func (h *Histogram) Redraw(inUse *Distribution) *Distribution {
 	if h.changes < max(1, min(redrawEvery, h.pods/redrawGrowth)) {
 		return nil
@@ -70,13 +70,13 @@ func (h *Histogram) Redraw(inUse *Distribution) *Distribution {
 
 // Distribution returns the histogram as it is now.
 func (h *Histogram) Distribution() *Distribution {
-	weights, total := map[Class]int{}, 0
+	weights, total := map[Shape]int{}, 0
 	for controller, of := range h.controllers {
 		counted := of.pods * podWeight
 		if controller != "" {
 			counted = max(podWeight, min(counted, (h.pods-of.pods)*podWeight/othersForOne))
 		}
-		for c, n := range of.classes {
+		for c, n := range of.shapes {
 			weight := n * counted / of.pods
 			weights[c] += weight
 			total += weight

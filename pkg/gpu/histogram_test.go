@@ -10,9 +10,9 @@ import (
 
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	one, eight := Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
+	one, eight := Shape{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Shape{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
 	type pods struct {
-		class      Class
+		shape      Shape
 		controller string
 		n          int
 	}
@@ -34,12 +34,12 @@ func TestHistogram(t *testing.T) {
 			t.Parallel()
 			var h Histogram
 			for _, p := range tc.runs {
-				h.Add(p.class, p.controller, p.n)
+				h.Add(p.shape, p.controller, p.n)
 			}
 			d := h.Distribution()
 			ones := 0.0
 			for _, p := range d.Portions {
-				if p.Class == one {
+				if p.Shape == one {
 					ones = p.Fraction
 				}
 			}
@@ -56,7 +56,7 @@ func TestAHistogramKnowsWhatRunsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		type pod struct {
-			Class
+			Shape
 			controller string
 		}
 		var h, fresh Histogram
@@ -64,17 +64,17 @@ func TestAHistogramKnowsWhatRunsAndNothingElse(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			if len(running) > 0 && rapid.Bool().Draw(t, "ends") {
 				at := rapid.IntRange(0, len(running)-1).Draw(t, "which")
-				h.Add(running[at].Class, running[at].controller, -1)
+				h.Add(running[at].Shape, running[at].controller, -1)
 				running = append(running[:at], running[at+1:]...)
 				continue
 			}
-			p := pod{Class{CPUMilli: int64(1000 * rapid.IntRange(1, 3).Draw(t, "cpu")), Count: 1, Milli: 500},
+			p := pod{Shape{CPUMilli: int64(1000 * rapid.IntRange(1, 3).Draw(t, "cpu")), Count: 1, Milli: 500},
 				rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "controller")}
-			h.Add(p.Class, p.controller, 1)
+			h.Add(p.Shape, p.controller, 1)
 			running = append(running, p)
 		}
 		for i := len(running) - 1; i >= 0; i-- {
-			fresh.Add(running[i].Class, running[i].controller, 1)
+			fresh.Add(running[i].Shape, running[i].controller, 1)
 		}
 		if diff := cmp.Diff(fresh.Distribution(), h.Distribution()); diff != "" || len(h.controllers) > 3 {
 			t.Fatalf("%d controllers; distribution (-fresh +changed):\n%s", len(h.controllers), diff)
@@ -84,7 +84,7 @@ func TestAHistogramKnowsWhatRunsAndNothingElse(t *testing.T) {
 
 func TestDistance(t *testing.T) {
 	t.Parallel()
-	one, eight := Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
+	one, eight := Shape{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Shape{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
 	a, b := mixOf(1, one, one, one, eight), mixOf(1, one, eight)
 	if got := a.Distance(b); math.Abs(got-0.25) > 1e-9 || got != b.Distance(a) || a.Distance(a) != 0 {
 		t.Errorf("Distance = %v, want a quarter both ways and none to itself", got)
@@ -92,10 +92,10 @@ func TestDistance(t *testing.T) {
 	if got := mixOf(0).Distance(a); got != 1 {
 		t.Errorf("Distance from nothing = %v", got)
 	}
-	if got := a.Distance(mixOf(1, one, one, one, eight, Class{CPUMilli: 8000})); got != 1 {
+	if got := a.Distance(mixOf(1, one, one, one, eight, Shape{CPUMilli: 8000})); got != 1 {
 		t.Errorf("Distance to the same beside CPU-only pods = %v", got)
 	}
-	if d := Given([]Portion{{Class: one, Fraction: 3}, {Class: eight, Fraction: 1}}); !d.Known() || d.Distance(a) > 1e-9 {
+	if d := Given([]Portion{{Shape: one, Fraction: 3}, {Shape: eight, Fraction: 1}}); !d.Known() || d.Distance(a) > 1e-9 {
 		t.Errorf("a given mix is known: %v, portions %v", d.Known(), d.Portions)
 	}
 }
@@ -105,7 +105,7 @@ func TestAMixIsDrawnUpAgainWhenItHasMoved(t *testing.T) {
 	var h Histogram
 	inUse, drawn := h.Distribution(), 0
 	for i := range 10_000 {
-		h.Add(Class{CPUMilli: 4000, Count: 1 + 7*(i/5000), Milli: WholeMilli}, "", 1)
+		h.Add(Shape{CPUMilli: 4000, Count: 1 + 7*(i/5000), Milli: WholeMilli}, "", 1)
 		if d := h.Redraw(inUse); d != nil {
 			inUse = d
 			drawn++

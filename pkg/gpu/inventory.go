@@ -19,11 +19,29 @@ const (
 	ModeDRA
 )
 
+// Agent is what on a shared node enforces that a pod uses only the devices assigned to it.
+type Agent uint8
+
+const (
+	// AgentNone means that nothing enforces it.
+	AgentNone Agent = iota
+	// AgentDeclared means that a label of the node names an agent.
+	AgentDeclared
+	// AgentRegistered means that the agent lists the devices and gives them out when the kubelet asks for them.
+	AgentRegistered
+	// AgentUnlisted means that the agent's list has no device or cannot be read. Devices are those that the node is known
+	// to have all the same.
+	AgentUnlisted
+)
+
+// Lists reports whether the agent is one that lists devices, even if its list cannot be read.
+func (a Agent) Lists() bool { return a == AgentRegistered || a == AgentUnlisted }
+
 // Device is one physical GPU (or one MIG slice of a node that advertises slices as GPUs).
 type Device struct {
-	// FreeMilli is the compute not promised to any pod.
+	// FreeMilli is the compute that is assigned to no pod.
 	FreeMilli int
-	// FreeMemMiB is the memory not promised to any pod; meaningless while Inventory.MemMiB is 0.
+	// FreeMemMiB is the memory that is assigned to no pod; meaningless while Inventory.MemMiB is 0.
 	FreeMemMiB int
 	// MemMiB is the memory of the device where those of the node differ in it, else 0.
 	MemMiB int
@@ -41,7 +59,7 @@ func (d *Device) count(tasks int) {
 	}
 }
 
-// tasksLeft is how many containers more may use the device; -1 for any number.
+// tasksLeft is how many more containers may use the device; -1 for any number.
 func (d Device) tasksLeft() int {
 	if d.TaskLimit == 0 {
 		return -1
@@ -49,7 +67,7 @@ func (d Device) tasksLeft() int {
 	return max(0, d.TaskLimit-d.Tasks)
 }
 
-// whole reports whether nothing of the device is promised.
+// whole reports whether nothing of the device is assigned.
 func (d Device) whole() bool { return !d.Unhealthy && d.FreeMilli >= WholeMilli && d.tasksLeft() != 0 }
 
 // SliceCount counts the hardware slices (MIG) of one profile, by the name of their extended resource.
@@ -80,7 +98,7 @@ type Inventory struct {
 	MemMiB int
 	// Replicas is into how many time slices or MPS clients the device plugin cuts each GPU; 1 when it does not.
 	Replicas int
-	// FreeReplicas is how many such replicas are not held; used only when Replicas > 1.
+	// FreeReplicas is how many such replicas are free; used only when Replicas > 1.
 	FreeReplicas int
 	// Devices in index order.
 	Devices []Device
@@ -90,22 +108,17 @@ type Inventory struct {
 	SlicedGPUs int
 	// Links is the interconnect; nil when the GPUs are not linked or nothing is known.
 	Links *Links
-	// Agent reports that something on a shared node holds pods to the devices that they are told.
-	Agent bool
-	// Registered reports that such an agent listed the devices and gives them out when the kubelet asks for them.
-	Registered bool
-	// Unlisted reports that there is such an agent, but that its list has no device or cannot be read. Devices are
-	// those that the node is known to have all the same.
-	Unlisted bool
-	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet
-	// gave GPUs, and pods that use the devices which they were told. A node in ModeDevicePlugin that was shared once
-	// may hold such shares too.
-	HoldsWhole, HoldsShares bool
+	// Agent is what enforces the assignment of devices on the node.
+	Agent Agent
+	// WholeInUse and SharesInUse report, for a shared node without an agent, that pods run there to which the kubelet gave
+	// GPUs, and pods that use the devices assigned to them. On a node in ModeDevicePlugin that was shared before, such
+	// shares may be in use too.
+	WholeInUse, SharesInUse bool
 	// IndexKnown reports that FreeMilli is true of each index and not only in sum.
 	IndexKnown bool
 	// Leaving names the taint by which the node announces its end; empty when it stays.
 	Leaving string
-	// InUse is set while a pod keeps the node, one that is not the node's own as a DaemonSet's is.
+	// InUse is set while a pod runs on the node that does not belong to the node as a pod of a DaemonSet does.
 	InUse bool
 	// FreeCPUMilli and CPUMilli are the node's unrequested and allocatable CPU.
 	FreeCPUMilli, CPUMilli int64
@@ -113,7 +126,8 @@ type Inventory struct {
 
 // HasGPU reports whether the node has any GPU or GPU slice, as far as is known, or serves them by claims.
 func (inv *Inventory) HasGPU() bool {
-	return len(inv.Devices) > 0 || len(inv.Slices) > 0 || inv.Mode == ModeDRA || inv.Unlisted
+	return len(inv.Devices) > 0 || len(inv.Slices) > 0 || inv.Mode == ModeDRA ||
+		inv.Agent == AgentUnlisted
 }
 
 // TimeSliced reports whether what the node calls a GPU is a replica of one.
@@ -138,8 +152,8 @@ func (inv *Inventory) slice(resource string) *SliceCount {
 	return nil
 }
 
-// wanted are the slices that serve the request on the node: those that it names, or where the node hands out slices
-// under the name of GPUs, as many of these.
+// wanted are the slices that serve the request on the node: those that it names, or the requested number of those that
+// the node hands out under the name of GPUs.
 func (inv *Inventory) wanted(r *Request) []SliceCount {
 	if r.Count > 0 && !r.Shared && r.Resource != "" && inv.slice(r.Resource) != nil {
 		return []SliceCount{{Resource: r.Resource, Count: r.Count}}
@@ -152,21 +166,21 @@ func (inv *Inventory) SlicedMilli(r *Request) int {
 	sum := 0
 	for _, w := range inv.wanted(r) {
 		if s := inv.slice(w.Resource); s != nil {
-			sum += max(1, s.TakenMilli(w.Count))
+			sum += max(1, s.takenMilli(w.Count))
 		}
 	}
 	return sum
 }
 
 // FreeSlicedMilli is the part of physical GPUs, in milli-GPU, that free slices are: what the slices in use leave of the
-// GPUs that are cut, so that each GPU counts once however it is cut. Where the number of GPUs is not known it is what
-// the free slices add up to.
+// GPUs that are cut, so that each GPU counts once however it is cut. Where the number of GPUs is not known, it is the
+// sum of the free slices.
 func (inv *Inventory) FreeSlicedMilli() int {
 	free, used := 0, 0
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
-		free += s.TakenMilli(s.Count)
-		used += s.TakenMilli(s.Total - s.Count)
+		free += s.takenMilli(s.Count)
+		used += s.takenMilli(s.Total - s.Count)
 	}
 	if inv.SlicedGPUs == 0 {
 		return free
@@ -177,11 +191,11 @@ func (inv *Inventory) FreeSlicedMilli() int {
 	return min(free, max(0, inv.SlicedGPUs*WholeMilli-used))
 }
 
-// TakenMilli is the part of physical GPUs, in milli-GPU, that n of the slices take from others.
-func (s *SliceCount) TakenMilli(n int) int {
+// takenMilli is the part of physical GPUs, in milli-GPU, that n of the slices take from others.
+func (s *SliceCount) takenMilli(n int) int {
 	milli := s.Milli
 	if s.Profile != (Profile{}) {
-		milli = s.Profile.TakenMilli()
+		milli = s.Profile.takenMilli()
 	}
 	return n * milli / max(1, s.Replicas)
 }
@@ -194,12 +208,10 @@ func (inv *Inventory) Clone() *Inventory {
 	return &c
 }
 
-// FreeMilli sums the compute of healthy devices that are not held.
-func (inv *Inventory) FreeMilli() int { return freeMilli(inv.Devices) }
-
-func freeMilli(devices []Device) int {
+// FreeMilli sums the free compute of healthy devices.
+func (inv *Inventory) FreeMilli() int {
 	sum := 0
-	for _, d := range devices {
+	for _, d := range inv.Devices {
 		if !d.Unhealthy {
 			sum += d.FreeMilli
 		}
@@ -207,7 +219,7 @@ func freeMilli(devices []Device) int {
 	return sum
 }
 
-// FreeWhole counts devices with nothing promised.
+// FreeWhole counts devices of which nothing is assigned.
 func (inv *Inventory) FreeWhole() int {
 	n := 0
 	for _, d := range inv.Devices {
@@ -218,7 +230,7 @@ func (inv *Inventory) FreeWhole() int {
 	return n
 }
 
-// Healthy counts devices that may be given out at all.
+// Healthy counts devices that may be given out.
 func (inv *Inventory) Healthy() int {
 	n := 0
 	for _, d := range inv.Devices {
@@ -229,8 +241,8 @@ func (inv *Inventory) Healthy() int {
 	return n
 }
 
-// LargestShare is the largest FreeMilli of a healthy device.
-func (inv *Inventory) LargestShare() int {
+// largestShare is the largest FreeMilli of a healthy device.
+func (inv *Inventory) largestShare() int {
 	largest := 0
 	for _, d := range inv.Devices {
 		if !d.Unhealthy && d.FreeMilli > largest {
@@ -253,19 +265,19 @@ func (s Share) tasks() int { return max(1, s.Tasks) }
 // CanTake reports whether every device of the set has the share free. A repeated or unknown index cannot be taken.
 func (inv *Inventory) CanTake(devices []int, s Share) bool {
 	for n, i := range devices {
-		if slices.Contains(devices[:n], i) || !inv.holds(i, s) {
+		if slices.Contains(devices[:n], i) || !inv.canTake(i, s) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether device i has the share free, and a task for it.
-func (inv *Inventory) holds(i int, s Share) bool {
+// canTake reports whether device i has the share free and may be used by as many more containers as the share has.
+func (inv *Inventory) canTake(i int, s Share) bool {
 	return inv.HasFree(i, s) && (inv.Devices[i].TaskLimit == 0 || inv.Devices[i].tasksLeft() >= s.tasks())
 }
 
-// HasFree reports whether device i has so much compute and memory free, however many containers use it.
+// HasFree reports whether device i has the compute and memory of the share free, however many containers use it.
 func (inv *Inventory) HasFree(i int, s Share) bool {
 	if i < 0 || i >= len(inv.Devices) {
 		return false
@@ -274,7 +286,7 @@ func (inv *Inventory) HasFree(i int, s Share) bool {
 	return !d.Unhealthy && d.FreeMilli >= s.Milli && (inv.MemMiB == 0 || d.FreeMemMiB >= s.MemMiB)
 }
 
-// Take books the share on every device of the set; it changes nothing and returns false where CanTake is false.
+// Take assigns the share of every device of the set; it changes nothing and returns false where CanTake is false.
 func (inv *Inventory) Take(devices []int, s Share) bool {
 	if !inv.CanTake(devices, s) {
 		return false
@@ -290,7 +302,7 @@ func (inv *Inventory) Take(devices []int, s Share) bool {
 	return true
 }
 
-// Occupy books what is left of the devices, up to the share: for what runs there already, whether or not it should.
+// Occupy assigns what is left of the devices, up to the share: for pods that run there already, whether or not it fits.
 func (inv *Inventory) Occupy(devices []int, s Share) {
 	for _, i := range devices {
 		if i < 0 || i >= len(inv.Devices) {
@@ -306,7 +318,7 @@ func (inv *Inventory) Occupy(devices []int, s Share) {
 	}
 }
 
-// Give returns a share that Take booked.
+// Give returns a share that Take assigned.
 func (inv *Inventory) Give(devices []int, s Share) {
 	for _, i := range devices {
 		inv.Devices[i].FreeMilli += s.Milli

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// MaxLinkScore is the score of a set of GPUs with full NVLink bandwidth between each pair.
-const MaxLinkScore = 100
+// maxLinkScore is the score of a set of GPUs with full NVLink bandwidth between each pair.
+const maxLinkScore = 100
 
-// maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, at most 70 of them of equal size.
+// maxTabled is the number of GPUs up to which every subset is scored in advance: 2^8 sums, at most 70 of them of equal
+// size.
 const maxTabled = 8
 
-// MaxLinked is up to how many GPUs the links of each pair are told apart. On a larger node they are all alike.
+// MaxLinked is the number of GPUs up to which the links of each pair count. On a larger node they are all alike.
 const MaxLinked = 64
 
-// Link is the quality of the connection of one pair of GPUs, 0 to MaxLinkScore, and whether it is NVLink.
+// Link is the quality of the connection of one pair of GPUs, 0 to maxLinkScore, and whether it is NVLink.
 type Link struct {
 	Score  int
 	NVLink bool
@@ -43,13 +44,13 @@ func ParseLink(name string) (Link, error) {
 	}
 	if digits, ok := strings.CutPrefix(name, "NV"); ok && len(digits) <= 2 {
 		if n, err := strconv.ParseUint(digits, 10, 8); err == nil && n > 0 {
-			return Link{Score: min(MaxLinkScore, 40+5*int(n)), NVLink: true}, nil
+			return Link{Score: min(maxLinkScore, 40+5*int(n)), NVLink: true}, nil
 		}
 	}
 	return Link{}, fmt.Errorf("unknown link %q: must be NV<count>, PIX, PXB, PHB, NODE or SYS", name)
 }
 
-// Links is the interconnect of one node's GPUs. It is immutable; a nil *Links is a node without links worth a name.
+// Links is the interconnect of one node's GPUs. It is immutable; nil means that nothing is known of links.
 type Links struct {
 	n    int
 	pair []Link
@@ -61,34 +62,33 @@ type Links struct {
 	connected []bool
 }
 
-// NewLinks makes an interconnect of n GPUs, at most 64, in which every pair is connected through the system.
-func NewLinks(n int) *LinksBuilder {
-	b := &LinksBuilder{links: &Links{n: n, pair: make([]Link, n*n)}}
-	for i := range b.links.pair {
-		b.links.pair[i] = systemLink
-	}
-	return b
+// Pair is the link of two GPUs, by their indices.
+type Pair struct {
+	A, B int
+	Link
 }
 
-// LinksBuilder collects the pairs of an interconnect.
-type LinksBuilder struct{ links *Links }
-
-// Connect sets the link of one pair. It refuses indices that do not exist.
-func (b *LinksBuilder) Connect(i, j int, l Link) error {
-	n := b.links.n
-	if i < 0 || j < 0 || i >= n || j >= n || i == j {
-		return fmt.Errorf("link between GPUs %d and %d: indices must differ and be within 0 to %d", i, j, n-1)
+// NewLinks makes an interconnect of n GPUs, at most MaxLinked. Pairs that are not listed are connected through the
+// system. It fails for indices that are equal or do not exist.
+func NewLinks(n int, pairs []Pair) (*Links, error) {
+	l := &Links{n: n, pair: make([]Link, n*n)}
+	for i := range l.pair {
+		l.pair[i] = systemLink
 	}
-	b.links.pair[i*n+j], b.links.pair[j*n+i] = l, l
-	return nil
+	for _, p := range pairs {
+		if p.A < 0 || p.B < 0 || p.A >= n || p.B >= n || p.A == p.B {
+			return nil, fmt.Errorf("link between GPUs %d and %d: indices must differ and be within 0 to %d", p.A, p.B, n-1)
+		}
+		l.pair[p.A*n+p.B], l.pair[p.B*n+p.A] = p.Link, p.Link
+	}
+	if n <= maxTabled {
+		l.tabulate()
+	}
+	return l, nil
 }
 
-// Build scores the subsets. The builder must not be used afterwards.
-func (b *LinksBuilder) Build() *Links {
-	l := b.links
-	if l.n > maxTabled {
-		return l
-	}
+// tabulate scores the subsets.
+func (l *Links) tabulate() {
 	l.sum = make([]uint16, 1<<l.n)
 	l.connected = make([]bool, 1<<l.n)
 	for mask := 1; mask < 1<<l.n; mask++ {
@@ -101,7 +101,6 @@ func (b *LinksBuilder) Build() *Links {
 		l.sum[mask] = s
 		l.connected[mask] = l.reach(uint64(mask)) == uint64(mask)
 	}
-	return l
 }
 
 // Mesh is the interconnect of any number of GPUs behind NVSwitch or a full NVLink mesh.
@@ -149,7 +148,7 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 		return 0, 0, false
 	}
 	if k == 1 {
-		return free & -free, MaxLinkScore, true
+		return free & -free, maxLinkScore, true
 	}
 	if l != nil && l.n < MaxLinked && free >= 1<<l.n {
 		l = nil // unknown GPUs
@@ -186,7 +185,7 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 func (l *Links) alike(k int, nvlink bool) (score int, ok bool) {
 	switch {
 	case k == 1 || l != nil && l.uniform:
-		return MaxLinkScore, true
+		return maxLinkScore, true
 	case nvlink:
 		return 0, false
 	default:
@@ -248,8 +247,7 @@ func (inv *Inventory) devicesThat(belong func(Device) bool) deviceSet {
 	return s
 }
 
-// best is Links.Best for a node of any number of GPUs. With more than MaxLinked it is the same for all sets, and none
-// is named.
+// best is Links.Best for a node of any number of GPUs. With more than MaxLinked all sets are alike, and set is 0.
 func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score int, ok bool) {
 	if len(inv.Devices) <= MaxLinked {
 		return inv.Links.Best(of.mask, k, nvlink)
@@ -261,8 +259,8 @@ func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score 
 	return 0, score, ok
 }
 
-// bestFree is that of the devices with nothing promised. Where the kubelet picks and no one reports which devices are
-// free, any may be: the best set is then what can be hoped for.
+// bestFree is best for the devices of which nothing is assigned. Where the kubelet chooses and which devices are free
+// is not known, any may be: then the best set of all counts.
 func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown
 	free := inv.devicesThat(func(d Device) bool { return d.whole() || unknown && !d.Unhealthy })
@@ -270,8 +268,8 @@ func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	return score, ok
 }
 
-// LinkScore is the mean link score of the best free set of k GPUs, MaxLinkScore for one.
-func (inv *Inventory) LinkScore(k int) int {
+// linkScore is the mean link score of the best free set of k GPUs, maxLinkScore for one.
+func (inv *Inventory) linkScore(k int) int {
 	score, ok := inv.bestFree(k, false)
 	if !ok {
 		return 0

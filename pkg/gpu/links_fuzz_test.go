@@ -16,7 +16,7 @@ func FuzzParseLink(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if link.NVLink != strings.HasPrefix(name, "NV") || link.Score < 1 || link.Score > MaxLinkScore ||
+		if link.NVLink != strings.HasPrefix(name, "NV") || link.Score < 1 || link.Score > maxLinkScore ||
 			link.NVLink != (link.Score > 20) {
 			t.Fatalf("%q is %+v", name, link)
 		}

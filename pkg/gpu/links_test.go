@@ -28,11 +28,13 @@ func TestParseLink(t *testing.T) {
 
 // pairsOf connects 0-1 and 2-3 by NVLink, the rest through the system.
 func pairsOf(t require.TB, n int) *Links {
-	b := NewLinks(n)
+	var pairs []Pair
 	for i := 0; i+1 < n; i += 2 {
-		require.NoError(t, b.Connect(i, i+1, Link{MaxLinkScore, true}))
+		pairs = append(pairs, Pair{i, i + 1, Link{maxLinkScore, true}})
 	}
-	return b.Build()
+	links, err := NewLinks(n, pairs)
+	require.NoError(t, err)
+	return links
 }
 
 func TestBestSet(t *testing.T) {
@@ -54,7 +56,7 @@ func TestBestSet(t *testing.T) {
 		{"without it the pair is poor", pairsOf(t, 4), 0b0101, 2, false, 0b0101, 4, true},
 		{"four of two pairs are a mixture", pairsOf(t, 4), 0b1111, 4, false, 0b1111, (2*100 + 4*4) / 6, true},
 		{"too few are free", pairsOf(t, 4), 0b0001, 2, false, 0, 0, false},
-		{"one GPU is always well linked", nil, 0b0110, 1, true, 0b0010, MaxLinkScore, true},
+		{"one GPU is always well linked", nil, 0b0110, 1, true, 0b0010, maxLinkScore, true},
 		{"unknown links are poor", nil, 0b0110, 2, false, 0b0110, 4, true},
 		{"unknown links are not NVLink", nil, 0b0110, 2, true, 0, 0, false},
 		{"sixteen GPUs are searched greedily", pairsOf(t, 16), 0b1100_0000_0000_0101, 2, true, 0b1100_0000_0000_0000, 100,
@@ -71,11 +73,11 @@ func TestBestSet(t *testing.T) {
 	}
 }
 
-func TestConnectRefusesWhatDoesNotExist(t *testing.T) {
+func TestNewLinksRefusesWhatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]int{{0, 0}, {-1, 0}, {0, 4}, {4, 0}} {
-		if err := NewLinks(4).Connect(pair[0], pair[1], systemLink); err == nil {
-			t.Errorf("Connect(%v) succeeded", pair)
+		if _, err := NewLinks(4, []Pair{{pair[0], pair[1], systemLink}}); err == nil {
+			t.Errorf("NewLinks with %v succeeded", pair)
 		}
 	}
 }
@@ -95,16 +97,17 @@ func TestBestSetIsBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, maxTabled).Draw(t, "n")
-		b := NewLinks(n)
+		var pairs []Pair
 		score := map[[2]int]Link{}
 		for i := range n {
 			for j := i + 1; j < n; j++ {
 				l := Link{rapid.IntRange(0, 100).Draw(t, "score"), rapid.Bool().Draw(t, "nvlink")}
-				require.NoError(t, b.Connect(j, i, l))
+				pairs = append(pairs, Pair{j, i, l})
 				score[[2]int{i, j}] = l
 			}
 		}
-		l := b.Build()
+		l, err := NewLinks(n, pairs)
+		require.NoError(t, err)
 		free := rapid.Uint64Range(0, 1<<n-1).Draw(t, "free")
 		k := rapid.IntRange(2, n).Draw(t, "k")
 		best, found := 0, false

@@ -67,7 +67,7 @@ func TestGrantsOfALargeNode(t *testing.T) {
 	if got := FitGranted(inv, r, given); got.Cause != Fits {
 		t.Errorf("two GPUs of a mesh: %+v", got)
 	}
-	if score := inv.linkScoreOf(given); score != MaxLinkScore {
+	if score := inv.linkScoreOf(given); score != maxLinkScore {
 		t.Errorf("link score %d", score)
 	}
 }
@@ -75,7 +75,7 @@ func TestGrantsOfALargeNode(t *testing.T) {
 // TestStrandingOfALargeNode holds that GPUs beyond those that the streams fill change nothing.
 func TestStrandingOfALargeNode(t *testing.T) {
 	t.Parallel()
-	s := newStranding(&Distribution{Portions: []Portion{{Class: Class{CPUMilli: 1000, Count: 2,
+	s := newStranding(&Distribution{Portions: []Portion{{Shape: Shape{CPUMilli: 1000, Count: 2,
 		Milli: WholeMilli}, Fraction: 1}}})
 	value := func(n int) float64 {
 		free := make([]int, n)

@@ -95,8 +95,8 @@ func (p Profile) Milli() int {
 	return WholeMilli * p.Compute / p.ComputeSlices
 }
 
-// TakenMilli is the part of the GPU that an instance takes from others: the greater of its compute and its memory.
-func (p Profile) TakenMilli() int {
+// takenMilli is the part of the GPU that an instance takes from others: the greater of its compute and its memory.
+func (p Profile) takenMilli() int {
 	if p.MemorySlices == 0 {
 		return p.Milli()
 	}

@@ -144,10 +144,10 @@ func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
-	if part := PartOf(inv); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Room.GPUs != 0 {
+	if part := PartOf(inv); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Headroom.GPUs != 0 {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}
-	if score := inv.LinkScore(2); score != 0 {
+	if score := inv.linkScore(2); score != 0 {
 		t.Errorf("slices are linked with score %d", score)
 	}
 	r := Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 1000}
@@ -170,7 +170,7 @@ func FuzzParseProfile(f *testing.F) {
 		if !ok {
 			return
 		}
-		if p.Milli() < 1 || p.Milli() > WholeMilli || p.TakenMilli() > WholeMilli || p.MostPerGPU() < 1 ||
+		if p.Milli() < 1 || p.Milli() > WholeMilli || p.takenMilli() > WholeMilli || p.MostPerGPU() < 1 ||
 			p.Memory > p.MemorySlices {
 			t.Fatalf("ParseProfile(%q, %q, %d) = %+v out of range", name, model, memMiB, p)
 		}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// mixKnown is how many pods that do not belong together make a mix worth trusting; before that best-fit decides.
+// mixKnown is from how many pods on, each controller counted in part, the mix decides; before that best-fit does.
 // Best-fit strands what the first pods leave for as long as they run, so even a rough mix is better.
 const mixKnown = 8
 
-// Class is a kind of pod with GPUs as far as packing is concerned.
-type Class struct {
+// Shape is what packing knows of a pod with GPUs. Pods of one shape are alike to it.
+type Shape struct {
 	// CPUMilli is the CPU request.
 	CPUMilli int64
 	// Count is how many GPUs, Milli the compute of each.
@@ -22,13 +22,13 @@ type Class struct {
 	// MinMemMiB is the least memory that each GPU must have, and Linked that NVLink must connect them.
 	MinMemMiB int
 	Linked    bool
-	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU,
-	// as much as Count and Milli say, but for none that others could have.
+	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". Count and Milli say how much
+	// GPU that is. It is GPU that no other pod can have.
 	Slices string
 }
 
-// Accepts reports whether the class runs on a GPU of that model.
-func (c Class) Accepts(model string) bool {
+// acceptsModel reports whether pods of the shape run on a GPU of that model.
+func (c Shape) acceptsModel(model string) bool {
 	if c.Slices != "" {
 		return false
 	}
@@ -43,16 +43,16 @@ func (c Class) Accepts(model string) bool {
 	return false
 }
 
-// compare orders classes by GPU, then by CPU and models.
-func (c Class) compare(o Class) int {
+// compare orders shapes by GPU, then by CPU and models.
+func (c Shape) compare(o Shape) int {
 	return cmp.Or(cmp.Compare(c.Count*c.Milli, o.Count*o.Milli), cmp.Compare(c.Count, o.Count),
 		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices),
 		cmp.Compare(c.MinMemMiB, o.MinMemMiB), cmp.Compare(bit(c.Linked), bit(o.Linked)))
 }
 
-// Portion is the fraction of the pods with GPUs that belong to one class.
+// Portion is the fraction of the pods with GPUs that have one shape.
 type Portion struct {
-	Class
+	Shape
 	Fraction float64
 }
 
@@ -61,7 +61,7 @@ type Distribution struct {
 	Portions []Portion
 	// CPUBeside is the CPU, in milli-cores, of pods without GPUs for each milli-GPU of the others.
 	CPUBeside float64
-	// Pods is how many pods with GPUs stand behind it, infinite where it is given.
+	// Pods is the number of pods with GPUs from which it was counted, infinite where it is given.
 	Pods float64
 }
 
@@ -90,17 +90,17 @@ func Given(portions []Portion) *Distribution {
 func (d *Distribution) normalize(total float64) {
 	// Draws map a uniform number through the cumulative fractions: ordered by size, a small change of the mix moves
 	// few draws, and those to a similar pod. The order also keeps sums the same from run to run.
-	slices.SortFunc(d.Portions, func(a, b Portion) int { return a.compare(b.Class) })
+	slices.SortFunc(d.Portions, func(a, b Portion) int { return a.compare(b.Shape) })
 	for i := range d.Portions {
 		d.Portions[i].Fraction /= total
 	}
 }
 
-// Known reports whether enough pods stand behind the distribution to trust it.
+// Known reports whether the distribution was counted from enough pods to trust it.
 func (d *Distribution) Known() bool { return d.Pods >= mixKnown }
 
 // Distance is by how much the demand for GPUs differs, 0 to 1: the total variation distance of the pods with GPUs, or
-// the relative difference of the CPU that pods without GPUs hold beside them, whichever is more.
+// the relative difference of the CPU that pods without GPUs request beside them, whichever is more.
 func (d *Distribution) Distance(other *Distribution) float64 {
 	a, b := d.Portions, other.Portions
 	if len(a) == 0 || len(b) == 0 {
@@ -112,10 +112,10 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 	sum := 0.0
 	for len(a) > 0 || len(b) > 0 {
 		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].compare(b[0].Class) < 0:
+		case len(b) == 0 || len(a) > 0 && a[0].compare(b[0].Shape) < 0:
 			sum += a[0].Fraction
 			a = a[1:]
-		case len(a) == 0 || a[0].compare(b[0].Class) > 0:
+		case len(a) == 0 || a[0].compare(b[0].Shape) > 0:
 			sum += b[0].Fraction
 			b = b[1:]
 		default:
@@ -127,9 +127,9 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 	return max(sum/2, math.Abs(beside-besideOther)/max(beside, besideOther, 1.0/WholeMilli))
 }
 
-// GPUDemand sums the requests of the pods with GPUs, those with slices apart, per pod: their CPU in milli-cores and
+// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per pod: their CPU in milli-cores and
 // their GPU in milli-GPU.
-func (d *Distribution) GPUDemand() (cpuMilli, milliGPU float64) {
+func (d *Distribution) gpuDemand() (cpuMilli, milliGPU float64) {
 	for _, p := range d.Portions {
 		if p.Slices == "" {
 			cpuMilli += p.Fraction * float64(p.CPUMilli)

@@ -41,7 +41,7 @@ type Request struct {
 	ShareMemMiB int
 	// ShareMemMilli is that memory in thousandths of the GPU's, where it is given so and not in proportion to Milli.
 	ShareMemMilli int
-	// ByAgent reports that the share is one which only an agent that registered the devices can serve.
+	// ByAgent reports that only an agent in state AgentRegistered can serve the share.
 	ByAgent bool
 	// Shared reports that the pod asked in a sharing dialect, so that only a node in ModeShared can serve it.
 	Shared bool
@@ -73,6 +73,9 @@ func (r *Request) AsksNothing() bool {
 // WantsGPU reports whether the pod asks for any GPU or slice.
 func (r *Request) WantsGPU() bool { return r.Count > 0 || len(r.Slices) > 0 }
 
+// needsLinks reports whether NVLink must connect the GPUs of the pod.
+func (r *Request) needsLinks() bool { return r.Count > 1 && r.Interconnect == InterconnectRequired }
+
 // Whole reports whether the pod takes its GPUs entirely.
 func (r *Request) Whole() bool { return r.Count > 0 && r.Milli >= WholeMilli }
 
@@ -97,9 +100,8 @@ func (r *Request) ShareOn(memMiB int) (Share, bool) {
 	return s, true
 }
 
-// MilliOf is the compute that counts with a part of a GPU's memory, 1 at least. It is rounded down, so that as many
-// shares fit as the memory holds: three of a third of it each, not two. What keeps a GPU from being given to more is
-// the memory.
+// MilliOf is the compute that counts with a part of a GPU's memory, 1 at least. It is rounded down, so that three
+// shares of a third of the memory fit, not two. The memory bounds how many pods get the GPU.
 func MilliOf(partMiB, memMiB int) int { return max(1, min(WholeMilli, partMiB*WholeMilli/memMiB)) }
 
 // TotalMilli is the compute that the pod asks for in sum; a share given by memory counts on GPUs of memMiB each.
@@ -114,7 +116,7 @@ func (r *Request) TotalMilli(memMiB int) int {
 	return sum
 }
 
-// AcceptsModel reports whether a GPU of that product will do. Letter case does not matter.
+// AcceptsModel reports whether the request accepts a GPU of that product. Letter case does not matter.
 func (r *Request) AcceptsModel(model string) bool {
 	if len(r.Models) == 0 {
 		return true
@@ -122,9 +124,9 @@ func (r *Request) AcceptsModel(model string) bool {
 	return slices.ContainsFunc(r.Models, func(m string) bool { return strings.EqualFold(m, model) })
 }
 
-// ClassOf is the class of a request; a share given by memory counts on GPUs of memMiB each.
-func ClassOf(r *Request, memMiB int) Class {
-	c := Class{CPUMilli: r.CPUMilli, Count: r.Count}
+// ShapeOf is the shape of a request; a share given by memory counts on GPUs of memMiB each.
+func ShapeOf(r *Request, memMiB int) Shape {
+	c := Shape{CPUMilli: r.CPUMilli, Count: r.Count}
 	if s, ok := r.ShareOn(memMiB); ok && r.Count > 0 {
 		c.Milli = min(s.Milli, WholeMilli)
 	} else {
@@ -138,8 +140,8 @@ func ClassOf(r *Request, memMiB int) Class {
 	return c
 }
 
-// countSlices counts slices of several sizes as equal parts of as many GPUs.
-func countSlices(c *Class, wanted []SliceCount) {
+// countSlices counts slices of several sizes as equal parts of the same number of GPUs.
+func countSlices(c *Shape, wanted []SliceCount) {
 	names := make([]string, 0, len(wanted))
 	milli := 0
 	for _, s := range wanted {
@@ -152,6 +154,5 @@ func countSlices(c *Class, wanted []SliceCount) {
 
 // accepts reports whether the request runs on GPUs of that model.
 func accepts(c Capacity, r *Request, model string) bool {
-	linked := r.Count > 1 && r.Interconnect == InterconnectRequired
-	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, linked)
+	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, r.needsLinks())
 }

@@ -46,9 +46,9 @@ func TestSharesByMemoryFillAGPU(t *testing.T) {
 	}
 }
 
-func TestClassOf(t *testing.T) {
+func TestShapeOf(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[Class]*Request{
+	for want, r := range map[Shape]*Request{
 		{CPUMilli: 8000}: {CPUMilli: 8000},
 		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10,
 			Models: []string{"A", "B"}},
@@ -60,8 +60,8 @@ func TestClassOf(t *testing.T) {
 		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500,
 			Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
 	} {
-		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
-			t.Errorf("ClassOf (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, ShapeOf(r, 16<<10)); diff != "" {
+			t.Errorf("ShapeOf (-want +got):\n%s", diff)
 		}
 	}
 }

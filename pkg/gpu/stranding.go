@@ -24,7 +24,7 @@ const (
 	cpuBucketMilli = 1000
 	// cacheShards spreads the parallel readers of one scheduling cycle.
 	cacheShards = 16
-	// maxStranded is how many GPUs of a node are looked at, the fullest first: more than a stream fills.
+	// maxStranded is how many GPUs of a node count, the fullest first: more than a stream fills.
 	maxStranded = 64
 	// maxCached bounds a shard; a cluster holds far fewer distinct states at a time.
 	maxCached = 1 << 16
@@ -110,7 +110,7 @@ func newStreams(portions []Portion, model string) *streams {
 	var cumulative []float64
 	sum, demand := 0.0, 0.0
 	for _, p := range portions {
-		if p.Milli == 0 || !p.Accepts(model) {
+		if p.Milli == 0 || !p.acceptsModel(model) {
 			continue
 		}
 		sum += p.Fraction
@@ -216,7 +216,7 @@ func (m *streams) play(pods []offer, cpu float64, left []int, total int) int {
 }
 
 // place takes milli of each of count GPUs, of the fullest that hold it, and returns the compute taken: all or nothing.
-// left need not stay in order.
+// The order of left does not matter.
 func place(left []int, count, milli int) (placed int) {
 	if count == 1 {
 		i := tightest(left, milli)
@@ -226,7 +226,7 @@ func place(left []int, count, milli int) (placed int) {
 		left[i] -= milli
 		return milli
 	}
-	if fullest(left, count, milli) {
+	if takeFullest(left, count, milli) {
 		placed = count * milli
 	} else {
 		milli = 0

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// mixOf is that of n pods of each class. Those without GPUs run beside the others.
-func mixOf(n int, classes ...Class) *Distribution {
+// mixOf is that of n pods of each shape. Those without GPUs run beside the others.
+func mixOf(n int, shapes ...Shape) *Distribution {
 	var h Histogram
-	for _, c := range classes {
+	for _, c := range shapes {
 		if c.Count == 0 {
 			h.AddBeside(int64(n) * c.CPUMilli)
 		} else {
@@ -21,7 +21,7 @@ func mixOf(n int, classes ...Class) *Distribution {
 
 func TestStranding(t *testing.T) {
 	t.Parallel()
-	three := Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
+	three := Shape{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
 	for _, tc := range []struct {
 		name  string
 		mix   *Distribution
@@ -33,23 +33,23 @@ func TestStranding(t *testing.T) {
 		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000,
 			1000, 1000}, 2000},
 		{"work of three GPUs leaves two of two", mixOf(100, three), "A", 64_000, []int{1000, 1000}, 2000},
-		{"without CPU everything is stranded", mixOf(100, Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000,
+		{"without CPU everything is stranded", mixOf(100, Shape{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000,
 			[]int{1000, 300}, 1300},
-		{"work for another model leaves all", mixOf(100, Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000,
+		{"work for another model leaves all", mixOf(100, Shape{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000,
 			[]int{1000}, 1000},
-		{"shares leave what no share fits", mixOf(100, Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
+		{"shares leave what no share fits", mixOf(100, Shape{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
 		{"a full node wastes nothing", mixOf(100, three), "A", 64_000, []int{0, 0}, 0},
 		{"an empty mix leaves all", mixOf(0), "A", 64_000, []int{1000}, 1000},
-		{"CPU-only work takes the CPU that GPUs need", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli},
-			Class{CPUMilli: 1000}), "A", 2000,
+		{"CPU-only work takes the CPU that GPUs need", mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: WholeMilli},
+			Shape{CPUMilli: 1000}), "A", 2000,
 			[]int{1000, 1000}, 1000},
 		{"however many CPU-only pods come, they take what comes with the free GPU",
-			mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 4000,
+			mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Shape{CPUMilli: 1000}), "A", 4000,
 			[]int{1000, 1000}, 0},
 		{"slices are no work for GPUs",
-			mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000,
+			mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000,
 			[]int{1000}, 1000},
-		{"CPU-only work leaves all", mixOf(100, Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work leaves all", mixOf(100, Shape{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestStranding(t *testing.T) {
 
 func TestStrandingIsCachedBySortedVector(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, Class{Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, Shape{Count: 1, Milli: 300}))
 	a := r.Value("A", 64_000, []int{1000, 500, 0})
 	b := r.Value("A", 64_400, []int{0, 500, 1000})
 	if hits, misses := r.CacheCounts(); a != b || hits != 1 || misses != 1 {
@@ -80,7 +80,7 @@ func TestStrandingIsCachedBySortedVector(t *testing.T) {
 
 func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, Shape{CPUMilli: 1000, Count: 1, Milli: 300}))
 	want := r.Value("A", 8000, []int{1000, 400})
 	var wg sync.WaitGroup
 	for range 8 {

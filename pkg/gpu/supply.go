@@ -8,11 +8,11 @@ type Part struct {
 	IdleMilli, UsedMilli int64
 	// OpenMilli is IdleMilli if the node is in use, else 0.
 	OpenMilli int64
-	Room      Room
+	Headroom  Headroom
 }
 
-// Room is what a node has for pods of whole GPUs: the GPUs that are entirely free, and its free CPU.
-type Room struct {
+// Headroom is what a node has left for pods of whole GPUs: the GPUs that are entirely free, and its free CPU.
+type Headroom struct {
 	GPUs     int
 	CPUMilli int64
 }
@@ -23,55 +23,55 @@ func PartOf(inv *Inventory) Part {
 	free := inv.freeVector(buf[:0])
 	idle := int64(sum(free))
 	p := Part{IdleMilli: idle, UsedMilli: int64(inv.Healthy())*WholeMilli - idle,
-		Room: Room{inv.wholes(free), inv.FreeCPUMilli}}
+		Headroom: Headroom{inv.wholes(free), inv.FreeCPUMilli}}
 	if inv.InUse {
 		p.OpenMilli = idle
 	}
 	return p
 }
 
-// Supply is the state of the cluster as far as it matters to all nodes alike: what is idle, and where there is room
-// for large pods. It is a plain sum over nodes; its owner keeps it up to date. It is not safe for concurrent use.
+// Supply sums up what is idle in the cluster, and how many large pods fit. Its owner keeps it up to date. It is not
+// safe for concurrent use.
 type Supply struct {
 	idleMilli, usedMilli int64
 	// openMilli is what is idle of nodes in use.
 	openMilli int64
-	// rooms counts the nodes with a free GPU by their room: most nodes are alike.
-	rooms map[Room]int
-	// hosts are the places in them for pods of these sizes.
+	// nodes counts the nodes with a free GPU by their headroom: most nodes are alike.
+	nodes map[Headroom]int
+	// hosts is how many pods of these sizes fit.
 	sizes []Size
 	hosts Hosts
 }
 
-// Replace takes one node's part out and puts another in.
+// Replace subtracts one node's part and adds another.
 func (s *Supply) Replace(before, after Part) {
 	s.idleMilli += after.IdleMilli - before.IdleMilli
 	s.openMilli += after.OpenMilli - before.OpenMilli
 	s.usedMilli += after.UsedMilli - before.UsedMilli
-	s.addRooms(before.Room, -1)
-	s.addRooms(after.Room, 1)
+	s.addNodes(before.Headroom, -1)
+	s.addNodes(after.Headroom, 1)
 }
 
-// addRooms counts n more nodes with that room, fewer where n is negative.
-func (s *Supply) addRooms(r Room, n int) {
-	if r.GPUs == 0 {
+// addNodes counts n more nodes with that headroom, fewer where n is negative.
+func (s *Supply) addNodes(free Headroom, n int) {
+	if free.GPUs == 0 {
 		return
 	}
-	if s.rooms == nil {
-		s.rooms = map[Room]int{}
+	if s.nodes == nil {
+		s.nodes = map[Headroom]int{}
 	}
-	if s.rooms[r] += n; s.rooms[r] == 0 {
-		delete(s.rooms, r)
+	if s.nodes[free] += n; s.nodes[free] == 0 {
+		delete(s.nodes, free)
 	}
-	s.hosts.add(hostsOf(s.sizes, r), n)
+	s.hosts.add(hostsOf(s.sizes, free), n)
 }
 
-// hostsFor counts the places for pods of these sizes.
+// hostsFor counts how many pods of these sizes fit.
 func (s *Supply) hostsFor(sizes []Size) Hosts {
 	if !slices.Equal(sizes, s.sizes) {
 		s.sizes, s.hosts = sizes, Hosts{}
-		for room, nodes := range s.rooms {
-			s.hosts.add(hostsOf(sizes, room), nodes)
+		for free, nodes := range s.nodes {
+			s.hosts.add(hostsOf(sizes, free), nodes)
 		}
 	}
 	return s.hosts

@@ -13,8 +13,8 @@ func (inv *Inventory) MemoryOf(i int) int {
 	return inv.MemMiB
 }
 
-// MemoryServing is the memory of the smallest device that may serve the request when the node is empty, the least of
-// all where none may; 0 when unknown.
+// MemoryServing is the memory of the smallest device that can serve the request while the node is empty, the least of
+// all where none can; 0 when unknown.
 func (inv *Inventory) MemoryServing(r *Request) int {
 	smallest := 0
 	for i := range inv.Devices {
@@ -28,9 +28,9 @@ func (inv *Inventory) MemoryServing(r *Request) int {
 	return smallest
 }
 
-// parts are the sets of devices; one of them is to serve the request, for a node whose GPUs are not alike. Whole GPUs
-// may differ in memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest
-// first. In a part, all other devices are unhealthy.
+// parts are the sets of devices that can serve the request alone, those with the smallest memory first, on a node whose
+// GPUs are not alike. Whole GPUs may differ in memory if each has enough; shares of one pod are on GPUs of the same
+// memory. In a part, all other devices are unhealthy.
 func (inv *Inventory) parts(r *Request) []*Inventory {
 	if r.Count == 0 {
 		return []*Inventory{inv}
@@ -41,7 +41,7 @@ func (inv *Inventory) parts(r *Request) []*Inventory {
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
-	least := min(r.MinMemMiB, sizes[len(sizes)-1]) // where no device has enough memory, those of the most say so
+	least := min(r.MinMemMiB, sizes[len(sizes)-1]) // where no device has enough memory, the reason names the most
 	if r.Whole() && r.ShareMemMiB == 0 {
 		return []*Inventory{inv.only(func(memMiB int) bool { return memMiB >= least })}
 	}
@@ -54,7 +54,7 @@ func (inv *Inventory) parts(r *Request) []*Inventory {
 	return parts
 }
 
-// only is the inventory with those devices alone whose memory will do.
+// only is the inventory with only those devices whose memory serves.
 func (inv *Inventory) only(serves func(memMiB int) bool) *Inventory {
 	part := inv.Clone()
 	part.MemMiB = 0
@@ -70,13 +70,13 @@ func (inv *Inventory) only(serves func(memMiB int) bool) *Inventory {
 	return part
 }
 
-// all reports whether the share is all of the device, whatever memory that has.
+// all reports whether the share is a whole device of a node whose devices differ in memory.
 func (inv *Inventory) all(s Share) bool {
 	return s.Milli >= WholeMilli && s.MemMiB >= inv.MemMiB && inv.unlike()
 }
 
-// MostOf is no less than what the request takes of any device that serves it, in compute and in memory; false when none
-// does.
+// MostOf is the most compute and the most memory that the request takes of any device that can serve it; false when
+// none can.
 func (inv *Inventory) MostOf(r *Request) (most Share, ok bool) {
 	if !inv.unlike() {
 		return r.ShareOn(inv.MemMiB)

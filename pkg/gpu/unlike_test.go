@@ -117,8 +117,8 @@ func TestTheMemoryThatServesARequestIsTheSmallestThatHoldsIt(t *testing.T) {
 func TestGPUsOfDifferentMemoryAreAnotherClass(t *testing.T) {
 	t.Parallel()
 	other := unlikeNode(func(i *Inventory) { i.Devices[1].MemMiB = 48 << 10 })
-	if cmp.Equal(unlikeNode().AppendClass(nil), other.AppendClass(nil)) || cmp.Equal(unlikeNode().AppendPrices(nil),
-		other.AppendPrices(nil)) {
+	if cmp.Equal(unlikeNode().AppendKey(nil), other.AppendKey(nil)) || cmp.Equal(unlikeNode().AppendPriceKey(nil),
+		other.AppendPriceKey(nil)) {
 		t.Error("two nodes with GPUs of different memory have one key")
 	}
 }

@@ -9,11 +9,11 @@ const (
 	bestFitCPUMilli, bestFitGPUs = 128_000, 8
 	// unaskedLinks is the part of the links term that counts for pods that did not ask for links.
 	unaskedLinks = 0.2
-	// openingGPUs is from how many GPUs on opening a node counts in full: a small node is no loss to large pods.
+	// openingGPUs is the number of GPUs from which on opening a node counts in full: large pods do not need small nodes.
 	openingGPUs = 4
 	// capableMemMiB and capableGeneration describe the GPU whose capability counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
-	// avoidMilli is the waste of putting a pod that keeps off GPU nodes on one.
+	// avoidMilli is the waste of placing a pod that avoids GPU nodes on one.
 	avoidMilli = 4 * WholeMilli
 )
 
@@ -49,11 +49,11 @@ type Change struct {
 	Fixed Waste
 	// StrandedMilli is by how much the GPU grows that is expected to stay unusable on the node.
 	StrandedMilli float64
-	// Opens is how many GPUs the node has if it was empty, else 0.
+	// Opens is the number of GPUs of a node that was empty, else 0.
 	Opens int
-	// Hosts are the places for large pods that are lost.
+	// Hosts is how many fewer large pods fit.
 	Hosts Hosts
-	// GPUs is how many GPUs are taken, of the node's Model.
+	// GPUs is how many GPUs of the node's Model are taken.
 	GPUs  float64
 	Model string
 }
@@ -68,10 +68,10 @@ type Judge struct {
 	// opening is what it costs to open a node of openingGPUs and more. A node that is opened while those in use are
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
-	// hostPrices is what a place for each size of the demand is worth to others than the pod, in milli-GPU.
-	hostPrices [MostSizes]float64
-	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
-	// for all.
+	// hostPrices is what the capacity for one pod of each size of the demand is worth, in milli-GPU.
+	hostPrices [maxSizes]float64
+	// byModel is what taking one GPU of a model costs pods that accept fewer models, in GPUs; nil if it is the same for
+	// all.
 	byModel map[string]float64
 }
 
@@ -98,11 +98,11 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 type Placement struct {
 	// BusyMilli is the measured utilization of the GPUs that the pod would share, 0 for none.
 	BusyMilli int
-	// ForeignMilli is by how much more than its pods hold the node is measured to be busy, per GPU.
+	// ForeignMilli is how much busier the node is measured to be than its pods account for, per GPU.
 	ForeignMilli int
 	// FullMilli is the part of the memory of the GPUs that the pod would share that is measured to be in use.
 	FullMilli int
-	// Allocated reports that an allocator chooses the devices, and Granted says which.
+	// Allocated reports that an allocator chooses the devices. Granted are these devices.
 	Allocated bool
 	Granted   []Grant
 }
@@ -125,7 +125,7 @@ func (j *Judge) Price(c *Change) Waste {
 	return w
 }
 
-// Change works out what the placement does to its node.
+// Change computes what the placement does to its node.
 func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	var c Change
 	if !inv.HasGPU() {
@@ -157,8 +157,8 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 		if !inv.InUse {
 			c.Opens = len(inv.Devices) + inv.SlicedGPUs
 		}
-		c.Hosts = hostsOf(j.demand.sizes, Room{inv.wholes(free), inv.FreeCPUMilli})
-		c.Hosts.add(hostsOf(j.demand.sizes, Room{inv.wholes(left), cpuLeft}), -1)
+		c.Hosts = hostsOf(j.demand.sizes, Headroom{inv.wholes(free), inv.FreeCPUMilli})
+		c.Hosts.add(hostsOf(j.demand.sizes, Headroom{inv.wholes(left), cpuLeft}), -1)
 		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model,
 			inv.FreeCPUMilli, free)
 	}
@@ -173,34 +173,33 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 	return c
 }
 
-// lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node. Pods that did
-// not ask for links count a fifth, and only what the node could give when it is empty: they pay for a bad set of GPUs,
-// but have no model that they prefer.
+// lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node. For pods that
+// did not ask for links it counts a fifth, against the best that this node offers when it is empty: a bad set of GPUs
+// costs them, a model without links does not.
 func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
-	count, score, best := r.Count, MaxLinkScore, MaxLinkScore
+	count, score, best := r.Count, maxLinkScore, maxLinkScore
 	if at.Allocated {
 		count, score = gpusOf(at.Granted).count, inv.linkScoreOf(at.Granted)
 	} else if count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		score = inv.LinkScore(count)
+		score = inv.linkScore(count)
 	}
 	if r.Interconnect == InterconnectAny && score < best {
 		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
 	}
-	lost := float64(max(0, best-score)) / MaxLinkScore
+	lost := float64(max(0, best-score)) / maxLinkScore
 	if r.Interconnect == InterconnectAny {
 		lost *= unaskedLinks
 	}
 	return lost
 }
 
-// capability places a GPU between 0 and 1 by memory and generation; unknown ones at 0, so that nothing is held against
-// a cluster without labels.
+// capability rates a GPU from 0 to 1 by memory and generation; 0 where these are unknown, so that nodes without labels
+// are not charged.
 func capability(inv *Inventory) float64 {
 	return min(1, float64(inv.MemMiB)/capableMemMiB*float64(inv.Generation)/capableGeneration)
 }
 
-// freeVector appends the free compute of each device that may be given out. Time slices count as the part of a GPU that
-// they are.
+// freeVector appends the free compute of each device that may be given out. Time slices count as parts of GPUs.
 func (inv *Inventory) freeVector(buf []int) []int {
 	if inv.TimeSliced() {
 		for range min(inv.FreeReplicas/inv.Replicas, len(inv.Devices)) {
@@ -253,7 +252,7 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used int) {
 	return free, used
 }
 
-// wholes counts the GPUs of a free vector that pods can have entirely. Time slices never add up to one.
+// wholes counts the GPUs of a free vector that are entirely free. Time slices never add up to one.
 func (inv *Inventory) wholes(free []int) int {
 	if inv.TimeSliced() {
 		return 0
@@ -284,10 +283,9 @@ type Weights struct {
 	// Opening is the waste, in milli-GPU, of opening an empty node of four or more GPUs while no GPU of the nodes in use
 	// is allocated. It counts for the part of them that is not.
 	Opening float64
-	// Hosts multiplies the worth of the places for large pods that the placement takes away, 1 by default.
+	// Hosts multiplies the worth of the capacity for large pods that the placement uses up, 1 by default.
 	Hosts float64
-	// Scarcity is the waste, in milli-GPU per GPU, of taking a model whose pressure is 1 above the lowest acceptable,
-	// and of taking one that will be too scarce for those who accept no other.
+	// Scarcity is the waste, in milli-GPU per GPU, of taking a model whose pressure is 1 above the lowest acceptable.
 	Scarcity float64
 	// Links multiplies the loss of link quality of a pod that prefers linked GPUs; other pods of several GPUs count a
 	// fifth of it.
@@ -296,7 +294,7 @@ type Weights struct {
 	Capability float64
 	// Utilization is the waste, in milli-GPU, of sharing a GPU that is measured to be fully busy.
 	Utilization float64
-	// ForeignUse is the waste, in milli-GPU per GPU, of whole GPUs on a node that is fully busy beyond what its pods hold.
+	// ForeignUse is the waste, in milli-GPU per GPU, of whole GPUs on a node that is fully busy although no pod uses them.
 	ForeignUse float64
 	// Framebuffer is the waste, in milli-GPU, of sharing a GPU whose memory is full.
 	Framebuffer float64

@@ -37,12 +37,12 @@ func assess(j *Judge, inv *Inventory, r *Request, at Placement) Waste {
 func TestWaste(t *testing.T) {
 	t.Parallel()
 	capacity := Capacity{"NVIDIA-A10": {GPUs: 16}, "Other": {GPUs: 16}}
-	demand := func(classes ...Class) *Demand { return NewDemand(mixOf(1000, classes...), capacity, 0) }
-	twos := demand(Class{Count: 2, Milli: WholeMilli})
-	eights := demand(Class{Count: 8, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli})
-	onlyEights := demand(Class{Count: 8, Milli: WholeMilli})
-	confined := NewDemand(Given([]Portion{{Class: Class{Count: 1, Milli: WholeMilli}, Fraction: 1},
-		{Class: Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, Fraction: 1}}), capacity, 0)
+	demand := func(shapes ...Shape) *Demand { return NewDemand(mixOf(1000, shapes...), capacity, 0) }
+	twos := demand(Shape{Count: 2, Milli: WholeMilli})
+	eights := demand(Shape{Count: 8, Milli: WholeMilli}, Shape{Count: 1, Milli: WholeMilli})
+	onlyEights := demand(Shape{Count: 8, Milli: WholeMilli})
+	confined := NewDemand(Given([]Portion{{Shape: Shape{Count: 1, Milli: WholeMilli}, Fraction: 1},
+		{Shape: Shape{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, Fraction: 1}}), capacity, 0)
 	packing := only(func(w *Weights) { w.Packing = 1 })
 	paired := func(inv *Inventory) { inv.Links = pairsOf(t, 4) }
 	half := node(2, used, take(WholeMilli))
@@ -62,7 +62,7 @@ func TestWaste(t *testing.T) {
 			Placement{}, 0},
 		{"packing is the growth of what is stranded", packing, twos, nil, node(4), whole(1), Placement{}, 1000},
 		{"packing can be a gain", packing, twos, nil, node(4, take(1000)), whole(1), Placement{}, -1000},
-		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, Class{Count: 2, Milli: WholeMilli}), nil, 0), nil,
+		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, Shape{Count: 2, Milli: WholeMilli}), nil, 0), nil,
 			node(4), whole(1), Placement{}, 0},
 		{"best-fit counts CPU and GPU left", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
 			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
@@ -78,7 +78,7 @@ func TestWaste(t *testing.T) {
 		{"one of a hundred", hosts, onlyEights, func() *Supply {
 			s := &Supply{}
 			for range 100 {
-				s.Replace(Part{}, Part{Room: Room{GPUs: 8}, IdleMilli: 80})
+				s.Replace(Part{}, Part{Headroom: Headroom{GPUs: 8}, IdleMilli: 80})
 			}
 			return s
 		}(), node(8), whole(1), Placement{}, 0},
@@ -128,13 +128,13 @@ func TestWaste(t *testing.T) {
 
 func TestWhatARareModelCostsOthersIsBounded(t *testing.T) {
 	t.Parallel()
-	free, t4 := Class{Count: 1, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli, Models: "T4"}
-	d := NewDemand(Given([]Portion{{Class: free, Fraction: 1}, {Class: t4, Fraction: 1}}),
+	free, t4 := Shape{Count: 1, Milli: WholeMilli}, Shape{Count: 1, Milli: WholeMilli, Models: "T4"}
+	d := NewDemand(Given([]Portion{{Shape: free, Fraction: 1}, {Shape: t4, Fraction: 1}}),
 		Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
 	if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
 		t.Errorf("scarcity = %v, want %v", got, maxPressure)
 	}
-	one := NewDemand(mixOf(1, append(slices.Repeat([]Class{free}, 16), t4)...),
+	one := NewDemand(mixOf(1, append(slices.Repeat([]Shape{free}, 16), t4)...),
 		Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 8}}, 0)
 	if got := one.pressure["T4"]; got != 1 {
 		t.Errorf("one pod of seventeen presses on its model with %v, want 1 as on any: it may be chance", got)
@@ -176,7 +176,7 @@ func TestSupplyIsTheSumOverNodes(t *testing.T) {
 // TestAssessIsSafe assesses any request on any inventory: the waste is a number and the inventory stays as it is.
 func TestAssessIsSafe(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500}), Capacity{"NVIDIA-A10": {GPUs: 8}}, 8)
+	d := NewDemand(mixOf(100, Shape{CPUMilli: 4000, Count: 1, Milli: 500}), Capacity{"NVIDIA-A10": {GPUs: 8}}, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		inv := node(rapid.IntRange(0, 40).Draw(t, "gpus"))
 		for i := range inv.Devices {

@@ -123,7 +123,7 @@ func (a *Agent) links(ctx context.Context) (*string, error) {
 	return &value, err
 }
 
-// note counts a reading.
+// note records the result of a reading.
 func (a *Agent) note(ctx context.Context, err error) {
 	switch {
 	case err == nil:
@@ -159,10 +159,10 @@ func (a *Agent) write(ctx context.Context, value *string) (written bool, err err
 	return err == nil, err
 }
 
-// Alive returns an error when nvidia-smi has failed for too long. A container is given the driver when it is created:
+// alive returns an error when nvidia-smi has failed for too long. A container is given the driver when it is created:
 // one that was created before the driver was installed or replaced never sees the new driver, and a restart cures that.
 // No restart cures a driver that hangs.
-func (a *Agent) Alive() error {
+func (a *Agent) alive() error {
 	since := a.failing.Load()
 	if failing := time.Since(time.Unix(0, since)); since != 0 && failing >= failsAfter {
 		return fmt.Errorf("nvidia-smi has failed for %s: want a new container with the driver", failing.Round(time.Second))

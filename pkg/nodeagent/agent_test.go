@@ -101,22 +101,22 @@ func TestAnAgentIsNotAliveWithoutADriver(t *testing.T) {
 		}
 	}
 	fail()
-	if err := a.Alive(); err != nil {
+	if err := a.alive(); err != nil {
 		t.Errorf("at once: %v", err)
 	}
 	a.failing.Store(time.Now().Add(-failsAfter).UnixNano())
 	fail()
-	if a.Alive() == nil {
+	if a.alive() == nil {
 		t.Error("it is alive after a long time without a driver")
 	}
 	a.note(t.Context(), errHangs)
-	if err := a.Alive(); err != nil {
+	if err := a.alive(); err != nil {
 		t.Errorf("while the driver hangs: %v", err)
 	}
 	a.failing.Store(time.Now().Add(-failsAfter).UnixNano())
 	says(twoLinked)
-	if err := a.publish(t.Context()); err != nil || a.Alive() != nil {
-		t.Errorf("with a driver: %v, %v", err, a.Alive())
+	if err := a.publish(t.Context()); err != nil || a.alive() != nil {
+		t.Errorf("with a driver: %v, %v", err, a.alive())
 	}
 }
 

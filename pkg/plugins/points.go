@@ -17,15 +17,15 @@ import (
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 )
 
-// keepsBooks are the plugins whose extension points count on each other. The filters and scores of the others may be
+// stateful are the plugins whose extension points depend on each other. The filters and scores of the others may be
 // enabled alone.
-var keepsBooks = []string{coscheduling.Name, placementpolicy.Name, ipreservation.Name}
+var stateful = []string{coscheduling.Name, placementpolicy.Name, ipreservation.Name}
 
-// preemption is the only one of points that may be left out.
+// preemption is the only extension point of a stateful plugin that may be left out.
 const preemption = "postFilter"
 
-// points are the extension points at which such a plugin has to be enabled if it is at one of them. A score may stand
-// alone.
+// points are the extension points at which a stateful plugin has to be enabled if it is at one of them. Scores may be
+// enabled alone.
 var points = []struct {
 	name string
 	has  func(fwk.Plugin) bool
@@ -48,26 +48,26 @@ func is[T fwk.Plugin](plugin fwk.Plugin) bool {
 	return ok
 }
 
-// UntoldDevices says what a profile lacks that filters by GPUs and takes no note of those that it gives to pods.
-func UntoldDevices(p *config.Plugins) string {
+// UnassignedDevices is the warning for a profile that filters by GPUs and does not assign devices; empty for others.
+func UnassignedDevices(p *config.Plugins) string {
 	if !enabled(gpuaware.Name, []config.PluginSet{p.Filter}) ||
 		enabled(gpuaware.Name, []config.PluginSet{p.Reserve, p.PreBind}) {
 		return ""
 	}
-	return "GPUAware is not enabled in reserve and preBind: a pod that asks for a part of a GPU is told no device, and " +
-		"two pods can get the same one; enable it in multiPoint"
+	return "GPUAware is not enabled in reserve and preBind: no device is assigned to a pod that asks for a part of a " +
+		"GPU, and two pods can get the same one; enable it in multiPoint"
 }
 
-// CheckPoints returns an error that names the first plugin that a profile enables in part although it keeps books, the
-// extension points that are missing, and what to write.
+// CheckPoints returns an error that names the first stateful plugin that a profile enables in part, the extension
+// points that are missing, and what to write.
 func CheckPoints(profiles map[string]framework.Framework) error {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		enabledAt := profiles[name].ListPlugins()
-		if untold := UntoldDevices(enabledAt); untold != "" {
-			klog.Background().Info("The profile can give one GPU to two pods", "profile", name, "reason", untold)
+		if unassigned := UnassignedDevices(enabledAt); unassigned != "" {
+			klog.Background().Info("The profile can give one GPU to two pods", "profile", name, "reason", unassigned)
 		}
 		for _, plugin := range profiles[name].EnqueueExtensions() {
-			if !slices.Contains(keepsBooks, plugin.Name()) {
+			if !slices.Contains(stateful, plugin.Name()) {
 				continue
 			}
 			var has, lacks []string

@@ -13,16 +13,16 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Demand is what a pod has to do with the rules of a Set.
+// Demand is the rules of a Set that concern a pod.
 type Demand struct {
-	// Refusal says why the pod may run nowhere, if so, whatever is evicted.
+	// Refusal is why the pod may run on no node, whatever is evicted; empty if it may.
 	Refusal string
 	// UnknownDatasets are those that the pod names and no policy knows.
 	UnknownDatasets []string
 
 	set *Set
 	key string
-	// oneOf are sets of rules: the pod is bound to the nodes of one rule of each.
+	// oneOf are sets of rules: the pod may run only on nodes of at least one rule of each.
 	oneOf [][]*rule
 	// closed are the exclusive rules that keep the pod off their nodes, unless one in open of the same policy lets it in.
 	closed, open []*complianceRule
@@ -39,10 +39,10 @@ type licenseDemand struct {
 	rules  []int
 }
 
-// Key tells demands apart, of this Set and of others: demands of the same key are treated alike.
+// Key identifies a demand, across Sets: demands with the same key are treated alike.
 func (d *Demand) Key() string { return d.key }
 
-// Filters reports whether the pod may not run on every node.
+// Filters reports whether there may be nodes on which the pod may not run.
 func (d *Demand) Filters() bool {
 	return len(d.oneOf) > 0 || len(d.closed) > 0 || len(d.licenses) > 0
 }
@@ -53,12 +53,13 @@ func (d *Demand) Scores() bool { return len(d.preferred) > 0 }
 // UsesLicenses reports whether the pod uses licenses.
 func (d *Demand) UsesLicenses() bool { return len(d.licenses) > 0 }
 
-// holds yields what the pod holds on a node, by the number of the rule. A node that may be in a pool counts there.
-func (d *Demand) holds(m Marks) iter.Seq2[int, int64] {
+// amounts yields the licenses that the pod uses on a node, by the number of the rule. A node that may be in a pool
+// counts there.
+func (d *Demand) amounts(m Marks) iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for _, l := range d.licenses {
 			for _, number := range l.rules {
-				if m.mayHold(d.set.licenses[number].nodes) && !yield(number, l.amount) {
+				if m.mayBeIn(d.set.licenses[number].nodes) && !yield(number, l.amount) {
 					return
 				}
 			}
@@ -66,7 +67,7 @@ func (d *Demand) holds(m Marks) iter.Seq2[int, int64] {
 	}
 }
 
-// reader works out a demand.
+// reader computes a demand.
 type reader struct {
 	*Demand
 	pod   *v1.Pod
@@ -74,8 +75,8 @@ type reader struct {
 	parts []string
 }
 
-// DemandOf returns what the pod has to do with the set. A pod that says something that cannot be read gets a Refusal,
-// and so does one of a namespace that is not known, nil, if some rule reads the labels of namespaces.
+// DemandOf returns the rules that concern the pod. A pod with a value that cannot be read gets a Refusal. So does a pod
+// whose namespace is not known, nil, if some rule reads the labels of namespaces.
 func (s *Set) DemandOf(pod *v1.Pod, namespace *v1.Namespace) *Demand {
 	labels := map[string]string{v1.LabelMetadataName: pod.Namespace}
 	if namespace != nil {
@@ -86,7 +87,7 @@ func (s *Set) DemandOf(pod *v1.Pod, namespace *v1.Namespace) *Demand {
 		r.refuse("namespace " + pod.Namespace + " is not known to the scheduler yet, and placement policies read its labels")
 	}
 	r.readLicenses()
-	// Of the reasons against a node, that of compliance is named first.
+	// Compliance is read before datasets, so that its reason against a node is reported.
 	r.readCompliance()
 	r.readDatasets()
 	if r.Refusal != "" {

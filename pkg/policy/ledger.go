@@ -9,55 +9,55 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Ledger counts the licenses that pods hold by the rules of one Set: pods that run, by what informers tell, and those
-// that are about to, by what Reserve and Unreserve tell. It counts by pod, so that hearing twice of the same changes
-// nothing. All demands and marks that it is given are those of its Set. It is not safe for concurrent use.
+// Ledger counts the licenses that pods use by the rules of one Set: bound pods, which informers report, and assumed
+// pods, from Reserve on. It counts by pod, so that reports may repeat. All demands and marks must be those of its Set.
+// It is not safe for concurrent use.
 type Ledger struct {
-	set     *Set
-	used    []int64
-	holders map[string]*holder
+	set  *Set
+	used []int64
+	pods map[string]*entry
 }
 
-// holder is a pod that may hold licenses.
-type holder struct {
+// entry is a pod that may use licenses.
+type entry struct {
 	pod  *v1.Pod
 	node string
-	// bound is set once the API server has said on which node the pod is. Such a pod stays one whatever Unreserve says:
-	// its binding may have failed for the scheduler alone.
+	// bound is set once the API server has reported the pod's node. Unreserve does not release such a pod: its binding may
+	// have failed for the scheduler alone.
 	bound bool
 	uses  *Demand
 	marks Marks
 }
 
-// NewLedger returns a ledger that counts nothing yet.
+// NewLedger returns an empty ledger.
 func NewLedger(set *Set) *Ledger {
-	return &Ledger{set: set, used: make([]int64, len(set.licenses)), holders: map[string]*holder{}}
+	return &Ledger{set: set, used: make([]int64, len(set.licenses)), pods: map[string]*entry{}}
 }
 
-// Reserve counts a pod that is about to run on a node, or returns why not if there are too few licenses by now.
+// Reserve assumes a pod on a node, or returns why not if there are too few licenses by now.
 func (l *Ledger) Reserve(pod *v1.Pod, node string, uses *Demand, m Marks) (reason string) {
 	left := l.left(string(pod.UID))
-	for number, amount := range uses.holds(m) {
+	for number, amount := range uses.amounts(m) {
 		if left[number] < amount {
 			r := &l.set.licenses[number]
 			return fmt.Sprintf("license %s was given to another pod meanwhile (%s)", r.license, &r.rule)
 		}
 	}
-	l.Hold(pod, node, uses, m)
+	l.Assume(pod, node, uses, m)
 	return ""
 }
 
-// Hold counts a pod that is about to run on a node, even if there are too few licenses. A pod that uses none is kept as
-// well: by a policy that comes before it is bound it may use some.
-func (l *Ledger) Hold(pod *v1.Pod, node string, uses *Demand, m Marks) {
-	known := l.holders[string(pod.UID)]
-	l.put(&holder{pod: pod, node: node, bound: known != nil && known.bound, uses: uses, marks: m})
+// Assume counts a pod that is about to be bound to a node, even if there are too few licenses. A pod that uses none is
+// kept as well: a policy that comes before it is bound may change that.
+func (l *Ledger) Assume(pod *v1.Pod, node string, uses *Demand, m Marks) {
+	known := l.pods[string(pod.UID)]
+	l.put(&entry{pod: pod, node: node, bound: known != nil && known.bound, uses: uses, marks: m})
 }
 
-// Held yields the pods that are about to run, with their nodes.
-func (l *Ledger) Held() iter.Seq2[*v1.Pod, string] {
+// Assumed yields the pods that are about to be bound, with their nodes.
+func (l *Ledger) Assumed() iter.Seq2[*v1.Pod, string] {
 	return func(yield func(*v1.Pod, string) bool) {
-		for _, h := range l.holders {
+		for _, h := range l.pods {
 			if !h.bound && !yield(h.pod, h.node) {
 				return
 			}
@@ -65,33 +65,33 @@ func (l *Ledger) Held() iter.Seq2[*v1.Pod, string] {
 	}
 }
 
-// Unreserve takes a Reserve back.
+// Unreserve releases an assumed pod.
 func (l *Ledger) Unreserve(uid string) {
-	if h := l.holders[uid]; h != nil && !h.bound {
+	if h := l.pods[uid]; h != nil && !h.bound {
 		l.Release(uid)
 	}
 }
 
-// Bind counts a pod that the API server says is on a node; one without licenses is not kept.
+// Bind counts a bound pod; a pod without licenses is not kept.
 func (l *Ledger) Bind(pod *v1.Pod, uses *Demand, m Marks) {
 	if !uses.UsesLicenses() {
 		l.Release(string(pod.UID))
 		return
 	}
-	l.put(&holder{pod: pod, node: pod.Spec.NodeName, bound: true, uses: uses, marks: m})
+	l.put(&entry{pod: pod, node: pod.Spec.NodeName, bound: true, uses: uses, marks: m})
 }
 
 // Release forgets a pod that is gone or has ended.
 func (l *Ledger) Release(uid string) {
-	if h := l.holders[uid]; h != nil {
+	if h := l.pods[uid]; h != nil {
 		l.count(h, -1)
-		delete(l.holders, uid)
+		delete(l.pods, uid)
 	}
 }
 
-// Mark notes that a node is in other node sets than before, or known at last.
+// Mark records new marks of a node.
 func (l *Ledger) Mark(node string, m Marks) {
-	for _, h := range l.holders {
+	for _, h := range l.pods {
 		if h.node == node {
 			l.count(h, -1)
 			h.marks = m
@@ -100,28 +100,28 @@ func (l *Ledger) Mark(node string, m Marks) {
 	}
 }
 
-// put counts a holder, which replaces what was known of the pod.
-func (l *Ledger) put(h *holder) {
+// put counts an entry in place of an earlier one of the pod.
+func (l *Ledger) put(h *entry) {
 	uid := string(h.pod.UID)
 	l.Release(uid)
-	l.holders[uid] = h
+	l.pods[uid] = h
 	l.count(h, 1)
 }
 
-func (l *Ledger) count(h *holder, sign int64) {
-	for number, amount := range h.uses.holds(h.marks) {
+func (l *Ledger) count(h *entry, sign int64) {
+	for number, amount := range h.uses.amounts(h.marks) {
 		l.used[number] += sign * amount
 	}
 }
 
-// left returns what is free without what the pod itself holds.
+// left returns what is free apart from what the pod itself uses.
 func (l *Ledger) left(uid string) []int64 {
 	left := make([]int64, len(l.used))
 	for i := range left {
 		left[i] = l.set.licenses[i].count - l.used[i]
 	}
-	if h := l.holders[uid]; h != nil {
-		for number, amount := range h.uses.holds(h.marks) {
+	if h := l.pods[uid]; h != nil {
+		for number, amount := range h.uses.amounts(h.marks) {
 			left[number] += amount
 		}
 	}
@@ -144,13 +144,13 @@ func (l *Ledger) Uses() []Use {
 	return uses
 }
 
-// Free says how many licenses of each rule are free for one pod. It belongs to one scheduling cycle and is not safe for
-// concurrent changes. Its changes read the Ledger, too.
+// Free is how many licenses of each rule are free for one pod. It belongs to one scheduling cycle and is not safe for
+// concurrent changes. Count reads the Ledger, too.
 type Free struct {
 	ledger *Ledger
 	// left is by the number of the rule, now and at the start. It is negative where more are used than there are.
 	left, atStart []int64
-	// changed are the pods that count here and not in the ledger, or the other way round.
+	// changed are the pods that count here and not in the ledger, or in the ledger and not here.
 	changed map[string]bool
 }
 
@@ -165,13 +165,13 @@ func (f *Free) Clone() *Free {
 	return &Free{f.ledger, slices.Clone(f.left), f.atStart, maps.Clone(f.changed)}
 }
 
-// Count says whether a pod on a node counts from now on. Saying it again changes nothing.
+// Count sets whether a pod on a node counts from now on.
 func (f *Free) Count(uid string, uses *Demand, m Marks, counts bool) {
-	if counted := (f.ledger.holders[uid] != nil) != f.changed[uid]; counted == counts {
+	if counted := (f.ledger.pods[uid] != nil) != f.changed[uid]; counted == counts {
 		return
 	}
 	f.changed[uid] = !f.changed[uid]
-	for number, amount := range uses.holds(m) {
+	for number, amount := range uses.amounts(m) {
 		if counts {
 			amount = -amount
 		}
@@ -184,7 +184,7 @@ func (d *Demand) Refuses(m Marks, f *Free) (reason string, evictable bool) {
 	if reason := d.Forbids(m); reason != "" {
 		return reason, false
 	}
-	for number, amount := range d.holds(m) {
+	for number, amount := range d.amounts(m) {
 		if f.left[number] >= amount {
 			continue
 		}

@@ -124,8 +124,8 @@ func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 				s, _ = NewSet(policies(t, twoPools))
 				before := l
 				l = NewLedger(s)
-				for pod, node := range before.Held() {
-					l.Hold(pod, node, demand(string(pod.UID)), marks(node))
+				for pod, node := range before.Assumed() {
+					l.Assume(pod, node, demand(string(pod.UID)), marks(node))
 				}
 				for uid, node := range m.bound {
 					l.Bind(bound(uid, node), demand(uid), marks(node))

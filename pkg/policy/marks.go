@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Marks say of each node set of a Set whether a node is in it, a byte for each. They are a string, so that nodes in the
-// same sets are found by comparing it. Empty Marks are those of a node that is not known, which may be in any set.
+// Marks have one byte for each node set of a Set: whether the node is in it. They are a string, so that they can be
+// compared. Empty Marks are those of an unknown node, which may be in any set.
 type Marks string
 
 // The bytes of Marks.
@@ -20,16 +20,16 @@ const (
 // everywhere is the number of the set of all nodes.
 const everywhere = -1
 
-// holds reports whether the node is in the set.
-func (m Marks) holds(set int) bool { return set == everywhere || m[set] == inside }
+// in reports whether the node is in the set.
+func (m Marks) in(set int) bool { return set == everywhere || m[set] == inside }
 
-// mayHold reports whether the node is in the set or may be.
-func (m Marks) mayHold(set int) bool { return set == everywhere || m == "" || m[set] != outside }
+// mayBeIn reports whether the node is in the set or may be.
+func (m Marks) mayBeIn(set int) bool { return set == everywhere || m == "" || m[set] != outside }
 
 // unclear reports whether it is not known if the node is in the set.
 func (m Marks) unclear(set int) bool { return set != everywhere && m[set] == uncertain }
 
-// MarksOf returns what the node has to do with the set.
+// MarksOf returns the node sets that the node is in.
 func (s *Set) MarksOf(node *v1.Node) Marks {
 	marks, about := make([]byte, len(s.nodes)), nodeSubject(node)
 	for i, of := range s.nodes {
@@ -42,6 +42,6 @@ func (s *Set) MarksOf(node *v1.Node) Marks {
 			marks[i] = outside
 		}
 	}
-	// Nodes in the same sets share their marks: a cycle that asks thousands of nodes finds them in the processor's cache.
+	// Nodes in the same sets share one string, so that a cycle that reads thousands of marks uses little memory.
 	return Marks(unique.Make(string(marks)).Value())
 }

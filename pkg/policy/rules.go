@@ -18,8 +18,8 @@ type rule struct {
 	pods *matcher
 	// nodes is the number of the rule's node set.
 	nodes int
-	// denied and failed are what is said of nodes that are not among the rule's, and that it cannot judge. Thousands of
-	// nodes are told so in one cycle.
+	// denied and failed are the reasons against nodes outside the rule's node set, and against nodes for which it cannot
+	// be evaluated. They are made once, because thousands of nodes may need them in one cycle.
 	denied, failed string
 }
 
@@ -46,11 +46,11 @@ type datasetRule struct {
 type complianceRule struct {
 	rule
 	exclusive bool
-	// kept is what is said of nodes that an exclusive rule keeps for other pods.
+	// kept is the reason against nodes that an exclusive rule keeps for other pods.
 	kept string
 }
 
-// compliance is that part of one policy.
+// compliance is the compliance rules of one policy.
 type compliance struct {
 	rule
 	deny  bool
@@ -68,7 +68,8 @@ type Set struct {
 	namespaces bool
 }
 
-// NewSet makes a set of policies. What is wrong with a policy is in problems under its name; its other rules hold.
+// NewSet makes a set of policies. Rules that cannot be evaluated are in problems, by the name of the policy; its other
+// rules apply.
 func NewSet(policies []*placementv1alpha1.PlacementPolicy) (s *Set, problems map[string]field.ErrorList) {
 	s, problems = &Set{}, map[string]field.ErrorList{}
 	// Sorted, so that the same policies make the same set whatever the order in which they are read.
@@ -95,7 +96,7 @@ func (s *Set) Licenses() bool { return len(s.licenses) > 0 }
 // ReadsNamespaces reports whether some rule reads labels of namespaces.
 func (s *Set) ReadsNamespaces() bool { return s.namespaces }
 
-// builder adds one policy to a set. It relies on the API server for the ranges and the words of fields.
+// builder adds one policy to a set. The API server has checked the ranges and values of fields.
 type builder struct {
 	*Set
 	policy *placementv1alpha1.PlacementPolicy

@@ -24,7 +24,7 @@ type origin struct {
 }
 
 // newOrigin indexes nodes by name, by hostname and by the first part of a dotted name, in this order of precedence. A
-// hostname or short name that two nodes share names neither.
+// hostname or short name that two nodes share is not used.
 func newOrigin(hostLabels []string, nodes []Node) origin {
 	index := make(map[string]string, 2*len(nodes))
 	alias := func(of func(Node) string) {
@@ -55,7 +55,7 @@ func (o origin) node(metric model.Metric) (node string, ok bool) {
 	return node, ok
 }
 
-// Values of the label that the query of use puts on: the time of the samples of a host, and the readings of a GPU.
+// Values of the label that the query of use adds: the time of the samples of a host, and the readings of a GPU.
 const (
 	readingTime   = "time"
 	readingEngine = "engine"

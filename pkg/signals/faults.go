@@ -8,10 +8,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// lastFatal returns the last fatal code that a GPU came to have in its history, and when; ok says whether it has it.
-// The exporter repeats a code until the driver is reloaded, so what counts is the change: a code that stands from the
-// first observation on is old, or of unknown age after a gap in which it did not change, and no reason to keep work
-// away. A harmless code after a fatal one does not heal the GPU; a return to 0 does, because it takes a reset.
+// lastFatal returns the last fatal code in a GPU's history, and when it began; ok reports whether the GPU still has it.
+// The exporter repeats a code until the driver is reloaded, so that only changes count: a code from the first
+// observation on is of unknown age, and no reason to avoid the GPU. A harmless code after a fatal one does not end the
+// fault; a return to 0 does, because it takes a reset.
 func lastFatal(history []model.SamplePair, fatal []int32) (code int, at model.Time, ok bool) {
 	previous, known := 0, false
 	for _, point := range history {

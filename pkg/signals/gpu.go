@@ -17,23 +17,22 @@ const (
 	signalFaults = "gpu_faults"
 )
 
-// minCoveredPercent of the GPU nodes must have a sample that counts, otherwise use counts for none: a node must not be
-// favored or shunned for being measured.
+// minCoveredPercent of the GPU nodes must have a sample that counts, otherwise use counts for no node: a node must be
+// neither favored nor avoided because it is measured.
 const minCoveredPercent = 80
 
-// GPUSnapshot is what was known of the GPUs after one round of queries. It never changes; what is in it is shared and
-// must not be written to. The zero value knows nothing.
+// GPUSnapshot is what was known about GPUs after one round of queries. It is immutable. The zero value knows nothing.
 type GPUSnapshot struct {
 	maxAge, faultWindow time.Duration
 	use                 map[string]Use
-	// covered is set if enough nodes have a sample that counts.
+	// covered reports that enough nodes have a sample that counts.
 	covered bool
 	faults  map[string][]Fault
 }
 
 // Use is how the GPUs of a node were used.
 type Use struct {
-	// Time of the oldest sample in it, by the scheduler's clock: pods bound to the node after it are not yet in it.
+	// Time of the oldest sample, by the scheduler's clock: pods that were bound later are not included.
 	Time time.Time
 	// MeanMilli is the mean utilization of GPUs in thousandths.
 	MeanMilli int
@@ -56,12 +55,12 @@ type Fault struct {
 	GPUID
 	// XID is the fatal code, 0 for a failed row remap.
 	XID int
-	// Time at which the GPU came to have the fault or, for a standing condition, was last seen with it.
+	// Time at which the fault began or, for a failed row remap, was last seen.
 	Time time.Time
 }
 
-// Use returns how the GPUs of a node are used. Not ok is that nothing is known, and the node must be treated as any
-// other: there is no sample, it is too old at the time now, or too few nodes have one.
+// Use returns how the GPUs of a node are used. ok is false if the node must be treated as any other: it has no sample,
+// the sample is too old at the time now, or too few nodes have one.
 func (s *GPUSnapshot) Use(node string, now time.Time) (use Use, ok bool) {
 	use, ok = s.use[node]
 	if !ok || !s.covered || now.Sub(use.Time) >= s.maxAge {
@@ -70,8 +69,8 @@ func (s *GPUSnapshot) Use(node string, now time.Time) (use Use, ok bool) {
 	return use, true
 }
 
-// Faults returns the faults of a node that still count at the time now, in order of index and UUID, nil if there are
-// none. A fault counts for the configured window, coverage or not: its presence is knowledge, its absence is none.
+// Faults returns the faults of a node that still count at the time now, in order of index and UUID. A fault counts for
+// the configured window, however few nodes are measured.
 func (s *GPUSnapshot) Faults(node string, now time.Time) []Fault {
 	var active []Fault
 	for _, fault := range s.faults[node] {
@@ -111,10 +110,10 @@ func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest
 type GPUReader = Reader[GPUSnapshot]
 
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
-// it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
-// says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make
-// them, share one reader, with the context and the nodes of the first. It fails when files that args name cannot be
-// read; it does not wait for the server.
+// it returns nil. nodes returns the current GPU nodes; it is called from the background, and not before known reports
+// that all nodes are known. Calls with the same args and informer factory, as the profiles of one scheduler make them,
+// share one reader, with the context and the nodes of the first. It fails when files that args name cannot be read; it
+// does not wait for the server.
 func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals,
 	nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
 	if args == nil {

@@ -46,7 +46,7 @@ func (s *PriceSnapshot) Of(node *v1.Node, capacityType string, now time.Time) pr
 	return 0
 }
 
-// update takes over what an answer given at the time now brought; prices that it lacks stay until they are too old.
+// update adds the prices of an answer at the time now; prices that it lacks stay until they are too old.
 func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int) {
 	next := make(map[priced]quote, len(vector))
 	for of, known := range s.quotes {
@@ -61,7 +61,7 @@ func (s *PriceSnapshot) update(vector model.Vector, now time.Time) (dropped int)
 			dropped++
 			continue
 		}
-		// Two exporters may disagree while one of them is behind; the dearer price is the safer one.
+		// Two exporters may disagree while one of them is behind; the higher price is safer.
 		if before := next[of]; before.time.Equal(now) {
 			perHour = max(perHour, before.perHour)
 		}
@@ -124,7 +124,7 @@ func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactor
 		}
 		r.knows(signalPrices, entries, newest)
 	}
-	// What has a price need not be known.
+	// Prices are read for all nodes, known or not.
 	known := func() bool { return true }
 	return start(ctx, factory, args, &args.Prometheus, known, PriceSnapshot{maxAge: args.MaxAge.Duration}, read)
 }

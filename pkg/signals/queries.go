@@ -14,8 +14,8 @@ import (
 
 // The queries. In them, HOSTS are the labels that may name the node, and MATCH the matchers of the cluster's series.
 // DCGM_FI_… are field identifiers of NVIDIA's Data Center GPU Manager as dcgm-exporter writes them. PromQL drops the
-// name of a metric in every expression, so that the label berth_reading tells apart what one query brings. Comparisons
-// leave out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
+// name of a metric in every expression, so that the label berth_reading distinguishes the results of one query.
+// Comparisons leave out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
 const (
 	// queryUse brings, for each GPU, the busiest of its series: one GPU has several when it is cut into MIG instances or
 	// when the exporter writes one for each pod that shares it. It adds up the memory of the MIG instances of a GPU, each
@@ -54,7 +54,7 @@ or label_replace(max by (instance_type, capacity_type, zone) (
   "berth_reading", "offering", "", "")`
 )
 
-// labelReading is the label that the queries put on.
+// labelReading is the label that the queries add.
 const labelReading model.LabelName = "berth_reading"
 
 // fill writes a query for the series of one cluster. Only queryFaults looks back over a window.
@@ -69,8 +69,8 @@ func fill(query string, hostLabels []string, server *config.Prometheus, window t
 	).Replace(query)
 }
 
-// faultStep divides the window of faults into 60 points in time. More would be dearer for the server and tell nothing:
-// a code stays until another follows.
+// faultStep divides the window of faults into 60 points in time. More would cost the server and add nothing: a code
+// stays until another follows.
 func faultStep(window time.Duration) time.Duration {
 	return max(window/60, 30*time.Second).Truncate(time.Second)
 }

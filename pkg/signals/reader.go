@@ -17,8 +17,8 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// Reader reads what one server knows in the background, into snapshots that do not change. A nil reader, which is a
-// source that is not configured, knows nothing.
+// Reader reads from one server in the background, into immutable snapshots. A nil reader stands for a source that is
+// not configured, and knows nothing.
 type Reader[S any] struct {
 	client   *client
 	logger   klog.Logger
@@ -28,7 +28,7 @@ type Reader[S any] struct {
 	reported string
 }
 
-// readFunc asks the server and puts what came into the next snapshot, which begins as a copy of the last.
+// readFunc queries the server and updates the next snapshot, which begins as a copy of the last.
 type readFunc[S any] func(ctx context.Context, r *round, next *S)
 
 func newReader[S any](logger klog.Logger, args *config.Prometheus, first S, read readFunc[S]) (*Reader[S], error) {
@@ -84,7 +84,7 @@ func (r *Reader[S]) round(ctx context.Context) {
 	next, now := *r.snapshot.Load(), &round{client: r.client}
 	r.read(ctx, now, &next)
 	if ctx.Err() != nil {
-		// The end of the scheduler is no failure of the server.
+		// The scheduler ends; the server has not failed.
 		return
 	}
 	r.snapshot.Store(&next)
@@ -99,7 +99,7 @@ func (r *Reader[S]) Snapshot() *S {
 	return r.snapshot.Load()
 }
 
-// report logs one line if another trouble is there than at the last call.
+// report logs one line if the trouble differs from that of the last call.
 func (r *Reader[S]) report(now *round) {
 	trouble := strings.Join(now.failing, ",")
 	if trouble == "" && now.uncovered {
@@ -122,7 +122,7 @@ func (r *Reader[S]) report(now *round) {
 	}
 }
 
-// round is one round of queries to a server, and what is wrong after it.
+// round is one round of queries to a server, with its failures.
 type round struct {
 	client  *client
 	failing []string

@@ -59,8 +59,8 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.gangs()
 		l.network()
 		l.gpuNames()
-		if untold := plugins.UntoldDevices(l.profile.plugins); untold != "" {
-			l.warn("gpu", "plugins", untold)
+		if unassigned := plugins.UnassignedDevices(l.profile.plugins); unassigned != "" {
+			l.warn("gpu", "plugins", unassigned)
 		}
 		l.objectives()
 		l.classes()

@@ -34,7 +34,7 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 				if bound {
 					old.land(t, p)
 				}
-				if reason := fresh.preBind(t, second, p); !strings.Contains(reason, "the pod was told another address") {
+				if reason := fresh.preBind(t, second, p); !strings.Contains(reason, "has given the pod another address") {
 					t.Errorf("the second scheduler says %q", reason)
 				}
 				pass(minute)

@@ -228,8 +228,8 @@ var worked = []string{
 	"pkg/process/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
 	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods",
 	"pkg/plugins/costoptimized.runningPods.gangs",
-	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.held",
-	"pkg/policy.Ledger.holders",
+	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.reserved",
+	"pkg/policy.Ledger.pods",
 }
 
 // bounded are the maps and lists that may grow with what is gone: a number bounds how many entries they have, and how

@@ -141,8 +141,8 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 				"spreading"}}},
 		{"GPUs that are filtered and not reserved", plugged("filter: {enabled: [{name: GPUAware}]}, score: " +
 			"{enabled: [{name: GPUAware, weight: 20}]}"),
-			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: a pod that " +
-				"asks for a part of a GPU is told no device, and two pods can get the same one", "gpu"}}},
+			[][2]string{{"f.yaml:8: warning: profile a: GPUAware is not enabled in reserve and preBind: " +
+				"no device is assigned to a pod that asks for a part of a GPU, and two pods can get the same one", "gpu"}}},
 		{"a gang plugin for preemption alone", plugged("postFilter: {enabled: [{name: Coscheduling}]}"),
 			[][2]string{{"f.yaml:1: error: profile a: plugin Coscheduling is enabled at postFilter but not at " +
 				"queueSort, ", "start"}}},

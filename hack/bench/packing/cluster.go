@@ -40,7 +40,7 @@ type product struct {
 // kind is a kind of pod. Kinds are numbered within a family.
 type kind struct {
 	request gpu.Request
-	class   gpu.Class
+	shape   gpu.Shape
 	// milli is the GPU that it asks for in sum.
 	milli int
 	// members is how many such pods start together or not at all.
@@ -50,7 +50,7 @@ type kind struct {
 func newKind(cpuMilli int64, count, milli int, models ...string) kind {
 	k := kind{request: gpu.Request{Count: count, Milli: milli, Shared: count > 0 && milli < gpu.WholeMilli,
 		CPUMilli: cpuMilli, Models: models}}
-	k.class = gpu.ClassOf(&k.request, 0)
+	k.shape = gpu.ShapeOf(&k.request, 0)
 	k.milli, k.members = count*milli, 1
 	return k
 }

@@ -176,7 +176,7 @@ func (f *Family) draw(r *rand.Rand, at float64) *kind {
 func (f *Family) mix() *gpu.Distribution {
 	portions := make([]gpu.Portion, len(f.kinds))
 	for i := range f.kinds {
-		portions[i] = gpu.Portion{Class: f.kinds[i].class, Fraction: f.weights[i]}
+		portions[i] = gpu.Portion{Shape: f.kinds[i].shape, Fraction: f.weights[i]}
 	}
 	return gpu.Given(portions)
 }

@@ -115,7 +115,7 @@ func hard(name string, shapes []shape, of ...asked) Family {
 		}
 		k := newKind(int64(1000*a.cores), a.count, gpu.WholeMilli, models...)
 		k.request.Interconnect, k.members = a.links, a.members
-		k.class = gpu.ClassOf(&k.request, 0)
+		k.shape = gpu.ShapeOf(&k.request, 0)
 		f.kinds = append(f.kinds, k)
 		f.weights = append(f.weights, a.weight/sum)
 		if laterSum > 0 {

@@ -209,10 +209,10 @@ func (o *ours) placed(k *kind, n int) {
 	switch {
 	case o.running == nil:
 		return
-	case k.class.Count == 0:
+	case k.shape.Count == 0:
 		o.running.AddBeside(int64(n) * k.request.CPUMilli)
 	default:
-		o.running.Add(k.class, "", n) // each pod is on its own
+		o.running.Add(k.shape, "", n) // each pod is on its own
 	}
 	if d := o.running.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)

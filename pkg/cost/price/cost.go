@@ -10,11 +10,11 @@ type Placement struct {
 	Request Capacity
 	// KeepsAlive says that without the pod the node could be given back, so that the pod is charged for all of it.
 	KeepsAlive bool
-	// ExpectedMilliPods is how many pods like this one, itself included, are expected to need room soon, in thousandths.
+	// ExpectedMilliPods is how many pods like this one, itself included, are expected soon, in thousandths.
 	ExpectedMilliPods int64
 	// StrandedMilliGPU is how much GPU, free before, no pod can use once this one is there for want of CPU or memory.
 	StrandedMilliGPU int64
-	// Risk is that of the node's kind of capacity.
+	// Risk is that of the node's capacity type.
 	Risk Interruption
 	// Members is how many pods lose their work when this one does: the size of its gang, or one.
 	Members int64
@@ -26,7 +26,7 @@ type Parts struct {
 	Share MicroDollars
 	// Opening is O·(P − θ·q), the rest of the price of a node that is kept alive for the pod.
 	Opening MicroDollars
-	// Stranded is S, the price of the GPUs that go out of use.
+	// Stranded is S, the price of the GPUs that become useless.
 	Stranded MicroDollars
 	// Interruption is R, the expected loss to interruptions.
 	Interruption MicroDollars
@@ -42,13 +42,13 @@ func (p Parts) Sum() MicroDollars {
 // expected, see Opening.
 //
 // sharePermille is θ: how much of its share a pod is charged on a node that runs anyway. With 1000 pods pay for what
-// they take; with 0 room on a running node is free and only nodes kept alive cost money.
+// they take; with 0 only nodes that are kept alive cost money.
 func (at *Placement) Cost(sharePermille int64) Parts {
 	share := at.Node.Share(at.Request)
 	parts := Parts{
 		Share:        share.Scale(sharePermille, 1000),
-		Stranded:     at.Node.GPUPrice(at.StrandedMilliGPU),
-		Interruption: at.Risk.ExpectedLoss(share, at.Members),
+		Stranded:     at.Node.gpuPrice(at.StrandedMilliGPU),
+		Interruption: at.Risk.expectedLoss(share, at.Members),
 	}
 	if at.KeepsAlive {
 		parts.Opening = at.Node.Opening(at.Request, at.ExpectedMilliPods).Minus(parts.Share)
@@ -57,15 +57,15 @@ func (at *Placement) Cost(sharePermille int64) Parts {
 }
 
 // Opening returns what it costs to start nodes of this kind for a number of pods, in thousandths, that each make this
-// request: one node's price, or that of as many such nodes as the pods would fill. A small node is cheap for one pod
-// and dear for the next twenty, which is why the nodes that a growing fleet opens are not those with the lowest price
-// but those with the lowest price for the room they have.
+// request: one node's price, or that of the number of such nodes that the pods would fill. A small node is cheap for
+// one pod and expensive for the next twenty, so that a growing fleet opens the nodes with the lowest price for what
+// they hold, not those with the lowest price.
 func (s Split) Opening(request Capacity, milliPods int64) MicroDollars {
-	room := s.Allocatable.milliTimes(request)
-	if room <= 0 || milliPods <= room {
+	fit := s.Allocatable.milliTimes(request)
+	if fit <= 0 || milliPods <= fit {
 		return s.Price
 	}
-	return s.Price.Scale(milliPods, room)
+	return s.Price.Scale(milliPods, fit)
 }
 
 // milliTimes returns how many thousandths of times the capacity holds the request; the largest number if it asks for
@@ -82,13 +82,13 @@ func (c Capacity) milliTimes(request Capacity) int64 {
 	return times
 }
 
-// HostNeed is what a GPU needs of the host to be of use to anybody.
+// HostNeed is what a GPU needs of the host to be useful.
 type HostNeed struct {
 	MilliCPU, MemoryMiB int64 // per whole GPU
 }
 
-// Stranded returns how much GPU that is free and of use before goes out of use when request is taken from free: free
-// still, but without the CPU or memory that a pod on it would need.
+// Stranded returns how much free GPU becomes useless when request is taken from free, for want of the CPU or memory
+// that a pod on it would need.
 func (n HostNeed) Stranded(free, request Capacity) int64 {
 	after := Capacity{
 		MilliCPU:  max(free.MilliCPU-request.MilliCPU, 0),
@@ -115,17 +115,17 @@ func served(amount, need int64) int64 {
 	return int64(MicroDollars(amount).Scale(1000, need))
 }
 
-// Interruption is the risk that a kind of capacity carries.
+// Interruption is the risk of a capacity type.
 type Interruption struct {
-	// PerThousandHours is how often a node of that kind is taken away in a thousand hours.
+	// PerThousandHours is how often a node of that type is taken away in a thousand hours.
 	PerThousandHours int64
 	// LostMinutes is how much work a pod loses each time: since its last checkpoint, and to start again.
 	LostMinutes int64
 }
 
-// ExpectedLoss returns what interruptions of one pod's node cost in an hour, when each makes all members of the pod's
+// expectedLoss returns what interruptions of one pod's node cost in an hour, when each makes all members of the pod's
 // gang, whose shares are like this one, lose their work.
-func (i Interruption) ExpectedLoss(share MicroDollars, members int64) MicroDollars {
+func (i Interruption) expectedLoss(share MicroDollars, members int64) MicroDollars {
 	return share.Scale(max(members, 1), 1).Scale(i.PerThousandHours*i.LostMinutes, 1000*60)
 }
 

@@ -64,12 +64,12 @@ func proportion(whole, part, total MicroDollars) MicroDollars {
 func (s Split) Share(request Capacity) MicroDollars {
 	share := s.memory.part(request.MemoryMiB, s.Allocatable.MemoryMiB).
 		Plus(s.cpu.part(request.MilliCPU, s.Allocatable.MilliCPU)).
-		Plus(s.GPUPrice(request.MilliGPU))
+		Plus(s.gpuPrice(request.MilliGPU))
 	return min(share, s.Price)
 }
 
-// GPUPrice returns what this many thousandths of the node's GPUs cost an hour.
-func (s Split) GPUPrice(milliGPU int64) MicroDollars {
+// gpuPrice returns what this many thousandths of the node's GPUs cost an hour.
+func (s Split) gpuPrice(milliGPU int64) MicroDollars {
 	return s.gpu.part(milliGPU, s.Allocatable.MilliGPU)
 }
 

@@ -7,11 +7,11 @@ import (
 
 // Rule states the price of the nodes that it matches.
 type Rule struct {
-	// Matches says from a node's labels whether the rule is about it.
+	// Matches reports from a node's labels whether the rule applies to it.
 	Matches func(labels map[string]string) bool
 	// Price is the price an hour.
 	Price MicroDollars
-	// Weight decides between rules that match a node: the heaviest counts. Equal weights fall to the earlier rule.
+	// Weight decides between rules that match a node: the highest counts, of equal weights the earlier rule.
 	Weight int32
 }
 

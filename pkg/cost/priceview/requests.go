@@ -15,8 +15,7 @@ import (
 
 const bytesPerMiB = 1 << 20
 
-// missingRequests stand in for requests that a pod leaves out, as the stock scheduler has it: a pod that asks for
-// nothing still takes something.
+// missingRequests are used for requests that a pod leaves out, as in the stock scheduler.
 var missingRequests = v1.ResourceList{
 	v1.ResourceCPU:    *resource.NewMilliQuantity(schedutil.DefaultMilliCPURequest, resource.DecimalSI),
 	v1.ResourceMemory: *resource.NewQuantity(schedutil.DefaultMemoryRequest, resource.BinarySI),
@@ -61,7 +60,7 @@ func leavesOut(pod *v1.Pod) bool {
 	return false
 }
 
-// WithGPUs is the pod asking for the GPUs that it claims, too.
+// WithGPUs is the pod with the GPUs that it claims.
 func (p *Pod) WithGPUs(claimed *gpu.Request) Pod {
 	out := *p
 	out.gpu.Count, out.gpu.Milli, out.gpu.Slices = claimed.Count, claimed.Milli, claimed.Slices
@@ -137,7 +136,7 @@ func (n *Node) Request(p *Pod) price.Capacity {
 	return c
 }
 
-// FreeHost returns the CPU and memory that the node still offers, assumed pods counted as there.
+// FreeHost returns the CPU and memory that are free on the node.
 func FreeHost(info fwk.NodeInfo) price.Capacity {
 	allocatable, requested := info.GetAllocatable(), info.GetRequested()
 	return price.Capacity{
@@ -146,8 +145,8 @@ func FreeHost(info fwk.NodeInfo) price.Capacity {
 	}
 }
 
-// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
-// What is left of GPUs that can be claimed is in claimable, which is nil for other nodes.
+// FreeMilliGPU returns how much GPU is free on the node. On a node that shares GPUs it reads every pod. claimable is
+// what is left of GPUs that can be claimed, nil for other nodes.
 func FreeMilliGPU(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Inventory) int64 {
 	free := int64(0)
 	for i, pool := range n.gpu.Pools() {

@@ -9,7 +9,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// SpotPolicy is how a pod stands to spot capacity.
+// SpotPolicy is whether a pod accepts spot capacity.
 type SpotPolicy string
 
 // Spot policies. Avoid and require are hard: an avoiding pod is never put on a spot node, a requiring one on no other.
@@ -44,8 +44,8 @@ func PodSpotPolicy(pod *v1.Pod) (SpotPolicy, bool, *wellknown.BadValue) {
 		Allowed: `one of "avoid", "tolerate", "require"`}
 }
 
-// AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
-// of these rules: a pod that says so accepts spot nodes. Of the alternatives of a node affinity one is enough.
+// AsksForSpot reports whether the pod's node selector, required node affinity or tolerations name spot capacity by a
+// label of these rules. One of the alternatives of a node affinity is enough.
 func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
 	for i := range rules {
 		if rules[i].Type == Spot && rules[i].namedBy(pod) {
@@ -92,7 +92,7 @@ func (r *CapacityRule) requiredBy(affinity *v1.Affinity) bool {
 		func(t v1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, names) })
 }
 
-// SetSpotPolicy says how a pod stands to spot capacity.
+// SetSpotPolicy sets the spot policy of a pod.
 func SetSpotPolicy(pod *v1.Pod, policy SpotPolicy) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.SpotKey, string(policy))
 }

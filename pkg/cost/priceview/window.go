@@ -9,19 +9,18 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// StartWindow is the window that a pod waits for by its own word.
+// StartWindow is the window that a pod names, with its deadline.
 type StartWindow struct {
 	// Name of the window; empty without one.
 	Name string
-	// Deadline after which no window holds the pod back, zero without one: that which the pod names or, if it declares
-	// how long it runs, by when it has to start to end by it.
+	// Deadline is when the pod no longer waits, zero for never: the deadline that the pod names or, if it declares how
+	// long it runs, the time at which it has to start to end by then.
 	Deadline time.Time
-	// Ends says that the pod is to end by what it names.
+	// Ends reports that the pod has to end, not to start, by the deadline that it names.
 	Ends bool
 }
 
-// PodStartWindow reads the window that a pod names and its deadline. Whether the window exists is for the caller to
-// say.
+// PodStartWindow reads the window that a pod names and its deadline. It does not check whether the window exists.
 func PodStartWindow(pod *v1.Pod) (StartWindow, *wellknown.BadValue) {
 	w := StartWindow{Name: pod.Annotations[wellknown.StartWindowKey]}
 	deadline, bad := runview.PodDeadline(pod)

@@ -25,17 +25,16 @@ func (a amounts) set(driver, name string, q *resource.Quantity) {
 	}
 }
 
-// capacityOf reads the capacity of a device.
-func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.DeviceCapacity) amounts {
-	a := make(amounts, len(capacity))
-	for name := range capacity {
-		q := capacity[name].Value
-		a.set(driver, string(name), &q)
+func (d sourceDevice) capacity() amounts {
+	a := make(amounts, len(d.device.Capacity))
+	for name := range d.device.Capacity {
+		q := d.device.Capacity[name].Value
+		a.set(d.slice.Spec.Driver, string(name), &q)
 	}
 	return a
 }
 
-// consumedOf reads how much of a device's capacity a claim has.
+// consumedOf reads the capacity of a device that a claim was given.
 func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Quantity) amounts {
 	a := make(amounts, len(consumed))
 	for name, q := range consumed {
@@ -44,7 +43,7 @@ func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Qu
 	return a
 }
 
-// countersOf reads a set of counters, or what a device takes of one.
+// countersOf reads a set of counters, or what a device consumes of it.
 func countersOf(counters map[string]resourcev1.Counter) amounts {
 	a := make(amounts, len(counters))
 	for name := range counters {
@@ -54,9 +53,9 @@ func countersOf(counters map[string]resourcev1.Counter) amounts {
 	return a
 }
 
-// milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted,
-// else of its memory, else the largest part of anything. It is rounded down, so that parts that fit together seem
-// to, too. Where nothing is counted it is all of it.
+// milliOf is the part of a GPU with the total that these amounts are, in milli-GPU: of its compute if that is counted,
+// else of its memory, else the largest part of any amount, else all of it. It is rounded down, so that parts that fill
+// a GPU do not seem too large.
 func (a amounts) milliOf(total amounts) int {
 	for _, name := range append(computeAmounts[:len(computeAmounts):len(computeAmounts)], amountMemory) {
 		if used := a[name]; used > 0 && total[name] > 0 {

@@ -26,42 +26,42 @@ import (
 const (
 	// maxExpressions bounds the compiled selectors.
 	maxExpressions = 256
-	// settleFor is how long after an event what is read may still lag behind it.
+	// settleFor is how long after an event the informers may still lag behind it.
 	settleFor = time.Second
-	// readEvery is how often at most all is read for pods without claims.
+	// readEvery is the least time between two readings for pods without claims.
 	readEvery = 100 * time.Millisecond
-	// epochOfAtLeast is how long an epoch lasts at least.
-	epochOfAtLeast = 10 * time.Second
-	// maxReads is how often to try for a picture of all claims at one moment.
+	// leastEpoch is how long an epoch lasts at least.
+	leastEpoch = 10 * time.Second
+	// maxReads bounds the attempts to read all claims at one moment.
 	maxReads = 100
 )
 
-// GPUs reads GPUs that are served by dynamic resource allocation. It is what all profiles of one scheduler know
-// together, and safe for concurrent use. A nil one knows no GPUs.
+// GPUs reads GPUs that are served by dynamic resource allocation. All profiles of one scheduler share it. It is safe
+// for concurrent use. nil knows no GPUs.
 type GPUs struct {
 	dra      fwk.SharedDRAManager
 	compiled *cel.Cache
-	// event is when something may have changed last, readAt when latest was read, in nanoseconds of Unix time.
+	// event is the time of the last possible change, readAt that of the last reading, in nanoseconds of Unix time.
 	event, readAt atomic.Int64
 	latest        atomic.Pointer[State]
 	// mu is held to read.
 	mu     sync.Mutex
 	slices *Slices
-	// epoch is the number of the state epochOf, which was looked at epochAt.
+	// epoch is the number of the state epochOf, and epochAt the time at which it began.
 	epoch   uint64
 	epochOf *State
 	epochAt time.Time
 }
 
-// State is which devices are allocated at one moment. It is immutable. A nil one knows no GPUs.
+// State is which devices are allocated at one moment. It is immutable. nil knows no GPUs.
 type State struct {
 	dra   fwk.SharedDRAManager
 	read  *Slices
 	nodes map[string]*Devices
 }
 
-// GPUsOf returns what the scheduler's profiles share of the devices of these drivers; nil where the scheduler does
-// not allocate devices.
+// GPUsOf returns the GPUs of these drivers that the scheduler's profiles share; nil where the scheduler does not
+// allocate devices.
 func GPUsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManager, drivers []string) (*GPUs, error) {
 	if dra == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func GPUsOf(factory kubeinformers.SharedInformerFactory, dra fwk.SharedDRAManage
 	})
 }
 
-// Stale says that devices may have been allocated or given back.
+// Stale notes that devices may have been allocated or deallocated.
 func (g *GPUs) Stale() {
 	if g != nil {
 		g.event.Store(time.Now().UnixNano())
@@ -103,8 +103,8 @@ func (g *GPUs) Stale() {
 // settled reports whether nothing has happened since the latest state was read.
 func (g *GPUs) settled() bool { return g.readAt.Load() > g.event.Load()+int64(settleFor) }
 
-// Now is the state of this moment, for those who place pods with claims; nil without GPUs that can be claimed. It is
-// read each time: the queue hears of devices that come free from another listener, and may try a pod before Stale.
+// Now reads the state of this moment, for pods with claims; nil without GPUs that can be claimed. It reads each time:
+// the queue learns of free devices from another event handler, and may try a pod before Stale is called.
 func (g *GPUs) Now() *State {
 	if g == nil {
 		return nil
@@ -115,7 +115,7 @@ func (g *GPUs) Now() *State {
 	return g.latest.Load()
 }
 
-// Recent is the state of a moment ago, for all others; nil without GPUs that can be claimed. It is asked for once a
+// Recent is the state of a moment ago, for all other pods; nil without GPUs that can be claimed. It is called once a
 // cycle, and reads what has changed since.
 func (g *GPUs) Recent() *State {
 	if g == nil {
@@ -128,7 +128,7 @@ func (g *GPUs) Recent() *State {
 	return g.latest.Load()
 }
 
-// Latest is the state that was read last, for each node of a cycle; nil without GPUs that can be claimed.
+// Latest is the state that was read last, for the nodes of a cycle; nil without GPUs that can be claimed.
 func (g *GPUs) Latest() *State {
 	if g == nil {
 		return nil
@@ -136,7 +136,7 @@ func (g *GPUs) Latest() *State {
 	return g.latest.Load()
 }
 
-// readAll reads what has changed. The state before has to do where claims change all the time. The lock is held.
+// readAll reads what has changed. The state before stays if claims change all the time. The lock is held.
 func (g *GPUs) readAll() {
 	defer g.readAt.Store(time.Now().UnixNano())
 	list, err := g.dra.ResourceSlices().ListWithDeviceTaintRules()
@@ -169,9 +169,8 @@ func (c *Slices) state(dra fwk.SharedDRAManager, allocated *structured.Allocated
 	return s
 }
 
-// Epoch is nil without GPUs that can be claimed, and changes after something was allocated, not more often than every
-// ten seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
-// anyway.
+// Epoch is nil without GPUs that can be claimed. It changes after allocations, not more often than every ten seconds,
+// because each change causes all nodes to be read again. Nodes whose pods change are read anyway.
 func (g *GPUs) Epoch() any {
 	latest := g.Recent()
 	if latest == nil {
@@ -179,14 +178,14 @@ func (g *GPUs) Epoch() any {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= epochOfAtLeast {
+	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= leastEpoch {
 		g.epoch, g.epochOf, g.epochAt = g.epoch+1, latest, now
 	}
 	return g.epoch
 }
 
-// GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where
-// the kubelet offers GPUs, so that none is counted twice.
+// GPUNode is the node with the GPUs that its slices describe; the node as it is without slices, or if the kubelet
+// offers GPUs, so that none is counted twice.
 func (g *GPUs) GPUNode(node *gpuview.Node) *gpuview.Node {
 	if s := g.Latest(); s != nil {
 		if n := s.read.Sole(node); n != nil {
@@ -196,7 +195,7 @@ func (g *GPUs) GPUNode(node *gpuview.Node) *gpuview.Node {
 	return node
 }
 
-// Devices are those of a node; nil where it has no GPUs that can be claimed.
+// Devices are those of a node; nil without GPUs that can be claimed.
 func (s *State) Devices(node string) *Devices {
 	if s == nil {
 		return nil
@@ -204,7 +203,7 @@ func (s *State) Devices(node string) *Devices {
 	return s.nodes[node]
 }
 
-// Inventory is the node's inventory with what is allocated; nil where there is nothing to claim, or where the kubelet
+// Inventory is the node's inventory with what is allocated; nil without GPUs that can be claimed, or if the kubelet
 // offers GPUs, so that none is counted twice.
 func (s *State) Inventory(g *gpuview.Node, info fwk.NodeInfo) *gpu.Inventory {
 	if s == nil || s.read.Sole(g) == nil {
@@ -221,8 +220,8 @@ func (s *State) Names() iter.Seq[string] {
 	return s.read.Names()
 }
 
-// Held is what a pod that runs on a node holds of GPUs by claims.
-func (s *State) Held(pod *v1.Pod, node string) gpu.Request {
+// Allocated is what is allocated of GPUs to the claims of a pod that runs on a node.
+func (s *State) Allocated(pod *v1.Pod, node string) gpu.Request {
 	devices := s.Devices(node)
 	if devices == nil {
 		return gpu.Request{}

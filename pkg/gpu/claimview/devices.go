@@ -9,6 +9,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/catalog"
@@ -34,9 +35,9 @@ type claimGPU struct {
 	product            string
 	generation, memMiB int
 	uuid, pcieRoot     string
-	// milli is how much of the GPU its devices are together, where it is cut for good.
+	// milli is the sum of the GPU's hardware slices.
 	milli int
-	// largest is the largest part that one device is; that device stands for the GPU.
+	// largest is the part of the largest device, from which the other fields are read.
 	largest int
 	tainted bool
 }
@@ -47,14 +48,14 @@ type claimDevice struct {
 	kind   kind
 	source sourceDevice
 	parts  []claimPart
-	// slice names the kind of a hardware slice whose GPU is unknown; it has one part, without a GPU.
+	// slice names a hardware slice whose GPU is unknown, by driver and profile. It has one part, without a GPU.
 	slice string
 	// capacity is that of a device that several claims may share, nil for other devices.
 	capacity amounts
 	tainted  bool
 }
 
-// size is how much of GPUs the device is together, in thousandths of a GPU.
+// size is the sum of the device's parts, in milli-GPU.
 func (d *claimDevice) size() int {
 	sum := 0
 	for _, p := range d.parts {
@@ -63,13 +64,13 @@ func (d *claimDevice) size() int {
 	return sum
 }
 
-// claimPart is how much of a GPU a device is.
+// claimPart is the part of a GPU that a device is. gpu is -1 where the GPU is unknown.
 type claimPart struct {
 	gpu           int
 	milli, memMiB int
 }
 
-// Node is what slices say of one node's GPUs. It is immutable.
+// Node is what slices say about one node's GPUs. It is immutable.
 type Node struct {
 	name string
 	// sources are the slices of all pools with devices of the node.
@@ -88,6 +89,10 @@ type sourceDevice struct {
 	device *resourcev1.Device
 }
 
+func (d sourceDevice) id() structured.DeviceID {
+	return structured.MakeDeviceID(d.slice.Spec.Driver, d.slice.Spec.Pool.Name, d.device.Name)
+}
+
 // counterKey names a set of counters.
 type counterKey struct{ driver, pool, set string }
 
@@ -99,7 +104,7 @@ type deviceNodeReader struct {
 	byKey map[string]int
 }
 
-// readNode reads the devices of one node. Devices beyond those that can be told apart are left out.
+// readNode reads the devices of one node. GPUs beyond gpuview.MaxGPUs are left out.
 func readNode(name string, sources []*resourcev1.ResourceSlice) *Node {
 	r := &deviceNodeReader{
 		node:     &Node{name: name, sources: sources, byID: map[structured.DeviceID]int{}},
@@ -131,59 +136,26 @@ func readNode(name string, sources []*resourcev1.ResourceSlice) *Node {
 
 // add reads one device.
 func (r *deviceNodeReader) add(d sourceDevice) {
-	driver, pool := d.slice.Spec.Driver, d.slice.Spec.Pool.Name
-	out := claimDevice{id: structured.MakeDeviceID(driver, pool, d.device.Name), kind: kindOf(d), source: d,
-		tainted: tainted(d.device)}
-	text := deviceText(driver, d.device)
-	capacity := capacityOf(driver, d.device.Capacity)
-	if a := d.device.AllowMultipleAllocations; a != nil && *a {
+	capacity := d.capacity()
+	out := claimDevice{id: d.id(), kind: kindOf(d), source: d, tainted: tainted(d.device)}
+	if ptr.Deref(d.device.AllowMultipleAllocations, false) {
 		out.capacity = capacity
 	}
-	seen := claimGPU{tainted: out.tainted}
-	seen.product, seen.generation = productOf(text)
+	seen := claimGPU{tainted: out.tainted, uuid: d.text(attributeUUID), pcieRoot: d.text(attributePCIeRoot)}
+	seen.product, seen.generation = productOf(d)
 	product, _ := catalog.Lookup(seen.product)
-	memMiB := capacity.memMiB()
+	seen.memMiB = product.MemMiB
 	switch {
 	case len(d.device.ConsumesCounters) > 0:
-		for _, c := range d.device.ConsumesCounters {
-			total := r.counters[counterKey{driver, pool, c.CounterSet}]
-			if len(total) == 0 {
-				continue // a set that is not there: the allocator gives nothing out of it
-			}
-			used := countersOf(c.Counters)
-			part := claimPart{milli: used.milliOf(total), memMiB: used.memMiB()}
-			seen.memMiB = total.memMiB()
-			if seen.memMiB == 0 {
-				seen.memMiB = max(memMiB, product.MemMiB)
-			}
-			if part.memMiB == 0 {
-				part.memMiB = min(memMiB, seen.memMiB)
-			}
-			seen.uuid, seen.pcieRoot = text(attributeUUID), text(attributePCIeRoot)
-			r.join(&out, fmt.Sprintf("counters %q %q", pool, c.CounterSet), &seen, part)
-		}
-	case text(attributeProfile) != "" || text(attributeType) == typeMIG:
-		profile := cmp.Or(text(attributeProfile), typeMIG)
-		geometry, _ := gpu.ParseProfile(profile, seen.product, product.MemMiB)
-		part := claimPart{milli: geometry.Milli(), memMiB: memMiB}
-		parent := text(attributeParentUUID)
-		if parent == "" {
-			out.slice, out.parts = driver+"/"+profile, []claimPart{{-1, part.milli, part.memMiB}}
-			break
-		}
-		seen.uuid, seen.pcieRoot, seen.memMiB = parent, text(attributePCIeRoot), product.MemMiB
-		if r.join(&out, "uuid "+parent, &seen, part) {
-			r.node.gpus[out.parts[0].gpu].milli += part.milli
-		}
+		r.addPartition(&out, seen, capacity.memMiB())
+	case d.text(attributeProfile) != "" || d.text(attributeType) == typeMIG:
+		r.addSlice(&out, seen, capacity.memMiB())
 	default:
-		seen.uuid, seen.pcieRoot = text(attributeUUID), text(attributePCIeRoot)
-		if seen.memMiB = memMiB; memMiB == 0 {
-			seen.memMiB = product.MemMiB
-		}
-		key := fmt.Sprintf("device %q %q", pool, d.device.Name)
+		key := fmt.Sprintf("device %q %q", d.slice.Spec.Pool.Name, d.device.Name)
 		if seen.uuid != "" {
 			key = "uuid " + seen.uuid
 		}
+		seen.memMiB = cmp.Or(capacity.memMiB(), seen.memMiB)
 		r.join(&out, key, &seen, claimPart{milli: gpu.WholeMilli, memMiB: seen.memMiB})
 	}
 	if len(out.parts) > 0 {
@@ -192,7 +164,35 @@ func (r *deviceNodeReader) add(d sourceDevice) {
 	}
 }
 
-// join makes the device a part of the GPU with that key. It reports false where there is no place for a further GPU.
+// addPartition reads a device that takes parts of GPUs by counters. Sets of counters that do not exist are left out:
+// the allocator gives nothing out of them.
+func (r *deviceNodeReader) addPartition(out *claimDevice, seen claimGPU, memMiB int) {
+	spec := &out.source.slice.Spec
+	for _, c := range out.source.device.ConsumesCounters {
+		total := r.counters[counterKey{spec.Driver, spec.Pool.Name, c.CounterSet}]
+		if len(total) == 0 {
+			continue
+		}
+		used, of := countersOf(c.Counters), seen
+		of.memMiB = cmp.Or(total.memMiB(), max(memMiB, seen.memMiB))
+		part := claimPart{milli: used.milliOf(total), memMiB: cmp.Or(used.memMiB(), min(memMiB, of.memMiB))}
+		r.join(out, fmt.Sprintf("counters %q %q", spec.Pool.Name, c.CounterSet), &of, part)
+	}
+}
+
+// addSlice reads a hardware slice, with or without the UUID of its GPU.
+func (r *deviceNodeReader) addSlice(out *claimDevice, seen claimGPU, memMiB int) {
+	profile := cmp.Or(out.source.text(attributeProfile), typeMIG)
+	geometry, _ := gpu.ParseProfile(profile, seen.product, seen.memMiB)
+	part := claimPart{gpu: -1, milli: geometry.Milli(), memMiB: memMiB}
+	if seen.uuid = out.source.text(attributeParentUUID); seen.uuid == "" {
+		out.slice, out.parts = out.source.slice.Spec.Driver+"/"+profile, []claimPart{part}
+	} else if r.join(out, "uuid "+seen.uuid, &seen, part) {
+		r.node.gpus[out.parts[0].gpu].milli += part.milli
+	}
+}
+
+// join makes the device a part of the GPU with that key. It reports false if there are too many GPUs.
 func (r *deviceNodeReader) join(d *claimDevice, key string, seen *claimGPU, part claimPart) bool {
 	i, known := r.byKey[key]
 	if !known {
@@ -204,7 +204,7 @@ func (r *deviceNodeReader) join(d *claimDevice, key string, seen *claimGPU, part
 		r.node.gpus = append(r.node.gpus, claimGPU{})
 	}
 	if g := &r.node.gpus[i]; part.milli > g.largest {
-		// The largest device is the GPU itself, or the most like it.
+		// The largest device is the GPU itself, or closest to it.
 		milli := g.milli
 		*g = *seen
 		g.milli, g.largest = milli, part.milli
@@ -214,7 +214,7 @@ func (r *deviceNodeReader) join(d *claimDevice, key string, seen *claimGPU, part
 	return true
 }
 
-// finish sums the GPUs up. Where they differ, the least memory and no model counts.
+// finish sums up the GPUs. If they differ, the least memory counts, and the model is empty.
 func (r *deviceNodeReader) finish() {
 	n := r.node
 	n.empty = gpu.Inventory{Mode: gpu.ModeDRA, Replicas: 1, IndexKnown: true}
@@ -255,40 +255,32 @@ func (r *deviceNodeReader) finish() {
 	n.empty.Links = claimLinks(n.gpus, n.empty.Model)
 }
 
-// tainted reports whether a taint keeps pods off the device that do not tolerate it.
+// tainted reports whether pods need a toleration for the device.
 func tainted(d *resourcev1.Device) bool {
 	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
 		return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
 	})
 }
 
-// deviceText reads the device's attributes that are text, by their names without the driver's domain.
-func deviceText(driver string, d *resourcev1.Device) func(name string) string {
-	return func(name string) string {
-		a, ok := d.Attributes[resourcev1.QualifiedName(name)]
-		if !ok {
-			a = d.Attributes[resourcev1.QualifiedName(driver+"/"+name)]
-		}
-		switch {
-		case a.StringValue != nil:
-			return *a.StringValue
-		case a.VersionValue != nil:
-			return *a.VersionValue
-		}
-		return ""
+// text is an attribute that is text, by its name without the driver's domain; empty without it.
+func (d sourceDevice) text(name string) string {
+	a, ok := d.device.Attributes[resourcev1.QualifiedName(name)]
+	if !ok {
+		a = d.device.Attributes[resourcev1.QualifiedName(d.slice.Spec.Driver+"/"+name)]
 	}
+	return cmp.Or(ptr.Deref(a.StringValue, ""), ptr.Deref(a.VersionValue, ""))
 }
 
 // productOf reads model and generation.
-func productOf(text func(string) string) (product string, generation int) {
-	product = catalog.BaseModel(strings.ReplaceAll(text(attributeProduct), " ", "-"))
+func productOf(d sourceDevice) (product string, generation int) {
+	product = catalog.BaseModel(strings.ReplaceAll(d.text(attributeProduct), " ", "-"))
 	known, _ := catalog.Lookup(product)
 	generation = known.Generation
 	var major, minor int
-	if n, _ := fmt.Sscanf(text(attributeCapability), "%d.%d", &major, &minor); n == 2 && major > 0 && major < 100 &&
+	if n, _ := fmt.Sscanf(d.text(attributeCapability), "%d.%d", &major, &minor); n == 2 && major > 0 && major < 100 &&
 		minor >= 0 && minor < 10 {
 		generation = major*10 + minor
-	} else if g, ok := catalog.GenerationOf(strings.ReplaceAll(text(attributeArchitecture), " ", "-")); ok {
+	} else if g, ok := catalog.GenerationOf(strings.ReplaceAll(d.text(attributeArchitecture), " ", "-")); ok {
 		generation = g
 	}
 	return product, generation
@@ -309,16 +301,17 @@ func claimLinks(gpus []claimGPU, model string) *gpu.Links {
 	if err != nil {
 		return nil
 	}
-	builder, known := gpu.NewLinks(len(gpus)), false
+	var pairs []gpu.Pair
 	for i := range gpus {
 		for j := range i {
-			if gpus[i].pcieRoot != "" && gpus[i].pcieRoot == gpus[j].pcieRoot && builder.Connect(i, j, near) == nil {
-				known = true
+			if gpus[i].pcieRoot != "" && gpus[i].pcieRoot == gpus[j].pcieRoot {
+				pairs = append(pairs, gpu.Pair{A: i, B: j, Link: near})
 			}
 		}
 	}
-	if !known {
+	if len(pairs) == 0 {
 		return nil
 	}
-	return builder.Build()
+	links, _ := gpu.NewLinks(len(gpus), pairs) // the indices exist
+	return links
 }

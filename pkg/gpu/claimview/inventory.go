@@ -15,18 +15,17 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Devices are a node's devices at one moment. They are immutable: other devices, or others that are allocated, are
-// another object.
+// Devices are a node's devices at one moment. They are immutable: every change makes another object.
 type Devices struct {
 	node *Node
-	// used is what claims hold of each device.
+	// used is what is allocated of each device.
 	used []usage
-	// Inventory counts what is allocated, without what a NodeInfo knows.
+	// inventory counts what is allocated. It lacks what only a NodeInfo has.
 	inventory *gpu.Inventory
 }
 
-// usage is how much of a device is held, in thousandths of the device, and the memory that is held of it in MiB. The
-// memory is -1 where it is as much of the device's as of its compute.
+// usage is the part of a device that is allocated, in thousandths of the device, and the memory in MiB. The memory is
+// -1 if it is the same part of the device's memory.
 type usage struct{ milli, memMiB int }
 
 var wholeDevice = usage{gpu.WholeMilli, -1}
@@ -35,7 +34,7 @@ var wholeDevice = usage{gpu.WholeMilli, -1}
 func (n *Node) devicesAfter(before *Devices, allocated *structured.AllocatedState) *Devices {
 	used := make([]usage, 0, 64) // on the stack for most nodes
 	for i := range n.devices {
-		used = append(used, n.devices[i].held(allocated))
+		used = append(used, n.devices[i].usage(allocated))
 	}
 	if before != nil && before.node == n && slices.Equal(before.used, used) {
 		return before
@@ -54,8 +53,8 @@ func (n *Node) Inventory(allocated *structured.AllocatedState) *gpu.Inventory {
 	return n.devicesAfter(nil, allocated).inventory
 }
 
-// held is how much of the device claims hold.
-func (d *claimDevice) held(allocated *structured.AllocatedState) usage {
+// usage is what is allocated of the device.
+func (d *claimDevice) usage(allocated *structured.AllocatedState) usage {
 	if allocated.AllocatedDevices.Has(d.id) {
 		return wholeDevice
 	}
@@ -70,7 +69,7 @@ func (d *claimDevice) held(allocated *structured.AllocatedState) usage {
 	return d.share(a)
 }
 
-// share is how much of the device these amounts are.
+// share is the part of the device that these amounts are.
 func (d *claimDevice) share(a amounts) usage {
 	u := usage{a.milliOf(d.capacity), -1}
 	if a[amountMemory] > 0 {
@@ -79,7 +78,7 @@ func (d *claimDevice) share(a amounts) usage {
 	return u
 }
 
-// of is the share of its GPU that a part of a device is.
+// of is the share of the part's GPU for a usage of the device.
 func (p claimPart) of(u usage) gpu.Share {
 	s := gpu.Share{Milli: int(math.Ceil(float64(p.milli*u.milli) / gpu.WholeMilli)), MemMiB: u.memMiB}
 	if u.memMiB < 0 {
@@ -88,7 +87,7 @@ func (p claimPart) of(u usage) gpu.Share {
 	return s
 }
 
-// occupy takes a share of the device out of the inventory.
+// occupy subtracts a usage of the device from the inventory.
 func (d *claimDevice) occupy(inv *gpu.Inventory, u usage) {
 	for i := range inv.Slices {
 		if s := &inv.Slices[i]; s.Resource == d.slice && !d.tainted && s.Count > 0 {
@@ -96,11 +95,11 @@ func (d *claimDevice) occupy(inv *gpu.Inventory, u usage) {
 		}
 	}
 	for _, p := range d.parts {
-		inv.Occupy([]int{p.gpu}, p.of(u)) // none where the GPU is not known
+		inv.Occupy([]int{p.gpu}, p.of(u)) // nothing if the GPU is unknown
 	}
 }
 
-// grants adds what a share of the device is of GPUs.
+// grants appends the GPUs behind a usage of the device.
 func (n *Node) grants(list []gpu.Grant, d *claimDevice, u usage) []gpu.Grant {
 	for _, p := range d.parts {
 		grant := gpu.Grant{Device: p.gpu, Share: p.of(u), Slice: d.slice}
@@ -112,7 +111,7 @@ func (n *Node) grants(list []gpu.Grant, d *claimDevice, u usage) []gpu.Grant {
 	return list
 }
 
-// given adds the GPUs that are allocated to a claim, none if it is not allocated.
+// given appends the GPUs that are allocated to a claim.
 func (n *Node) given(list []gpu.Grant, claim *resourcev1.ResourceClaim) []gpu.Grant {
 	if claim.Status.Allocation == nil {
 		return list
@@ -132,7 +131,7 @@ func (n *Node) given(list []gpu.Grant, claim *resourcev1.ResourceClaim) []gpu.Gr
 	return list
 }
 
-// MilliOf is what is allocated to the claim of GPUs, in milli-GPU.
+// MilliOf is the compute of GPUs that is allocated to the claim, in milli-GPU.
 func (c *Slices) MilliOf(claim *resourcev1.ResourceClaim) int64 {
 	if claim.Status.Allocation == nil {
 		return 0
@@ -158,8 +157,8 @@ func (n *Node) GPUNode(g *gpuview.Node) *gpuview.Node {
 // GPUNode is the node with the GPUs that claims can have, without any that are allocated.
 func (d *Devices) GPUNode(g *gpuview.Node) *gpuview.Node { return d.node.GPUNode(g) }
 
-// occupied is the inventory with what the NodeInfo knows: free CPU, and pods that ask for devices which are not
-// allocated, because the pods are only simulated.
+// occupied is the inventory with what the NodeInfo has: free CPU, and a number of simulated pods' devices, which are
+// not allocated.
 func (d *Devices) occupied(info fwk.NodeInfo, simulated int) *gpu.Inventory {
 	inv := d.inventory.Clone()
 	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()

@@ -12,17 +12,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maxKinds is how many kinds of devices selectors are evaluated for at most. All further ones count as selected.
+// maxKinds bounds the kinds of devices for which selectors are evaluated. All further ones count as selected.
 const maxKinds = 256
 
-// kind is equal for devices that differ only in what tells single devices apart.
+// kind is equal for devices that differ only in what identifies a single device.
 type kind = unique.Handle[string]
 
-// kindOf writes down what devices of a kind have in common.
+// kindOf is the kind of a device.
 func kindOf(d sourceDevice) kind {
 	var parts []string
 	for name, a := range d.device.Attributes {
-		if !tellsApart(string(name), &a) {
+		if !identifies(string(name), &a) {
 			parts = append(parts, fmt.Sprint(name, "=", ptr.Deref(a.StringValue, ""), ptr.Deref(a.VersionValue, ""),
 				ptr.Deref(a.BoolValue, false)))
 		}
@@ -34,16 +34,15 @@ func kindOf(d sourceDevice) kind {
 	return unique.Make(fmt.Sprint(d.slice.Spec.Driver, ptr.Deref(d.device.AllowMultipleAllocations, false), parts))
 }
 
-// tellsApart reports whether the attribute is likely to have another value for each device: a number, such as an index,
+// identifies reports whether the attribute is likely to have another value for each device: a number, such as an index,
 // or the text of an address or an identity.
-func tellsApart(name string, a *resourcev1.DeviceAttribute) bool {
+func identifies(name string, a *resourcev1.DeviceAttribute) bool {
 	name = strings.ToLower(name)
 	return a.IntValue != nil || a.StringValue != nil && (strings.Contains(name, "uuid") || strings.Contains(name, "pci") ||
 		strings.Contains(name, "serial") || strings.HasSuffix(name, "id"))
 }
 
-// selected are the kinds of devices that a class and the selectors of a request accept, judged by one device of each
-// kind.
+// selected are the kinds of devices that a class and the selectors of a request accept, by one device of each kind.
 func (g *GPUs) selected(ctx context.Context, s *Slices, class string,
 	selectors []resourcev1.DeviceSelector) map[kind]bool {
 	kinds := map[kind]bool{}

@@ -25,11 +25,11 @@ type Pod struct {
 	resources []classResource
 	// allocated are the claims that have their devices already.
 	allocated []*resourcev1.ResourceClaim
-	// loose reports that a node may serve the pod with fewer devices than Request says: it asks for all that the node
-	// has, for the first of a list, or for devices of any size or that no slice describes, or its init containers
-	// ask for devices that other containers get after them.
+	// loose reports that a node may serve the pod with fewer devices than Request says: the pod asks for all devices of
+	// the node, for the first of a list, or for devices of any size or that no slice describes, or its init containers ask
+	// for devices that other containers get after them.
 	loose bool
-	// constrained reports claims with constraints between devices.
+	// constrained reports that claims have constraints between devices.
 	constrained bool
 }
 
@@ -39,8 +39,8 @@ type classResource struct {
 	request request
 }
 
-// Pod finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that do not,
-// are left to the allocator.
+// Pod finds what has to be allocated for a pod; nil for nothing. Claims and classes that do not exist are left to the
+// allocator.
 func (g *GPUs) Pod(ctx context.Context, pod *v1.Pod) *Pod {
 	if g == nil || !MayClaim(pod) {
 		return nil
@@ -69,8 +69,8 @@ func (g *GPUs) Pod(ctx context.Context, pod *v1.Pod) *Pod {
 	return c
 }
 
-// claimsOf are the pod's own claims that exist, as they will be: what a pod that shares one is about to be bound with
-// is allocated.
+// claimsOf are the pod's own claims that exist. A claim that another pod shares and is about to be bound with counts as
+// allocated.
 func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
@@ -92,7 +92,7 @@ func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim
 	return claims
 }
 
-// readRequest reads one request of a claim; nil where it asks for no GPU, or only to look at one.
+// readRequest reads one request of a claim; nil if it asks for no GPU, or for administrative access only.
 func (c *Pod) readRequest(ctx context.Context, g *GPUs, of *resourcev1.DeviceRequest) request {
 	var r request
 	add := func(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64,
@@ -144,7 +144,7 @@ func (c *Pod) Serves(info fwk.NodeInfo, resources []v1.ResourceName) bool {
 	return slices.ContainsFunc(c.on(info), func(r classResource) bool { return slices.Contains(resources, r.name) })
 }
 
-// on are the resources that claims serve on a node.
+// on are the pod's resources that claims serve on a node.
 func (c *Pod) on(info fwk.NodeInfo) []classResource {
 	offered := info.GetAllocatable().GetScalarResources()
 	var served []classResource
@@ -192,8 +192,8 @@ func (c *Pod) Request() (r gpu.Request, ok bool) {
 // Loose reports that a node may serve the pod with fewer devices than Request says.
 func (c *Pod) Loose() bool { return c.loose }
 
-// Offer is what a node has for the pod, pods counted that are only simulated, and which of it the allocator is likely
-// to give. It is false where that is not known. The inventory is nil without GPUs that can be claimed anywhere.
+// Offer is what a node has left for the pod, after simulated pods too, and what the allocator is likely to give of it.
+// ok is false if that is not known. The inventory is nil if no node has GPUs that can be claimed.
 func (c *Pod) Offer(info fwk.NodeInfo) (inventory *gpu.Inventory, given []gpu.Grant, ok bool) {
 	devices := c.state.nodes[info.Node().Name]
 	if devices == nil {
@@ -242,7 +242,7 @@ func (g *GPUs) classOf(name v1.ResourceName) *resourcev1.DeviceClass {
 	if resolver == nil || !mayHaveClass(name) {
 		return nil
 	}
-	// In this order: few names have a class, and to look at a name takes longer.
+	// In this order, because few names have a class and the check of the name takes longer.
 	class := resolver.GetDeviceClass(name)
 	if class == nil || !schedutil.IsDRAExtendedResourceName(name) {
 		return nil

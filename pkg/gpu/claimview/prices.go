@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// Node is what slices say of a node's GPUs, another object when they have changed; nil where it has none.
+// Node is what slices say about a node's GPUs, another object after each change; nil without any.
 func (g *GPUs) Node(name string) *Node {
 	if d := g.Latest().Devices(name); d != nil {
 		return d.node
@@ -18,7 +18,7 @@ func (g *GPUs) Node(name string) *Node {
 	return nil
 }
 
-// Offer adds to what a node offers the GPUs that can be claimed there.
+// Offer adds the GPUs that can be claimed on a node to what it offers.
 func (g *GPUs) Offer(n priceview.Node) priceview.Node {
 	if claimable := g.GPUNode(n.GPUNode()); claimable != n.GPUNode() {
 		return n.WithGPUs(claimable)
@@ -26,12 +26,12 @@ func (g *GPUs) Offer(n priceview.Node) priceview.Node {
 	return n
 }
 
-// Left is what is left of the GPUs that can be claimed on a node; nil for a node without any.
+// Left is what is left of the GPUs that can be claimed on a node; nil without any.
 func (g *GPUs) Left(n *priceview.Node, info fwk.NodeInfo) *gpu.Inventory {
 	return g.Latest().Inventory(n.GPUNode(), info)
 }
 
-// Asked adds to what a pod asks for the GPUs that it claims.
+// Asked adds the GPUs that a pod claims to its requests.
 func (g *GPUs) Asked(ctx context.Context, p priceview.Pod, pod *v1.Pod) priceview.Pod {
 	g.Recent()
 	if p.WantsGPU() {

@@ -28,13 +28,13 @@ type Slices struct {
 	kindOrder []kind
 }
 
-// NoSlices is the state before any slice is read. Devices of these drivers are GPUs.
+// NoSlices is the state before any slice is read. The devices of these drivers are GPUs.
 func NoSlices(drivers []string) *Slices { return &Slices{drivers: drivers} }
 
 // Names are the nodes with GPUs.
 func (c *Slices) Names() iter.Seq[string] { return maps.Keys(c.nodes) }
 
-// Sole returns what slices say of a node whose kubelet offers no GPUs, so that none is counted twice; nil for nothing.
+// Sole is what slices say about a node whose kubelet offers no GPUs, so that none is counted twice; nil for others.
 func (c *Slices) Sole(g *gpuview.Node) *Node {
 	if g.Empty().Mode != gpu.ModeDRA && g.Offered() {
 		return nil
@@ -47,8 +47,8 @@ type pool struct{ driver, name string }
 
 func poolOf(s *resourcev1.ResourceSlice) pool { return pool{s.Spec.Driver, s.Spec.Pool.Name} }
 
-// Read reads the slices as they are now; the state is the same if none has changed. An informer replaces a slice that
-// changes, so that one is known by its address.
+// Read reads the slices as they are now; it returns the same object if none has changed. An informer replaces a slice
+// that changes, so that addresses can be compared.
 func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 	if len(list) == len(c.known) &&
 		!slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := c.known[s]; return !ok }) {
@@ -58,18 +58,12 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 		drivers: c.drivers, known: make(map[*resourcev1.ResourceSlice]struct{}, len(list)),
 		nodes: map[string]*Node{}, byPool: map[pool][]*Node{}, kinds: map[kind]*claimDevice{},
 	}
-	newest := map[pool]int64{}
 	for _, s := range list {
 		fresh.known[s] = struct{}{}
-		newest[poolOf(s)] = max(newest[poolOf(s)], s.Spec.Pool.Generation)
 	}
-	var ours []*resourcev1.ResourceSlice
+	ours := c.current(list)
 	reached := map[pool]sets.Set[string]{}
-	for _, s := range list {
-		if s.Spec.Pool.Generation < newest[poolOf(s)] || !slices.Contains(c.drivers, s.Spec.Driver) {
-			continue
-		}
-		ours = append(ours, s)
+	for _, s := range ours {
 		for i := range s.Spec.Devices {
 			if node := nodeOf(s, &s.Spec.Devices[i]); node != "" {
 				if reached[poolOf(s)] == nil {
@@ -79,8 +73,6 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 			}
 		}
 	}
-	// Informers list slices in any order, and the index of a GPU must not depend on it.
-	slices.SortFunc(ours, func(a, b *resourcev1.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
 	sources := map[string][]*resourcev1.ResourceSlice{}
 	for _, s := range ours {
 		for node := range reached[poolOf(s)] {
@@ -100,18 +92,37 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 			fresh.byPool[of] = append(fresh.byPool[of], fresh.nodes[name])
 		}
 	}
-	slices.SortFunc(fresh.byMemory, func(a, b *Node) int {
+	fresh.index()
+	return fresh
+}
+
+// current are the slices of the drivers that belong to the newest generation of their pool, by name.
+func (c *Slices) current(list []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
+	newest := map[pool]int64{}
+	for _, s := range list {
+		newest[poolOf(s)] = max(newest[poolOf(s)], s.Spec.Pool.Generation)
+	}
+	ours := slices.DeleteFunc(slices.Clone(list), func(s *resourcev1.ResourceSlice) bool {
+		return s.Spec.Pool.Generation < newest[poolOf(s)] || !slices.Contains(c.drivers, s.Spec.Driver)
+	})
+	// Informers list slices in any order, and the index of a GPU must not depend on it.
+	slices.SortFunc(ours, func(a, b *resourcev1.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
+	return ours
+}
+
+// index sorts the nodes and finds the kinds of their devices.
+func (c *Slices) index() {
+	slices.SortFunc(c.byMemory, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(a.empty.MemMiB, b.empty.MemMiB), strings.Compare(a.name, b.name))
 	})
-	for _, n := range fresh.byMemory {
+	for _, n := range c.byMemory {
 		for i := range n.devices {
-			if d := &n.devices[i]; fresh.kinds[d.kind] == nil {
-				fresh.kinds[d.kind] = d
-				fresh.kindOrder = append(fresh.kindOrder, d.kind)
+			if d := &n.devices[i]; c.kinds[d.kind] == nil {
+				c.kinds[d.kind] = d
+				c.kindOrder = append(c.kindOrder, d.kind)
 			}
 		}
 	}
-	return fresh
 }
 
 // nodeOf is the one node that can have the device, empty where there may be more.

@@ -12,39 +12,39 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// request is what a claim asks for together: the first of some choices that there is.
+// request is one request of a claim: the first of its choices that is available.
 type request []choice
 
-// choice is a number of devices of some kinds.
+// choice is a number of devices of any of some kinds.
 type choice struct {
 	// count is how many, 0 for all that the node has.
 	count int64
 	kinds map[kind]bool
-	// amounts are what is asked of the capacity of each device, nil for what its policy says.
+	// amounts are requested of the capacity of each device, nil for the defaults of its policy.
 	amounts map[resourcev1.QualifiedName]resource.Quantity
-	// tolerates reports that the choice tolerates taints, whichever.
+	// tolerates reports that the choice has tolerations, whichever.
 	tolerates bool
 }
 
-// supply is what is left of a node's devices while those for one pod are counted off.
+// supply is what is left of a node's devices while those for one pod are chosen.
 type supply struct {
 	node *Node
-	// held reports which devices a claim has for itself.
-	held  []bool
-	free  []gpu.Device
-	given []gpu.Grant
+	// exclusive reports which devices are allocated to one claim alone.
+	exclusive []bool
+	free      []gpu.Device
+	given     []gpu.Grant
 }
 
 // supplyOf is what is free on a node, by its inventory and by what is used of each device.
 func supplyOf(n *Node, inventory *gpu.Inventory, used []usage) *supply {
-	s := &supply{node: n, held: make([]bool, len(n.devices)), free: slices.Clone(inventory.Devices)}
+	s := &supply{node: n, exclusive: make([]bool, len(n.devices)), free: slices.Clone(inventory.Devices)}
 	for i, u := range used {
-		s.held[i] = u.milli > 0 && n.devices[i].capacity == nil
+		s.exclusive[i] = u.milli > 0 && n.devices[i].capacity == nil
 	}
 	return s
 }
 
-// first counts off the first devices that suit, in their order, as the allocator of Kubernetes does in most cases. It
+// first chooses the first devices that suit, in their order, as the allocator of Kubernetes does in most cases. It
 // knows neither constraints between devices nor where on a GPU a partition is, so that it may find devices where the
 // allocator finds none.
 func (s *supply) first(requests []request) (given []gpu.Grant, ok bool) {
@@ -56,9 +56,9 @@ func (s *supply) first(requests []request) (given []gpu.Grant, ok bool) {
 	return s.given, true
 }
 
-// take counts off what a choice asks for, or nothing.
+// take chooses what a choice asks for, or nothing.
 func (s *supply) take(c choice) bool {
-	after := supply{s.node, slices.Clone(s.held), slices.Clone(s.free), slices.Clone(s.given)}
+	after := supply{s.node, slices.Clone(s.exclusive), slices.Clone(s.free), slices.Clone(s.given)}
 	n := int64(0)
 	for i := range s.node.devices {
 		d := &s.node.devices[i]
@@ -75,7 +75,7 @@ func (s *supply) take(c choice) bool {
 			}
 		}
 		if c.count == 0 {
-			return false // all are all, free or not
+			return false // all devices must be free
 		}
 	}
 	if n == 0 || n < c.count {
@@ -85,10 +85,10 @@ func (s *supply) take(c choice) bool {
 	return true
 }
 
-// takeDevice counts off a share of a device if it is free.
+// takeDevice takes a part of a device if it is free.
 func (s *supply) takeDevice(i int, u usage) bool {
 	d := &s.node.devices[i]
-	if s.held[i] {
+	if s.exclusive[i] {
 		return false
 	}
 	for _, p := range d.parts {
@@ -103,12 +103,12 @@ func (s *supply) takeDevice(i int, u usage) bool {
 			s.free[p.gpu].FreeMemMiB -= share.MemMiB
 		}
 	}
-	s.held[i] = d.capacity == nil
+	s.exclusive[i] = d.capacity == nil
 	s.given = s.node.grants(s.given, d, u)
 	return true
 }
 
-// asked is how much of the device a request for amounts of its capacity gets.
+// asked is the part of the device that a request for amounts of its capacity gets.
 func (d *claimDevice) asked(requested map[resourcev1.QualifiedName]resource.Quantity) usage {
 	if d.capacity == nil {
 		return wholeDevice
@@ -126,7 +126,7 @@ func (d *claimDevice) asked(requested map[resourcev1.QualifiedName]resource.Quan
 	return d.share(a)
 }
 
-// requestOf sums up what is given as equal shares of a number of GPUs.
+// requestOf sums up grants as equal shares of a number of GPUs.
 func requestOf(given []gpu.Grant) gpu.Request {
 	var r gpu.Request
 	total, gpus := 0, sets.New[int]()

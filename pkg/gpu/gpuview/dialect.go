@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Dialect is the sharing project in whose terms a pod asks for a part of a GPU, and expects the answer.
+// Dialect is the sharing project whose keys a pod uses to ask for a part of a GPU and to learn its devices.
 type Dialect uint8
 
 const (
@@ -27,35 +27,35 @@ const (
 	DialectHAMi
 )
 
-// dialect is how pods of one project ask for a part of a GPU and how they are told which.
+// dialect is how pods of one project ask for a part of a GPU and learn their devices.
 type dialect struct {
-	// asks are annotations, resources extended resources by which a pod asks.
+	// asks are the annotations and resources the extended resources by which a pod asks.
 	asks, resources []string
-	// refused are annotations by which a pod narrows the choice for that project's own scheduler.
+	// refused are annotations that narrow the choice of GPUs for that project's own scheduler.
 	refused []string
-	// answers are annotations by which a pod is told; passing are further ones that mean something only until it runs.
+	// answers are annotations that hold the devices of a pod; passing are further ones that matter only until it runs.
 	answers, passing []string
 	// onNode are annotations of a node.
 	onNode []string
 	// read reads the request, if the pod makes one in this dialect.
 	read func(k *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error
-	// tell words the answer.
-	tell func(pod *v1.Pod, r *Request, a Assignment, now time.Time) (map[string]string, error)
-	// told reads the answer: the devices and what the pod holds of each, which is the share unless the answer says more;
-	// nil when it cannot be read or, with a count above 0, names another number of devices.
-	told func(pod *v1.Pod, node *Node, count int, share gpu.Share) []deviceShare
+	// encode returns the annotations for an assignment.
+	encode func(pod *v1.Pod, r *Request, a Assignment, now time.Time) (map[string]string, error)
+	// decode reads the devices from the annotations and what the pod has of each, which is the share unless the
+	// annotations say more; nil when they cannot be read or, with a count above 0, name another number of devices.
+	decode func(pod *v1.Pod, node *Node, count int, share gpu.Share) []deviceShare
 }
 
-// deviceShare is what a pod holds of one device.
+// deviceShare is what a pod has of one device.
 type deviceShare struct {
 	device int
 	share  gpu.Share
 }
 
-// dialects by Dialect. What else needs a list of their keys derives it from this table.
+// dialects by Dialect. All lists of their keys are derived from this table.
 var dialects = [...]*dialect{DialectNone: {}, DialectOpenb: &openb, DialectKAI: &kai, DialectHAMi: &hami}
 
-// readingOrder is that in which requests are read: what a pod asks by resources comes before annotations.
+// readingOrder is the order in which requests are read: resources come before annotations.
 var readingOrder = [...]*dialect{&hami, &openb, &kai}
 
 // dialectKeys collects keys of all dialects.
@@ -68,38 +68,38 @@ func dialectKeys(of func(*dialect) []string) []string {
 }
 
 var (
-	// askingAnnotations are those by which a pod asks for GPUs, for a part of one, or for some GPUs rather than others.
+	// askingAnnotations are those by which a pod asks for GPUs or for a part of one, or restricts the choice.
 	askingAnnotations = append(dialectKeys(func(d *dialect) []string { return d.asks }), ownPodKeys...)
-	// answerKeys are the annotations that tell a pod its devices or its node.
+	// answerKeys are the annotations that hold the devices or the node of a pod.
 	answerKeys = append(dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.passing) }),
 		wellknown.GPUAssignedKey)
-	// claimingAnnotations are those by which a pod may claim GPUs.
+	// claimingAnnotations are those by which a pod may claim to have GPUs.
 	claimingAnnotations = slices.Concat(askingAnnotations, answerKeys)
 	// Annotations are all annotations of pods and nodes by which GPUs are asked for, described and assigned.
 	Annotations = slices.Concat(
 		askingAnnotations, []string{wellknown.GPULinksKey, wellknown.GPUAssignedKey},
 		dialectKeys(func(d *dialect) []string { return slices.Concat(d.refused, d.answers, d.onNode) }),
 	)
-	// grantKeys are those annotations of a pod on which its devices rest that only schedulers and users write.
+	// grantKeys are the annotations behind the devices of a pod that only schedulers and users write.
 	grantKeys = slices.Concat(askingAnnotations, dialectKeys(func(d *dialect) []string { return d.answers }),
 		[]string{wellknown.GPUAssignedKey})
 	// shareResources are the extended resources by which a part of a GPU is asked for.
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
 
-// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices, its node or its
-// address, sorted.
+// AnswerKeys returns the annotations in which schedulers and device plugins write the devices, the node or the address
+// of a pod, sorted.
 func AnswerKeys() []string {
 	keys := append([]string{wellknown.IPAddressKey}, answerKeys...)
 	slices.Sort(keys)
 	return keys
 }
 
-// AskingKeys returns the annotations by which a pod asks for GPUs or narrows the choice of them, sorted.
+// AskingKeys returns the annotations by which a pod asks for GPUs or restricts the choice of them, sorted.
 func AskingKeys() []string { return slices.Sorted(slices.Values(askingAnnotations)) }
 
-// answerDialect is the dialect in which a pod is told its devices: that of the agent that serves it, else that in which
-// it asked, else openb's.
+// answerDialect is the dialect in which the devices of a pod are written: that of the agent that serves it, else that
+// in which it asked, else openb's.
 func (r *Request) answerDialect(a Assignment) Dialect {
 	switch {
 	case r.ServedByHAMi(a):
@@ -111,12 +111,12 @@ func (r *Request) answerDialect(a Assignment) Dialect {
 	}
 }
 
-// Answers are the annotations by which a pod and the agents of its node learn which devices it holds, with the record
-// of it that goes into the condition GPUsAssigned. An annotation without a value is one to remove: what an earlier
-// attempt, or another scheduler, left in any dialect.
+// Answers are the annotations by which a pod and the agents of its node learn its devices, with the record that goes
+// into the condition GPUsAssigned. An annotation with the value nil is to be removed: an earlier attempt or another
+// scheduler may have left it, in any dialect.
 func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations map[string]any, record string,
 	err error) {
-	told, err := dialects[r.answerDialect(a)].tell(pod, r, a, now)
+	encoded, err := dialects[r.answerDialect(a)].encode(pod, r, a, now)
 	if err != nil {
 		return nil, "", err
 	}
@@ -127,15 +127,15 @@ func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations 
 	for _, key := range answerKeys {
 		annotations[key] = nil
 	}
-	for key, value := range told {
+	for key, value := range encoded {
 		annotations[key] = value
 	}
 	annotations[wellknown.GPUAssignedKey] = record
 	return annotations, record, nil
 }
 
-// StaleAnswers are the annotations to remove from a pod that goes to a node where the kubelet chooses, and whether it
-// has a record of devices as well.
+// StaleAnswers are the annotations to remove from a pod that goes to a node where the kubelet chooses the devices, and
+// whether the pod has a record of devices as well.
 func StaleAnswers(pod *v1.Pod) (annotations map[string]any, recorded bool) {
 	annotations = map[string]any{}
 	for _, key := range answerKeys {
@@ -146,8 +146,19 @@ func StaleAnswers(pod *v1.Pod) (annotations map[string]any, recorded bool) {
 	return annotations, assignedCondition(pod) != nil
 }
 
-// GrantEdited reports whether an update changes the annotations on which a pod's devices rest: those by which it asked
-// and those by which it was told. What an agent writes in the course of its work is no edit.
+// Unplaced returns a copy of the pod as before it was scheduled: without node, devices and status.
+func Unplaced(pod *v1.Pod) *v1.Pod {
+	out := pod.DeepCopy()
+	out.Spec.NodeName = ""
+	out.Status = v1.PodStatus{Phase: v1.PodPending, ResourceClaimStatuses: out.Status.ResourceClaimStatuses}
+	for _, key := range answerKeys {
+		delete(out.Annotations, key)
+	}
+	return out
+}
+
+// GrantEdited reports whether an update changes the annotations by which a pod asked for GPUs or those that hold its
+// devices. What an agent writes in the course of its work is no edit.
 func GrantEdited(before, after *v1.Pod) bool {
 	return slices.ContainsFunc(grantKeys, func(key string) bool {
 		was, had := before.Annotations[key]
@@ -156,35 +167,36 @@ func GrantEdited(before, after *v1.Pod) bool {
 	})
 }
 
-// AssignedDevices are the device indices that a bound pod was told: its grant, or else the answer in whichever dialect
-// it is; nil when there is none or it cannot be read. Those of an answer say what the pod goes by, not what it holds.
+// AssignedDevices are the device indices of a bound pod: those of its grant, else those in its annotations, in any
+// dialect; nil when there are none or they cannot be read. Without a grant, they are what the pod uses, although the
+// scheduler may count others for it.
 func AssignedDevices(pod *v1.Pod) []int {
 	if a, ok := Granted(pod); ok {
 		return a.Devices
 	}
 	var devices []int
-	for _, held := range told(pod, &Node{}, 0, gpu.Share{}) {
-		devices = append(devices, held.device)
+	for _, used := range decodeAnswer(pod, &Node{}, 0, gpu.Share{}) {
+		devices = append(devices, used.device)
 	}
 	return devices
 }
 
-// told reads the first answer that the pod carries.
-func told(pod *v1.Pod, node *Node, count int, share gpu.Share) []deviceShare {
+// decodeAnswer reads the devices from the annotations of the first dialect that has some.
+func decodeAnswer(pod *v1.Pod, node *Node, count int, share gpu.Share) []deviceShare {
 	for _, d := range dialects {
 		if d.answered(pod) {
-			return d.told(pod, node, count, share)
+			return d.decode(pod, node, count, share)
 		}
 	}
 	return nil
 }
 
-// answered reports whether the pod was told its devices in the dialect, or claims so.
+// answered reports whether the pod has annotations of the dialect that hold devices.
 func (d *dialect) answered(pod *v1.Pod) bool {
 	return slices.ContainsFunc(d.answers, func(key string) bool { _, ok := pod.Annotations[key]; return ok })
 }
 
-// refuseWhole says that a share was asked for beside whole GPUs or in two dialects.
+// refuseWhole returns an error if a share is asked for beside whole GPUs or in two dialects.
 func refuseWhole(key, value string, ask gpuAsk, r *Request) error {
 	var other string
 	switch {
@@ -197,8 +209,7 @@ func refuseWhole(key, value string, ask gpuAsk, r *Request) error {
 	default:
 		return nil
 	}
-	return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-		Allowed: "allowed together with " + other}
+	return badAnnotation(key, value, "allowed together with "+other)
 }
 
 func joinIndices(devices []int, separator string) string {
@@ -209,8 +220,8 @@ func joinIndices(devices []int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// splitIndices reads a list of that many distinct indices, or of any number with 0. The pod holds a share of each. nil
-// when it is none.
+// splitIndices reads a list of count distinct indices, or of any number with a count of 0. The pod has the share of
+// each. It returns nil when the list cannot be read.
 func splitIndices(value, separator string, count int, share gpu.Share) []deviceShare {
 	var devices []deviceShare
 	seen := map[int]bool{}

@@ -21,7 +21,7 @@ const (
 	hamiCoresResource   = "nvidia.com/gpucores"
 
 	// hamiAllocatedKey lists all devices of the pod. hamiAllocateKey lists those that the plugin has yet to give out; it
-	// strikes them off one container at a time.
+	// removes them one container at a time.
 	hamiAllocatedKey = "hami.io/vgpu-devices-allocated"
 	hamiAllocateKey  = "hami.io/vgpu-devices-to-allocate"
 	HAMiNodeKey      = "hami.io/vgpu-node"
@@ -32,8 +32,8 @@ const (
 	hamiRegisterKey = "hami.io/node-nvidia-register"
 )
 
-// HAMiLockKey is the annotation of a node by which HAMi keeps the binding of one pod apart from that of the next: its
-// device plugin serves the pod that the lock names, and removes it.
+// HAMiLockKey is the annotation of a node by which HAMi binds one pod at a time: its device plugin serves the pod that
+// the lock names, and removes the lock.
 const HAMiLockKey = "hami.io/mutex.lock"
 
 // Values of hamiPhaseKey: the scheduler writes the first, the plugin the second when it could not give a container its
@@ -43,7 +43,7 @@ const (
 	hamiFailed     = "failed"
 )
 
-// hamiDeviceType is what HAMi calls the GPUs of this vendor in its lists.
+// hamiDeviceType is HAMi's name for the GPUs of this vendor in its lists.
 const hamiDeviceType = "NVIDIA"
 
 var hami = dialect{
@@ -52,10 +52,10 @@ var hami = dialect{
 	answers:   []string{hamiAllocatedKey, HAMiNodeKey},
 	passing:   []string{hamiAllocateKey, hamiTimeKey, hamiBindTimeKey, hamiPhaseKey},
 	onNode:    []string{hamiRegisterKey},
-	read:      readHAMi, tell: tellHAMi, told: toldHAMi,
+	read:      readHAMi, encode: encodeHAMi, decode: decodeHAMi,
 }
 
-// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs, where it registered them: the kubelet asks
+// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs. Where it registered them, the kubelet asks
 // it for whole GPUs too.
 func (r *Request) ServedByHAMi(a Assignment) bool {
 	return r.Count > 0 && r.Resource != "" && a.Registered
@@ -75,42 +75,18 @@ func hamiShareOf(c *v1.Container) hamiShare {
 	}
 }
 
-// readHAMi reads the limits of memory and cores that stand beside the number of GPUs in each container. A container
-// without a limit of memory may use all of it; one without a limit of cores shares them freely.
+// readHAMi reads the limits of memory and cores beside the number of GPUs in each container. A container without a
+// limit of memory may use all of it; one without a limit of cores shares them freely.
 func readHAMi(k *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	if !ask.hami {
 		return nil
 	}
-	var share hamiShare
-	first := true
-	for c := range containersInOrder(pod) {
-		s := hamiShareOf(c)
-		if s == (hamiShare{}) && quantity(c.Resources.Requests, k.Resources[0]) == 0 {
-			continue
-		}
-		if !first && s != share {
-			return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource,
-				Value:   fmt.Sprintf("%d in container %s", s.memMiB, c.Name),
-				Allowed: "equal in all containers: the GPUs of one pod must have equal shares"}
-		}
-		share, first = s, false
+	share, err := commonHAMiShare(k, pod)
+	if err != nil {
+		return err
 	}
-	percent := func(key string, value int64) error {
-		return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: key, Value: fmt.Sprint(value),
-			Allowed: "a whole number from 1 to 100"}
-	}
-	switch {
-	case share.memMiB > 0 && share.percent > 0:
-		return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiPercentResource,
-			Value:   fmt.Sprint(share.percent),
-			Allowed: "allowed together with " + hamiMemoryResource}
-	case share.percent > 100:
-		return percent(hamiPercentResource, share.percent)
-	case share.cores > 100:
-		return percent(hamiCoresResource, share.cores)
-	case share.memMiB > 1<<30:
-		return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource, Value: fmt.Sprint(share.memMiB),
-			Allowed: "memory in MiB"}
+	if err := share.check(); err != nil {
+		return err
 	}
 	r.Dialect, r.Shared, r.ByAgent = DialectHAMi, true, true
 	r.Count, r.Resource = ask.count, ask.resource
@@ -125,6 +101,42 @@ func readHAMi(k *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 		if share.percent > 0 {
 			r.ShareMemMilli = int(share.percent) * gpu.WholeMilli / 100
 		}
+	}
+	return nil
+}
+
+// commonHAMiShare is the share that all containers with GPUs ask for.
+func commonHAMiShare(k *Keys, pod *v1.Pod) (hamiShare, error) {
+	var share hamiShare
+	first := true
+	for c := range containersInOrder(pod) {
+		s := hamiShareOf(c)
+		if s == (hamiShare{}) && quantity(c.Resources.Requests, k.Resources[0]) == 0 {
+			continue
+		}
+		if !first && s != share {
+			return share, badResource(hamiMemoryResource, fmt.Sprintf("%d in container %s", s.memMiB, c.Name),
+				"equal in all containers: the GPUs of one pod must have equal shares")
+		}
+		share, first = s, false
+	}
+	return share, nil
+}
+
+// check refuses amounts that contradict each other or are out of range.
+func (s hamiShare) check() error {
+	percent := func(key string, value int64) error {
+		return badResource(key, fmt.Sprint(value), "a whole number from 1 to 100")
+	}
+	switch {
+	case s.memMiB > 0 && s.percent > 0:
+		return badResource(hamiPercentResource, fmt.Sprint(s.percent), "allowed together with "+hamiMemoryResource)
+	case s.percent > 100:
+		return percent(hamiPercentResource, s.percent)
+	case s.cores > 100:
+		return percent(hamiCoresResource, s.cores)
+	case s.memMiB > 1<<30:
+		return badResource(hamiMemoryResource, fmt.Sprint(s.memMiB), "memory in MiB")
 	}
 	return nil
 }
@@ -152,10 +164,9 @@ func endsFirst(pod *v1.Pod, i int) bool {
 	return policy == nil || *policy != v1.ContainerRestartPolicyAlways
 }
 
-// tellHAMi lists the devices container by container, as many for each as the kubelet will ask for:
-// "uuid,NVIDIA,MiB,cores:" each, and ";" after a container. Cores are 0, without limit, unless the container asks for
-// them.
-func tellHAMi(pod *v1.Pod, r *Request, a Assignment, now time.Time) (map[string]string, error) {
+// encodeHAMi lists the devices container by container, in the number that the kubelet will ask for: each as
+// "uuid,NVIDIA,MiB,cores:", with ";" after a container. Cores are 0, without limit, unless the container asks for them.
+func encodeHAMi(pod *v1.Pod, r *Request, a Assignment, now time.Time) (map[string]string, error) {
 	var list strings.Builder
 	next, i := 0, 0
 	for c := range containersInOrder(pod) {
@@ -184,34 +195,34 @@ func tellHAMi(pod *v1.Pod, r *Request, a Assignment, now time.Time) (map[string]
 	}, nil
 }
 
-// toldHAMi reads such a list. It holds the shares as well: HAMi's own scheduler gives containers of one pod different
-// ones, on the same device too.
-func toldHAMi(pod *v1.Pod, node *Node, _ int, _ gpu.Share) []deviceShare {
+// decodeHAMi reads such a list, with the share of each device: HAMi's own scheduler gives containers of one pod
+// different shares, on the same device too.
+func decodeHAMi(pod *v1.Pod, node *Node, _ int, _ gpu.Share) []deviceShare {
 	if on, ok := pod.Annotations[HAMiNodeKey]; ok && pod.Spec.NodeName != "" && on != pod.Spec.NodeName {
 		return nil
 	}
 	lists := strings.Split(strings.TrimSuffix(pod.Annotations[hamiAllocatedKey], ";"), ";")
 	// Older schedulers list the containers only, not those that initialize the pod.
 	withInit := len(lists) == len(pod.Spec.InitContainers)+len(pod.Spec.Containers)
-	var held []deviceShare
+	var used []deviceShare
 	for i, list := range lists {
 		if !withInit || !endsFirst(pod, i) {
-			if !addHAMiList(&held, list, node, func(a, b int) int { return a + b }) {
+			if !addHAMiList(&used, list, node, func(a, b int) int { return a + b }) {
 				return nil
 			}
 		}
 	}
-	// What ends before the others start needs no more than these, unless it asks for more.
+	// A container that ends before the others start adds only what it asks for beyond them.
 	for i, list := range lists {
-		if withInit && endsFirst(pod, i) && !addHAMiList(&held, list, node, func(a, b int) int { return max(a, b) }) {
+		if withInit && endsFirst(pod, i) && !addHAMiList(&used, list, node, func(a, b int) int { return max(a, b) }) {
 			return nil
 		}
 	}
-	return held
+	return used
 }
 
-// addHAMiList adds the devices of one container to what the pod holds; false when they cannot be read.
-func addHAMiList(held *[]deviceShare, list string, node *Node, add func(a, b int) int) bool {
+// addHAMiList adds the devices of one container to those that the pod uses; false when they cannot be read.
+func addHAMiList(used *[]deviceShare, list string, node *Node, add func(a, b int) int) bool {
 	for record := range strings.SplitSeq(strings.TrimSuffix(list, ":"), ":") {
 		if record == "" {
 			continue
@@ -220,12 +231,12 @@ func addHAMiList(held *[]deviceShare, list string, node *Node, add func(a, b int
 		if !ok {
 			return false
 		}
-		at := slices.IndexFunc(*held, func(d deviceShare) bool { return d.device == device })
+		at := slices.IndexFunc(*used, func(d deviceShare) bool { return d.device == device })
 		if at < 0 {
-			at = len(*held)
-			*held = append(*held, deviceShare{device: device})
+			at = len(*used)
+			*used = append(*used, deviceShare{device: device})
 		}
-		had := &(*held)[at].share
+		had := &(*used)[at].share
 		had.Milli, had.MemMiB = min(add(had.Milli, share.Milli), gpu.WholeMilli), add(had.MemMiB, share.MemMiB)
 		had.Tasks = add(had.Tasks, 1)
 	}
@@ -255,4 +266,51 @@ func readHAMiRecord(record string, node *Node) (device int, share gpu.Share, ok 
 		share.MemMiB = total
 	}
 	return device, share, true
+}
+
+// Annotations that restrict, for HAMi's own scheduler, the GPUs that a pod accepts.
+const (
+	hamiUseTypeKey = "nvidia.com/use-gputype"
+	hamiNoTypeKey  = "nvidia.com/nouse-gputype"
+	hamiUseUUIDKey = "nvidia.com/use-gpuuuid"
+	hamiNoUUIDKey  = "nvidia.com/nouse-gpuuuid"
+	hamiModeKey    = "nvidia.com/vgpu-mode"
+	hamiNUMAKey    = "nvidia.com/numa-bind"
+)
+
+// hamiCore is the mode in which HAMi's library enforces a share, the only one that is served here.
+const hamiCore = "hami-core"
+
+var hamiConditions = [...]string{hamiUseTypeKey, hamiNoTypeKey, hamiUseUUIDKey, hamiNoUUIDKey, hamiModeKey, hamiNUMAKey}
+
+// refuseHAMiConditions returns an error for restrictions that HAMi's scheduler supports and this one does not: the pod
+// stays pending rather than run on GPUs that it must not use. HAMi's device plugin checks none of them.
+func refuseHAMiConditions(k *Keys, pod *v1.Pod, r *Request) error {
+	if r.Count == 0 || r.Resource != k.Resources[0] {
+		return nil
+	}
+	for _, key := range hamiConditions {
+		value, ok := pod.Annotations[key]
+		if !ok {
+			continue
+		}
+		allowed := "supported by this scheduler: remove the annotation"
+		switch key {
+		case hamiUseTypeKey:
+			allowed = "supported by this scheduler: name the products in annotation " + wellknown.GPUModelsKey
+		case hamiNoTypeKey:
+			allowed = "supported by this scheduler: name the accepted products in annotation " + wellknown.GPUModelsKey
+		case hamiModeKey:
+			if strings.Contains(value, hamiCore) {
+				continue
+			}
+			allowed = hamiCore + ", the only mode that is served"
+		case hamiNUMAKey:
+			if bind, err := strconv.ParseBool(value); err != nil || !bind {
+				continue // HAMi takes it so
+			}
+		}
+		return badAnnotation(key, value, allowed)
+	}
+	return nil
 }

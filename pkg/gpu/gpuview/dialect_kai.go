@@ -6,11 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/wellknown"
 )
 
-// Keys of the KAI scheduler. Its own binder makes its shares real, by pods that reserve the GPU and a ConfigMap. No
-// other scheduler can serve them; here they are only a way to write a request.
+// Keys of the KAI scheduler. Its own binder enforces its shares, with pods that reserve the GPU and a ConfigMap. Here
+// they are only a way to write a request.
 const (
 	kaiFractionKey = "gpu-fraction"
 	kaiMemoryKey   = "gpu-memory"
@@ -20,7 +19,7 @@ const (
 
 var kai = dialect{
 	asks: []string{kaiFractionKey, kaiMemoryKey, kaiDevicesKey}, answers: []string{kaiIndexKey},
-	read: readKAI, tell: tellKAI, told: toldKAI,
+	read: readKAI, encode: encodeKAI, decode: decodeKAI,
 }
 
 // readKAI reads gpu-fraction or gpu-memory (MiB), and on how many devices.
@@ -31,13 +30,11 @@ func readKAI(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	key, text := kaiFractionKey, fraction
 	switch {
 	case hasFraction && hasMemory:
-		return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kaiMemoryKey, Value: memory,
-			Allowed: "allowed together with annotation " + kaiFractionKey}
+		return badAnnotation(kaiMemoryKey, memory, "allowed together with annotation "+kaiFractionKey)
 	case hasMemory:
 		key, text = kaiMemoryKey, memory
 	case !hasFraction && hasDevices:
-		return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kaiDevicesKey, Value: devices,
-			Allowed: "allowed without annotation " + kaiFractionKey + " or " + kaiMemoryKey}
+		return badAnnotation(kaiDevicesKey, devices, "allowed without annotation "+kaiFractionKey+" or "+kaiMemoryKey)
 	case !hasFraction:
 		return nil
 	}
@@ -63,10 +60,10 @@ func readKAI(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	return nil
 }
 
-func tellKAI(_ *v1.Pod, _ *Request, a Assignment, _ time.Time) (map[string]string, error) {
+func encodeKAI(_ *v1.Pod, _ *Request, a Assignment, _ time.Time) (map[string]string, error) {
 	return map[string]string{kaiIndexKey: joinIndices(a.Devices, ",")}, nil
 }
 
-func toldKAI(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
+func decodeKAI(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
 	return splitIndices(pod.Annotations[kaiIndexKey], ",", count, share)
 }

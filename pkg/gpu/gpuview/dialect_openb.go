@@ -7,22 +7,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/wellknown"
 )
 
-// Keys of open-gpu-share. Nothing on a node enforces such a share: the index is for an agent of the user's own.
+// Keys of open-gpu-share. Nothing on a node enforces such a share: the index is for an agent that the user runs.
 const (
 	OpenbMilliKey = "alibabacloud.com/gpu-milli"
 	OpenbCountKey = "alibabacloud.com/gpu-count"
-	OpenbModelKey = "alibabacloud.com/gpu-card-model"
+	openbModelKey = "alibabacloud.com/gpu-card-model"
 	openbIndexKey = "alibabacloud.com/gpu-index"
 	openbTimeKey  = "alibabacloud.com/assume-time"
 )
 
 var openb = dialect{
-	asks:    []string{OpenbMilliKey, OpenbCountKey, OpenbModelKey},
+	asks:    []string{OpenbMilliKey, OpenbCountKey, openbModelKey},
 	answers: []string{openbIndexKey}, passing: []string{openbTimeKey},
-	read: readOpenb, tell: tellOpenb, told: toldOpenb,
+	read: readOpenb, encode: encodeOpenb, decode: decodeOpenb,
 }
 
 // readOpenb reads gpu-milli (compute of each GPU) and gpu-count (1 when absent).
@@ -46,8 +45,8 @@ func readOpenb(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	}
 	if milli == 0 || count == 0 {
 		if hasMilli && hasCount && milli != count {
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: OpenbMilliKey, Value: milliText,
-				Allowed: "allowed together with " + OpenbCountKey + ": " + countText + "; both or neither must be 0"}
+			return badAnnotation(OpenbMilliKey, milliText,
+				"allowed together with "+OpenbCountKey+": "+countText+"; both or neither must be 0")
 		}
 		return nil
 	}
@@ -62,11 +61,11 @@ func readOpenb(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	return nil
 }
 
-func tellOpenb(_ *v1.Pod, _ *Request, a Assignment, now time.Time) (map[string]string, error) {
+func encodeOpenb(_ *v1.Pod, _ *Request, a Assignment, now time.Time) (map[string]string, error) {
 	return map[string]string{openbIndexKey: joinIndices(a.Devices, "-"),
 		openbTimeKey: strconv.FormatInt(now.UnixNano(), 10)}, nil
 }
 
-func toldOpenb(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
+func decodeOpenb(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
 	return splitIndices(pod.Annotations[openbIndexKey], "-", count, share)
 }

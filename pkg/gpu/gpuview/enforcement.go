@@ -7,12 +7,12 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// hamiAgent is how HAMi's device plugin is named to users.
+// hamiAgent names HAMi's device plugin in messages.
 const hamiAgent = "HAMi's device plugin"
 
-// Unenforced says what is wrong with a node that shares its GPUs with nothing to enforce it; it is empty for any other.
+// Unenforced is the warning for a node that shares its GPUs without an agent that enforces shares; empty for any other.
 func (g *Node) Unenforced() string {
-	if g.empty.Mode != gpu.ModeShared || g.empty.Agent {
+	if g.empty.Mode != gpu.ModeShared || g.empty.Agent != gpu.AgentNone {
 		return ""
 	}
 	return "label " + wellknown.GPUModeKey + ": shared, but no agent enforces shares here (no " + hamiRegisterKey +
@@ -20,7 +20,7 @@ func (g *Node) Unenforced() string {
 		wellknown.GPUAgentKey + "): shares are accounting only, and whole GPUs and shares never run here at once"
 }
 
-// Enforcement says who holds a pod to its share of a GPU on a node; it is empty for a pod that asks for none.
+// Enforcement says what enforces the pod's share of a GPU on a node; it is empty for a pod that asks for none.
 func (k *Keys) Enforcement(pod *v1.Pod, node *v1.Node) string {
 	request, err := k.PodGPURequest(pod)
 	if err != nil || !request.Shared {
@@ -28,7 +28,7 @@ func (k *Keys) Enforcement(pod *v1.Pod, node *v1.Node) string {
 	}
 	seen, _ := k.ReadGPUNode(node)
 	switch agent := node.Labels[wellknown.GPUAgentKey]; {
-	case request.ServedByHAMi(Assignment{Registered: seen.empty.Registered || seen.empty.Unlisted}):
+	case request.ServedByHAMi(Assignment{Registered: seen.empty.Agent.Lists()}):
 		return "enforced by " + hamiAgent
 	case agent != "":
 		return "enforced by " + agent + ", says the node's label " + wellknown.GPUAgentKey

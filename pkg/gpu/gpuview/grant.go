@@ -11,24 +11,25 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Assignment is which devices a pod holds, on which node, and how much of each.
+// Assignment is which devices a pod has, on which node, and how much of each.
 type Assignment struct {
 	Node    string
 	Devices []int
 	Share   gpu.Share
-	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
+	// UUIDs are those of the devices, if the node lists them. Indices may change when the list is written again.
 	UUIDs []string
-	// WholeMiB is the memory of each device that the pod gets whole; nil where the share says it. It is not recorded
-	// either.
+	// WholeMiB is the memory of each device that the pod gets whole; nil if all have the memory of the share. It is not
+	// recorded.
 	WholeMiB []int
-	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
+	// Registered reports that HAMi's device plugin registered the devices. It is not recorded.
 	Registered bool
 }
 
 // Assign is the assignment of devices of the node.
 func (g *Node) Assign(devices []int, share gpu.Share) Assignment {
 	a := Assignment{
-		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices), Registered: g.empty.Registered,
+		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices),
+		Registered: g.empty.Agent == gpu.AgentRegistered,
 	}
 	if share.Milli >= gpu.WholeMilli && share.MemMiB >= g.empty.MemMiB {
 		own := make([]int, len(devices))
@@ -42,8 +43,8 @@ func (g *Node) Assign(devices []int, share gpu.Share) Assignment {
 	return a
 }
 
-// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left
-// out; their indices may be those of other devices by now.
+// DevicesOn are the indices of the devices as the node lists them now. Devices that it no longer lists are left out:
+// other devices may have their indices by now.
 func (a *Assignment) DevicesOn(node *Node) []int {
 	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
 		return a.Devices
@@ -69,17 +70,17 @@ func (g *Node) uuidsOf(devices []int) []string {
 	return uuids
 }
 
-// AssignmentOf finds the devices that are promised to a pod. It returns false for pods without a promise; their
-// annotations count then.
+// AssignmentOf finds the devices that this process has assigned to a pod. For pods where it returns false, the grant or
+// the annotations count.
 type AssignmentOf func(uid types.UID) (Assignment, bool)
 
-// GPUsAssigned is the condition of a pod that says which devices it was given; its message is a grant as JSON. Those
-// who may create and edit pods cannot write conditions: the API server drops the status of a pod that is created or
-// updated, and the role "edit" has no right to pods/status.
+// GPUsAssigned is the condition of a pod that records its devices; its message is a grant as JSON. Users who may create
+// and edit pods cannot write conditions: the API server drops the status of a pod that is created or updated, and the
+// role "edit" has no right to pods/status.
 const GPUsAssigned v1.PodConditionType = "berth.dev/GPUsAssigned"
 
-// grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod,
-// or one that is left from a binding that failed, says nothing.
+// grant records the devices of a pod. Pod and node tie it to one binding: a copy on another pod, or one that is left
+// from a binding that failed, does not count.
 type grant struct {
 	Pod     types.UID `json:"pod"`
 	Node    string    `json:"node"`
@@ -107,8 +108,8 @@ func assignedCondition(pod *v1.Pod) *v1.PodCondition {
 	return nil
 }
 
-// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded
-// in the pod's status, not for this pod on its node, or not readable.
+// Granted reads the devices that a scheduler of this project gave to a bound pod. It returns false when they are not
+// recorded in the pod's status, not for this pod on its node, or not readable.
 func Granted(pod *v1.Pod) (Assignment, bool) {
 	c := assignedCondition(pod)
 	if c == nil {
@@ -127,7 +128,7 @@ func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
 	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
 }
 
-// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited unseen.
+// GrantDisputed reports whether the annotations of a pod hold other devices than its grant, so that they were edited.
 func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || value != assignedMessage(pod) {
 		return true
@@ -136,16 +137,16 @@ func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 		if !d.answered(pod) {
 			continue
 		}
-		held := d.told(pod, &Node{uuids: a.UUIDs}, len(a.Devices), a.Share)
+		used := d.decode(pod, &Node{uuids: a.UUIDs}, len(a.Devices), a.Share)
 		devices := a.Devices
 		if d == &hami {
-			devices = make([]int, len(a.UUIDs)) // of that list, the places
+			devices = make([]int, len(a.UUIDs)) // the node below has the list a.UUIDs, in which they are 0, 1, …
 			for i := range devices {
 				devices[i] = i
 			}
 		}
-		if len(held) == 0 || slices.ContainsFunc(held,
-			func(h deviceShare) bool { return !slices.Contains(devices, h.device) }) {
+		if len(used) == 0 || slices.ContainsFunc(used,
+			func(u deviceShare) bool { return !slices.Contains(devices, u.device) }) {
 			return true
 		}
 	}
@@ -159,7 +160,7 @@ func assignedMessage(pod *v1.Pod) string {
 	return ""
 }
 
-// parseGrant leaves fields alone that it does not know: a later release may have written them.
+// parseGrant ignores unknown fields: a later release may have written them.
 func parseGrant(value string) (grant, bool) {
 	var g grant
 	if value == "" || json.Unmarshal([]byte(value), &g) != nil {

@@ -150,19 +150,19 @@ func TestSharesAndWholeGPUsAreToldApartWhereNothingElseDoes(t *testing.T) {
 	t.Parallel()
 	share, whole := granted(gpuPod(nil, nil), grantOf1), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
 	squatter := gpuPod(nil, strs{OpenbMilliKey: "500"})
-	if _, inv := freeBeside(sharedGPUs(), nil, squatter); inv.HoldsShares || inv.HoldsWhole {
-		t.Errorf("beside a claim: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	if _, inv := freeBeside(sharedGPUs(), nil, squatter); inv.SharesInUse || inv.WholeInUse {
+		t.Errorf("beside a claim: shares %v, whole %v", inv.SharesInUse, inv.WholeInUse)
 	}
-	if _, inv := freeBeside(sharedGPUs(), nil, share.DeepCopy()); !inv.HoldsShares || inv.HoldsWhole {
-		t.Errorf("beside a share: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	if _, inv := freeBeside(sharedGPUs(), nil, share.DeepCopy()); !inv.SharesInUse || inv.WholeInUse {
+		t.Errorf("beside a share: shares %v, whole %v", inv.SharesInUse, inv.WholeInUse)
 	}
-	if _, inv := freeBeside(sharedGPUs(), nil, whole.DeepCopy()); inv.HoldsShares || !inv.HoldsWhole {
-		t.Errorf("beside a whole GPU: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	if _, inv := freeBeside(sharedGPUs(), nil, whole.DeepCopy()); inv.SharesInUse || !inv.WholeInUse {
+		t.Errorf("beside a whole GPU: shares %v, whole %v", inv.SharesInUse, inv.WholeInUse)
 	}
 	node := sharedGPUs()
 	node.Labels[wellknown.GPUAgentKey] = "ours"
-	if _, inv := freeBeside(node, nil, whole, share); inv.HoldsShares || inv.HoldsWhole || !inv.Agent {
-		t.Errorf("with an agent: shares %v, whole %v, agent %v", inv.HoldsShares, inv.HoldsWhole, inv.Agent)
+	if _, inv := freeBeside(node, nil, whole, share); inv.SharesInUse || inv.WholeInUse || inv.Agent == gpu.AgentNone {
+		t.Errorf("with an agent: shares %v, whole %v, agent %v", inv.SharesInUse, inv.WholeInUse, inv.Agent)
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Inventory counts the pods of the node in. On a shared node, pods without a device (whose promise is only simulated,
-// or that another scheduler placed) are given one by the same rule by which they would be scheduled, so that the
-// capacity counts right. A pod with the UID in except is left out.
-func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, except types.UID) *gpu.Inventory {
+// Inventory is the node's inventory with its pods counted. On a shared node, pods without a device (in a simulation, or
+// placed by another scheduler) get one by the rule for new pods, so that the free capacity is right. The pod with the
+// UID except is left out.
+func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, assignments AssignmentOf, except types.UID) *gpu.Inventory {
 	inv := g.empty.Clone()
 	requested := info.GetRequested()
 	inv.FreeCPUMilli = info.GetAllocatable().GetMilliCPU() - requested.GetMilliCPU()
@@ -30,11 +30,11 @@ func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, exce
 	}
 	used := scalars[v1.ResourceName(inv.Resource)]
 	if inv.Mode == gpu.ModeDevicePlugin && g.first {
-		k.countLeft(g, inv, info, promised, except)
+		k.countLeft(g, inv, info, assignments, except)
 	}
 	switch {
 	case inv.Mode == gpu.ModeShared:
-		k.countPods(g, inv, info, promised, except)
+		k.countPods(g, inv, info, assignments, except)
 	case inv.TimeSliced():
 		inv.FreeReplicas = int(max(0, g.allocatable-used))
 	default:
@@ -43,10 +43,10 @@ func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, exce
 	return inv
 }
 
-// countPods books the devices of every pod on a shared node. What a pod was promised or granted comes first, whatever
-// it asks for by now. Every other pod holds what stands behind its annotations: see holdsOf.
+// countPods counts the devices of every pod on a shared node. Assigned and granted devices come first, whatever the pod
+// asks for by now. For the other pods see usageOf.
 func (k *Keys) countPods(
-	g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID,
+	g *Node, inv *gpu.Inventory, info fwk.NodeInfo, assignments AssignmentOf, except types.UID,
 ) {
 	var others []*v1.Pod
 	for _, podInfo := range info.GetPods() {
@@ -54,9 +54,9 @@ func (k *Keys) countPods(
 		if pod.UID == except && except != "" {
 			continue
 		}
-		if a, ok := assigned(pod, g.Node.Name, promised); ok {
+		if a, ok := assigned(pod, g.Node.Name, assignments); ok {
 			inv.Occupy(a.DevicesOn(g), a.Share)
-			k.noteKind(inv, pod)
+			k.markInUse(inv, pod)
 		} else if k.MayUseGPU(pod) {
 			others = append(others, pod)
 		}
@@ -64,35 +64,36 @@ func (k *Keys) countPods(
 	if len(others) == 0 {
 		return
 	}
-	var homeless []gpu.Request
+	var unplaced []gpu.Request
 	for _, pod := range others {
-		request, held := k.holdsOf(pod, g, inv)
+		request, used := k.usageOf(pod, g, inv)
 		if request.Count == 0 || request.Resource != "" && request.Resource != inv.Resource && !request.Shared {
 			continue // without GPUs, or with those that the node offers under another name
 		}
-		k.noteKind(inv, pod)
-		// Too many containers on a device are a fault of who placed them: they use it all the same.
+		k.markInUse(inv, pod)
+		// Too many containers on a device still use it, so that the task limit does not count here.
 		full := func(d deviceShare) bool { return !inv.HasFree(d.device, d.share) }
-		if len(held) == 0 || slices.ContainsFunc(held, full) {
-			homeless = append(homeless, request)
+		if len(used) == 0 || slices.ContainsFunc(used, full) {
+			unplaced = append(unplaced, request)
 			continue
 		}
-		for _, d := range held {
+		for _, d := range used {
 			inv.Occupy([]int{d.device}, d.share)
 		}
 	}
-	for i := range homeless {
-		place(inv, &homeless[i])
+	for i := range unplaced {
+		place(inv, &unplaced[i])
 	}
 }
 
-// countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the
-// node was deleted and has registered again. They go on to use their devices, and the kubelet does not know. Whole GPUs
-// that a device plugin gave out are counted by the kubelet, unless it was HAMi's, whose units are parts of GPUs.
-func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
+// countLeft counts the devices that pods were assigned while the node was shared, on a node that is shared no longer:
+// its label was changed, or the node was deleted and has registered again. The pods continue to use their devices, and
+// the kubelet does not know. Whole GPUs that a device plugin gave out are counted by the kubelet, unless the plugin was
+// HAMi's, whose units are parts of GPUs.
+func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, assignments AssignmentOf, except types.UID) {
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
-		a, ok := assigned(pod, g.Node.Name, promised)
+		a, ok := assigned(pod, g.Node.Name, assignments)
 		if !ok || pod.UID == except && except != "" {
 			continue
 		}
@@ -100,26 +101,26 @@ func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promise
 		if counted && a.Share.Milli >= gpu.WholeMilli && !hami.answered(pod) {
 			continue
 		}
-		inv.HoldsShares = true
+		inv.SharesInUse = true
 		if !counted && !inv.TimeSliced() {
 			inv.Occupy(a.DevicesOn(g), a.Share)
 		}
 	}
 }
 
-// holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is
-// not on a node yet, as in a simulation, holds what it asks for, and so does any pod where annotations are trusted. Of
-// others, which a tenant may have put on the node by spec.nodeName, it is what they ask for by resources.
-func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request, held []deviceShare) {
+// usageOf is what a pod uses that this scheduler has not assigned, and the devices if its annotations hold any. A pod
+// that is not on a node yet, as in a simulation, uses what it asks for, and so does any pod if annotations are trusted.
+// Other pods, which a tenant may have put on the node by spec.nodeName, use what they ask for by resources.
+func (k *Keys) usageOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request, used []deviceShare) {
 	trusted := k.TrustAnnotations || pod.Spec.NodeName == ""
 	if trusted {
 		if a, ok := grantTo(pod, pod.Annotations[wellknown.GPUAssignedKey]); ok {
 			for _, device := range a.DevicesOn(g) {
-				held = append(held, deviceShare{device, a.Share})
+				used = append(used, deviceShare{device, a.Share})
 			}
-			return gpu.Request{Count: len(a.Devices), Milli: a.Share.Milli}, held
+			return gpu.Request{Count: len(a.Devices), Milli: a.Share.Milli}, used
 		}
-		r = k.heldGPUs(pod)
+		r = k.claimedGPUs(pod)
 	} else {
 		r = k.backedGPUs(pod)
 	}
@@ -129,69 +130,69 @@ func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request,
 		share, _ = inv.MostOf(&r)
 	}
 	if r.Count > 0 {
-		held = told(pod, g, r.Count, share)
+		used = decodeAnswer(pod, g, r.Count, share)
 	}
-	if !trusted && !within(held, r.Count, share) {
-		held = nil
+	if !trusted && !within(used, r.Count, share) {
+		used = nil
 	}
-	return r, held
+	return r, used
 }
 
 // within reports whether devices and shares are no more than count shares. HAMi's list may have several containers of
 // the pod on one device.
-func within(held []deviceShare, count int, share gpu.Share) bool {
+func within(used []deviceShare, count int, share gpu.Share) bool {
 	milli, memMiB := 0, 0
-	for _, d := range held {
+	for _, d := range used {
 		milli, memMiB = milli+d.share.Milli, memMiB+d.share.MemMiB
 	}
-	// Who wrote the list may have rounded up each share.
-	return len(held) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
+	// The writer of the list may have rounded up each share.
+	return len(used) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
 }
 
-// Claimed returns keys by which annotations of pods are believed. What pods claim keeps no pod from a device that is
-// needed, but of several that serve, an unclaimed one is better.
+// Claimed returns keys that trust annotations. A device that a pod only claims to use may be given to another pod, but
+// an unclaimed device is better.
 func (k *Keys) Claimed() *Keys {
 	trusting := *k
 	trusting.TrustAnnotations = true
 	return &trusting
 }
 
-// Unassigned says what a pod claims on its node that counts for nothing: GPUs by annotations alone, which this
-// scheduler did not assign. It is empty for all other pods.
+// Unassigned is the annotation by which a pod on a node claims GPUs that do not count for it, because this scheduler
+// did not assign them and the pod does not ask for them by resources. It is empty for all other pods.
 func (k *Keys) Unassigned(pod *v1.Pod) string {
 	if k.TrustAnnotations || pod.Spec.NodeName == "" || assignedCondition(pod) != nil {
 		return ""
 	}
-	// Most pods have none of these annotations: what a pod asks for is read only where it matters.
+	// Most pods have none of these annotations, and need not be read.
 	i := slices.IndexFunc(claimingAnnotations, func(key string) bool { _, has := pod.Annotations[key]; return has })
-	if i < 0 || k.backedGPUs(pod).Count > 0 || k.heldGPUs(pod).Count == 0 {
+	if i < 0 || k.backedGPUs(pod).Count > 0 || k.claimedGPUs(pod).Count == 0 {
 		return ""
 	}
 	return claimingAnnotations[i]
 }
 
-// assigned is what the pod was promised or granted on the node.
-func assigned(pod *v1.Pod, node string, promised AssignmentOf) (Assignment, bool) {
-	if promised != nil {
-		if a, ok := promised(pod.UID); ok && a.Node == node {
+// assigned are the devices that this process has assigned to the pod on the node, or that the pod was granted.
+func assigned(pod *v1.Pod, node string, assignments AssignmentOf) (Assignment, bool) {
+	if assignments != nil {
+		if a, ok := assignments(pod.UID); ok && a.Node == node {
 			return a, true
 		}
 	}
 	return Granted(pod)
 }
 
-// noteKind notes whether the kubelet gave the pod its GPUs or the pod found its own, where nothing keeps the two apart.
-func (k *Keys) noteKind(inv *gpu.Inventory, pod *v1.Pod) {
+// markInUse notes for a node without an agent whether the kubelet gave the pod whole GPUs or the pod uses shares.
+func (k *Keys) markInUse(inv *gpu.Inventory, pod *v1.Pod) {
 	switch {
-	case inv.Agent:
+	case inv.Agent != gpu.AgentNone:
 	case k.AsksByResource(pod):
-		inv.HoldsWhole = true
+		inv.WholeInUse = true
 	default:
-		inv.HoldsShares = true
+		inv.SharesInUse = true
 	}
 }
 
-// place gives a pod the devices that it would be scheduled to; where none fits, what is left of the emptiest ones.
+// place gives a pod the devices that a new pod would get; if none fits, what is left of the emptiest ones.
 func place(inv *gpu.Inventory, r *gpu.Request) {
 	if devices, share, ok := gpu.Choose(inv, r); ok {
 		inv.Take(devices, share)

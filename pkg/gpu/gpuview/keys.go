@@ -1,25 +1,25 @@
 package gpuview
 
 import (
+	"slices"
 	"strings"
 
 	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// ownPodKeys are those by which a pod asks for some GPUs rather than others.
+// ownPodKeys are this project's annotations by which a pod restricts the choice of GPUs.
 var ownPodKeys = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey,
 	wellknown.GPUSharingKey}
 
 // WorkloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.
 const WorkloadTypeLabel = "workload-type"
 
-// Keys are the resource names and node label keys in which GPUs are described, and how far annotations of pods are
-// believed.
+// Keys are the resource names and node label keys that describe GPUs, and whether annotations of pods are trusted.
 type Keys struct {
 	wellknown.GPUNames
-	// TrustAnnotations reports that pods which this scheduler did not assign hold what their annotations say, because
-	// tenants cannot write those.
+	// TrustAnnotations makes the annotations of pods count that this scheduler did not assign, because tenants cannot
+	// write them.
 	TrustAnnotations bool
 }
 
@@ -42,10 +42,42 @@ const (
 )
 
 func (k *Keys) isSlice(resource string) bool {
-	for _, prefix := range k.SlicePrefixes {
-		if strings.HasPrefix(resource, prefix) {
-			return true
-		}
+	return slices.ContainsFunc(k.SlicePrefixes, func(prefix string) bool { return strings.HasPrefix(resource, prefix) })
+}
+
+// ReadsResource reports whether pods ask for GPUs, or parts of them, by the extended resource.
+func (k *Keys) ReadsResource(name string) bool { return k.isGPU(name) || isHAMi(name) }
+
+// MakesGPUs reports whether a resource or label is in the domain of a maker of GPUs.
+func (k *Keys) MakesGPUs(key string) bool { return indexOfMaker(k.Resources, key) >= 0 }
+
+// OfMaker is the first of the resources or labels that is in the same domain as the key, else the first of all.
+func OfMaker(names []string, key string) string { return names[max(0, indexOfMaker(names, key))] }
+
+func indexOfMaker(names []string, key string) int {
+	return slices.IndexFunc(names, func(name string) bool { return maker(name) == maker(key) })
+}
+
+// PodResources are the extended resources by which pods ask for GPUs, or parts of them, apart from hardware slices.
+func (k *Keys) PodResources() []string {
+	return slices.Concat(k.Resources, k.SharedResources, shareResources)
+}
+
+// DescribingLabels are the labels of makers that describe a node's GPUs.
+func (k *Keys) DescribingLabels() []string {
+	return slices.DeleteFunc(k.labels(), func(key string) bool {
+		return !strings.Contains(key, "/") || slices.Contains(k.InterconnectLabels, key)
+	})
+}
+
+// ReadsLabel reports whether the label is one that describes a node's GPUs.
+func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), key) }
+
+func (k *Keys) labels() []string {
+	labels := slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
+		k.InterconnectLabels, []string{sharingStrategyLabel})
+	if slices.Contains(k.GenerationLabels, computeMajorLabel) {
+		labels = append(labels, computeMinorLabel)
 	}
-	return false
+	return labels
 }

@@ -90,7 +90,7 @@ func TestAPodThatIsPlacedAgainIsNotLeftOver(t *testing.T) {
 	info := framework.NewNodeInfo(pod)
 	info.SetNode(gpuNode(strs{"nvidia.com/gpu": "2"}, nil, nil))
 	read, _ := keys.ReadGPUNode(info.Node())
-	if keys.Inventory(read, info, nil, pod.UID).HoldsShares {
+	if keys.Inventory(read, info, nil, pod.UID).SharesInUse {
 		t.Error("the pod itself counts")
 	}
 }

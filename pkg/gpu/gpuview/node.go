@@ -13,10 +13,10 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// maxUnits bounds how many units of a resource a node offers, and so into how many time slices a GPU is cut.
+// maxUnits bounds the units of a resource that a node offers, and so the time slices of a GPU.
 const maxUnits = math.MaxInt32
 
-// Node is what a Node object says of its GPUs, before any pod is counted. It is immutable.
+// Node is what a Node object says about its GPUs, before any pod is counted. It is immutable.
 type Node struct {
 	// Node is the object it was read from.
 	Node *v1.Node
@@ -26,8 +26,8 @@ type Node struct {
 	allocatable int64
 	// uuids of the devices in index order, nil where the node does not list them.
 	uuids []string
-	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the
-	// first may be shared.
+	// first reports that these are the GPUs under the first resource name. others are those under further names, which are
+	// never shared.
 	first  bool
 	others []*Node
 }
@@ -44,9 +44,6 @@ func (g *Node) GPUs() int {
 	return n
 }
 
-// WholeGPUs is how many GPUs of the model are not cut into slices.
-func (g *Node) WholeGPUs() int { return len(g.empty.Devices) }
-
 // MemMiB is the memory of each GPU, the least where they differ; 0 when unknown.
 func (g *Node) MemMiB() int { return g.empty.MemMiB }
 
@@ -61,15 +58,15 @@ func (g *Node) NVIDIA() bool {
 	})
 }
 
-// Offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type
-// tells of GPUs says nothing of who gives them out.
+// Offered reports whether a device plugin offers GPUs or slices of them. GPUs that are known by a label, a list or the
+// instance type alone may be given out by claims.
 func (g *Node) Offered() bool {
-	return g.empty.Registered || slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
+	return g.empty.Agent == gpu.AgentRegistered || slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
 		return pool.allocatable > 0 || len(pool.empty.Slices) > 0
 	})
 }
 
-// Unknown says what neither labels nor tables tell of the GPUs of the pool, of what pods may ask for.
+// Unknown reports whether the model and the memory of the GPUs of the pool are unknown to labels and tables.
 func (g *Node) Unknown() (model, memory bool) {
 	inv := &g.empty
 	if memory = inv.MemMiB == 0; len(inv.Devices) == 0 {
@@ -84,7 +81,7 @@ func (g *Node) Empty() *gpu.Inventory { return &g.empty }
 // UUIDs are the devices' UUIDs in index order, nil when the node does not list them.
 func (g *Node) UUIDs() []string { return g.uuids }
 
-// WithDevices is the node with other GPUs, those that claims can have.
+// WithDevices is the node with the GPUs of this inventory instead of its own.
 func (g *Node) WithDevices(empty gpu.Inventory, uuids []string) *Node {
 	out := *g
 	out.empty, out.uuids = empty, uuids
@@ -95,7 +92,7 @@ func (g *Node) WithDevices(empty gpu.Inventory, uuids []string) *Node {
 // Pools are the node's GPUs by the resource under which it offers them; the first is the node itself.
 func (g *Node) Pools() []*Node { return append([]*Node{g}, g.others...) }
 
-// For is the pool against which a request is held: the one with the resource or the slices that it asks for.
+// For is the pool with the resource or the slices that the request asks for.
 func (g *Node) For(r *gpu.Request) *Node {
 	for _, o := range g.others {
 		if o.empty.Serves(r) && !g.empty.Serves(r) {
@@ -105,13 +102,13 @@ func (g *Node) For(r *gpu.Request) *Node {
 	return g
 }
 
-// SameOffer reports whether two states of a node, were it empty, offer the same GPUs.
+// SameOffer reports whether two states of a node offer the same GPUs, apart from the pods on it.
 func (g *Node) SameOffer(other *Node) bool {
 	return slices.EqualFunc(g.Pools(), other.Pools(), func(a, b *Node) bool { return reflect.DeepEqual(a.empty, b.empty) })
 }
 
-// ReadGPUNode reads the GPUs of a node. Values that cannot be used are returned; they are treated as absent unless they
-// say otherwise.
+// ReadGPUNode reads the GPUs of a node. It returns the values that cannot be used; they are treated as absent unless
+// their Effect says otherwise.
 func (k *Keys) ReadGPUNode(node *v1.Node) (*Node, []*wellknown.BadValue) {
 	b := &nodeReader{keys: k, node: node, offers: k.offers(node)}
 	g := b.pool(0)
@@ -139,30 +136,47 @@ func (b *nodeReader) pool(i int) *Node {
 	if i == 0 {
 		devices, byAgent = b.registered()
 		inv.Mode = b.mode(byAgent)
-		inv.Registered = len(devices) > 0
-		inv.Agent = byAgent || b.node.Labels[wellknown.GPUAgentKey] != ""
+		if byAgent || b.node.Labels[wellknown.GPUAgentKey] != "" {
+			inv.Agent = gpu.AgentDeclared
+		}
 	}
 	mig := b.migResources(i)
-	count := b.count()
+	count := b.number(b.keys.CountLabels, MaxGPUs)
 	provided := b.provided()
 	none := inv.Resource == "" && count == 0 && provided.count == 0
 	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
 		return g
 	}
+	switch {
+	case len(devices) > 0:
+		inv.Agent = gpu.AgentRegistered
+	case byAgent:
+		inv.Agent = gpu.AgentUnlisted
+	}
 	product := b.describe(inv, &provided)
 	if inv.Resource == "" && len(mig) == 0 {
 		inv.Resource = OfMaker(b.keys.Resources, domains[product.Maker])
 	}
-	inv.Unlisted = byAgent && !inv.Registered
-	// Where an agent lists the GPUs, the units say nothing of them.
+	cut := b.addDevices(g, devices, mig, count, &provided)
+	// The links are among all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
+	b.links(inv, product, i == 0 && !b.oneOfSeveral() && !cut)
+	inv.IndexKnown = inv.Mode == gpu.ModeShared
+	return g
+}
+
+// addDevices fills in devices and slices, and reports whether GPUs are cut into slices. count is the number of physical
+// GPUs by the labels of feature discovery, or of slices where these are handed out as GPUs; 0 without labels.
+func (b *nodeReader) addDevices(g *Node, devices []registeredGPU, mig []gpu.SliceCount, count int, p *provided) bool {
+	inv := &g.empty
+	// Where an agent lists the GPUs, the units say nothing about them.
 	partition, replicas, whole := "", 1, len(devices)
-	if !byAgent {
-		partition = b.partition(&provided)
-		replicas = b.replicas(count, partition, &provided)
+	if !inv.Agent.Lists() {
+		partition = b.partition(p)
+		replicas = b.replicas(count, partition, p)
 		whole = min(ceil(g.allocatable, replicas), MaxGPUs)
 	}
 	if count == 0 {
-		count = provided.count
+		count = p.count
 	}
 	if b.oneOfSeveral() {
 		count = whole // the count is that of all resources of the maker
@@ -174,19 +188,7 @@ func (b *nodeReader) pool(i int) *Node {
 	case partition != "" && g.allocatable > 0:
 		b.cutAll(inv, partition, replicas, count, g.allocatable)
 	case len(devices) > 0:
-		// HAMi's device plugin counts by what it registers, which may be more than there is.
-		registered, unlike := leastMemory(devices)
-		if registered > 0 {
-			inv.MemMiB = registered
-		}
-		inv.Devices = gpu.NewDevices(len(devices), inv.MemMiB)
-		for i, d := range devices {
-			inv.Devices[i].Unhealthy, inv.Devices[i].TaskLimit = !d.healthy, d.tasks
-			if unlike {
-				inv.Devices[i].FreeMemMiB, inv.Devices[i].MemMiB = d.memMiB, d.memMiB
-			}
-			g.uuids = append(g.uuids, d.uuid)
-		}
+		g.register(devices)
 	case len(mig) > 0:
 		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case inv.Mode != gpu.ModeDRA:
@@ -199,14 +201,11 @@ func (b *nodeReader) pool(i int) *Node {
 		inv.Replicas = replicas
 		inv.FreeReplicas = int(g.allocatable)
 	}
-	// The links are among all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
-	b.links(inv, product, i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == "")
-	inv.IndexKnown = inv.Mode == gpu.ModeShared
-	return g
+	return len(mig) > 0 || partition != ""
 }
 
-// describe fills in model, memory and generation. Feature discovery counts before the labels of the provider, these
-// before what is documented of the instance type, and the table of products fills in the rest.
+// describe fills in model, memory and generation: from feature discovery, else from the labels of the provider, else
+// from what is documented of the instance type. The table of products fills in the rest.
 func (b *nodeReader) describe(inv *gpu.Inventory, p *provided) catalog.Product {
 	inv.Model = b.model()
 	if inv.Model == "" {

@@ -20,20 +20,38 @@ type registeredGPU struct {
 	tasks int
 }
 
-// hamiSliced is the mode of a device that HAMi cuts into MIG slices as pods come. Its own scheduler names the slice;
-// the GPU itself is no use to a pod.
+// hamiSliced is the mode of a device that HAMi cuts into MIG slices as pods come. Its own scheduler chooses the slice;
+// no pod can have the GPU itself.
 const hamiSliced = "mig"
 
 // maxTasks is how many containers a device may be registered for.
 const maxTasks = 1 << 20
 
-// limit sets how many containers may use the device. One that none may use is as good as broken.
+// limit sets how many containers may use the device. A device that none may use counts as unhealthy.
 func (d *registeredGPU) limit(count int) error {
 	if count < 0 || count > maxTasks {
 		return fmt.Errorf("device %q for %d tasks: want 0 to %d", d.uuid, count, maxTasks)
 	}
 	d.tasks, d.healthy = count, d.healthy && count > 0
 	return nil
+}
+
+// register fills in the devices that the node's agent lists.
+func (g *Node) register(devices []registeredGPU) {
+	// HAMi's device plugin counts by what it registers, which may be more than there is.
+	registered, unlike := leastMemory(devices)
+	if registered > 0 {
+		g.empty.MemMiB = registered
+	}
+	g.empty.Devices = gpu.NewDevices(len(devices), g.empty.MemMiB)
+	for i, d := range devices {
+		device := &g.empty.Devices[i]
+		device.Unhealthy, device.TaskLimit = !d.healthy, d.tasks
+		if unlike {
+			device.FreeMemMiB, device.MemMiB = d.memMiB, d.memMiB
+		}
+		g.uuids = append(g.uuids, d.uuid)
+	}
 }
 
 // leastMemory is the memory that each of the devices has, and whether some have more. An unknown one is 0.
@@ -47,9 +65,9 @@ func leastMemory(devices []registeredGPU) (leastMiB int, unlike bool) {
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
-// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that
-// is empty, as the agent writes it while it cannot reach the driver, or that cannot be read, does not make the node
-// another one: the pods that share its GPUs run on.
+// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. If the list
+// is empty, as while the agent cannot reach the driver, or cannot be read, the node still counts as shared: the pods
+// that share its GPUs continue to run.
 func (b *nodeReader) registered() (devices []registeredGPU, byAgent bool) {
 	value, byAgent := b.node.Annotations[hamiRegisterKey]
 	if !byAgent {
@@ -160,8 +178,8 @@ type Link struct {
 	Name string
 }
 
-// EncodeLinks is the value of GPULinksKey. Pairs that are connected through the system only are left out: they are what
-// a reader assumes.
+// EncodeLinks is the value of GPULinksKey. It leaves out pairs that are connected through the system only, which is the
+// default.
 func EncodeLinks(links []Link) (string, error) {
 	entries := [][3]any{}
 	for _, l := range links {
@@ -187,7 +205,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 	if n > gpu.MaxLinked {
 		return nil, fmt.Errorf("a node of %d GPUs: links are read of at most %d", n, gpu.MaxLinked)
 	}
-	builder := gpu.NewLinks(n)
+	pairs := make([]gpu.Pair, 0, len(doc.Links))
 	for _, entry := range doc.Links {
 		if len(entry) != 3 {
 			return nil, fmt.Errorf("an entry of %d elements: want two indices and a link", len(entry))
@@ -203,9 +221,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := builder.Connect(i, j, link); err != nil {
-			return nil, err
-		}
+		pairs = append(pairs, gpu.Pair{A: i, B: j, Link: link})
 	}
-	return builder.Build(), nil
+	return gpu.NewLinks(n, pairs)
 }

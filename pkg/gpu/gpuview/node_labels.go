@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// nodeReader reads one node and collects what it cannot use.
+// nodeReader reads one node and collects the values that it cannot use.
 type nodeReader struct {
 	keys *Keys
 	node *v1.Node
@@ -26,7 +26,7 @@ type nodeReader struct {
 
 func (b *nodeReader) reject(kind, key, value, allowed string) {
 	if slices.ContainsFunc(b.bad, func(known *wellknown.BadValue) bool { return known.Key == key }) {
-		return // read for another resource of the node
+		return // reported for another resource of the node
 	}
 	b.bad = append(b.bad, &wellknown.BadValue{Object: "node", Kind: kind, Key: key, Value: value, Allowed: allowed})
 }
@@ -41,13 +41,13 @@ func (b *nodeReader) first(keys []string) string {
 	return ""
 }
 
-// maker is the domain of a resource or label, by which that of one maker's GPUs is known.
+// maker is the domain of a resource or label, which identifies the maker of the GPUs.
 func maker(key string) string {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain
 }
 
-// ofAnother reports whether a label describes the GPUs of another maker that the node has too.
+// ofAnother reports whether a label describes other GPUs of the node, of another maker.
 func (b *nodeReader) ofAnother(key string) bool {
 	return maker(key) != maker(b.offer.resource) &&
 		slices.ContainsFunc(b.offers, func(o gpuOffer) bool { return maker(o.resource) == maker(key) })
@@ -100,7 +100,7 @@ func (b *nodeReader) mode(registered bool) gpu.Mode {
 }
 
 func (b *nodeReader) model() string {
-	return CanonicalModel(catalog.BaseModel(b.first(b.keys.ProductLabels)))
+	return canonicalModel(catalog.BaseModel(b.first(b.keys.ProductLabels)))
 }
 
 // memory is the memory of each GPU in MiB.
@@ -189,12 +189,6 @@ func (b *nodeReader) intelCount() int {
 		return 0
 	}
 	return millicores / 1000
-}
-
-// count is the number of physical GPUs by the labels of feature discovery, 0 where they say nothing. Where slices are
-// handed out as GPUs, these labels count slices.
-func (b *nodeReader) count() int {
-	return b.number(b.keys.CountLabels, MaxGPUs)
 }
 
 // replicas is into how many time slices each GPU is cut, 1 for none.

@@ -41,9 +41,9 @@ func instanceLabeller(prefix string) gpuLabeller {
 	return gpuLabeller{name: prefix + "name", memory: prefix + "memory", count: prefix + "count"}
 }
 
-// CanonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names
-// stay as they are. Short names such as a100 are not product names: they stand for several.
-func CanonicalModel(name string) string {
+// canonicalModel is the name that GPU feature discovery uses for a model with a name of Google Cloud; other names stay
+// as they are. Short names such as a100 stand for several products and are not converted.
+func canonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
 		if product, ok := catalog.ProviderProduct(name, 0); ok {
 			return product
@@ -52,10 +52,10 @@ func CanonicalModel(name string) string {
 	return name
 }
 
-// instanceTypeLabels hold the provider's name of the kind of machine.
+// instanceTypeLabels hold the provider's instance type.
 var instanceTypeLabels = []string{v1.LabelInstanceTypeStable, v1.LabelInstanceType}
 
-// ProviderLabels are the keys of all labels that provided reads, for those that copy nodes.
+// ProviderLabels are the keys of all labels that provided reads.
 func ProviderLabels() []string {
 	keys := []string{gkeStrategyLabel, gkeClientsLabel, gkePartitionLabel, intelMillicoresLabel}
 	for _, l := range gpuLabellers {
@@ -68,7 +68,7 @@ func ProviderLabels() []string {
 	return append(keys, instanceTypeLabels...)
 }
 
-// provided is what a platform says of a node's GPUs; zero values where it says nothing.
+// provided is what a platform says about a node's GPUs; zero where it says nothing.
 type provided struct {
 	// model as GPU feature discovery would call it.
 	model  string

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxModels and longestModel bound a list of GPU products, and maxSliceKinds the hardware slices of one pod. What pods
-	// ask for is remembered after they are gone. The value of a node's label, which names a product, is no longer.
+	// maxModels and longestModel bound a list of GPU products, and maxSliceKinds the hardware slices of one pod, because
+	// what pods ask for is kept in memory. No value of a label, such as a node's product, is longer than longestModel.
 	maxModels, longestModel = 32, 63
 	maxSliceKinds           = 8
 )
 
-// MaxGPUs bounds how many GPUs a request is for and how many a node has. No node has that many, but a unit may be a
-// small part of a GPU that nothing tells apart from a GPU.
+// MaxGPUs bounds the GPUs of a request and of a node. No node has more, but a unit of a resource may be a small part of
+// a GPU without any sign of that.
 const MaxGPUs = 1 << 14
 
 // Request is what a pod asks for, and in which dialect.
@@ -78,9 +78,9 @@ func (k *Keys) askedGPUs(pod *v1.Pod) (Request, error) {
 	return r, nil
 }
 
-// heldGPUs is what a running pod without a grant counts for: what it asks for, or where that cannot be read the GPUs
-// among its resources, or else one: it was placed there, so it uses something.
-func (k *Keys) heldGPUs(pod *v1.Pod) gpu.Request {
+// claimedGPUs is what a running pod without a grant counts for: what it asks for or, where that cannot be read, the
+// GPUs among its resources, at least one because it was placed there.
+func (k *Keys) claimedGPUs(pod *v1.Pod) gpu.Request {
 	r, err := k.askedGPUs(pod)
 	if err == nil {
 		return r.Request
@@ -88,8 +88,7 @@ func (k *Keys) heldGPUs(pod *v1.Pod) gpu.Request {
 	return gpu.Request{Count: max(1, k.countGPUs(pod)), Milli: gpu.WholeMilli}
 }
 
-// backedGPUs is the part of it that stands behind more than annotations: what the pod asks for by resources. The
-// kubelet lets the pod in by these, and quotas count them.
+// backedGPUs is what the pod asks for by resources alone: the kubelet admits the pod by these, and quotas count them.
 func (k *Keys) backedGPUs(pod *v1.Pod) gpu.Request {
 	plain := *pod
 	plain.Annotations = nil
@@ -122,7 +121,7 @@ func (k *Keys) MayUseGPU(pod *v1.Pod) bool {
 	return k.AsksByResource(pod) || assignedCondition(pod) != nil
 }
 
-// AsksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
+// AsksByResource reports whether the pod names a GPU resource, so that the kubelet counts its GPUs.
 func (k *Keys) AsksByResource(pod *v1.Pod) bool {
 	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
@@ -137,7 +136,7 @@ func (k *Keys) AsksByResource(pod *v1.Pod) bool {
 // named reports whether the list has a GPU resource.
 func (k *Keys) named(list v1.ResourceList) bool {
 	for name := range list {
-		if k.isGPU(string(name)) || isHAMi(string(name)) {
+		if k.ReadsResource(string(name)) {
 			return true
 		}
 	}
@@ -148,7 +147,7 @@ func (k *Keys) isGPU(name string) bool {
 	return slices.Contains(k.Resources, name) || slices.Contains(k.SharedResources, name) || k.isSlice(name)
 }
 
-// isHAMi reports whether one asks by the resource for a part of a GPU.
+// isHAMi reports whether the resource asks for a part of a GPU.
 func isHAMi(name string) bool { return slices.Contains(shareResources, name) }
 
 // askedResources finds the GPU resources among a pod's requests.
@@ -164,8 +163,7 @@ func (k *Keys) askedResources(requests v1.ResourceList, r *Request) (gpuAsk, err
 				continue
 			}
 			if ask.count > 0 {
-				return ask, &wellknown.BadValue{Object: "pod", Kind: "resource", Key: name, Value: q.String(),
-					Allowed: "allowed together with " + ask.resource + ": ask for GPUs of one kind"}
+				return ask, badResource(name, q.String(), "allowed together with "+ask.resource+": ask for GPUs of one kind")
 			}
 			ask.resource, ask.count = name, clampCount(q)
 		}
@@ -183,13 +181,12 @@ func (k *Keys) askedResources(requests v1.ResourceList, r *Request) (gpuAsk, err
 	if len(r.Slices) > maxSliceKinds {
 		extra := r.Slices[maxSliceKinds].Resource
 		r.Slices = nil
-		return ask, &wellknown.BadValue{Object: "pod", Kind: "resource", Key: extra, Value: "set",
-			Allowed: fmt.Sprintf("one of at most %d kinds of GPU slices in one pod", maxSliceKinds)}
+		return ask, badResource(extra, "set",
+			fmt.Sprintf("one of at most %d kinds of GPU slices in one pod", maxSliceKinds))
 	}
 	if ask.hami && ask.resource != k.Resources[0] {
-		return ask, &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource,
-			Value:   "set",
-			Allowed: "allowed without " + k.Resources[0] + ", which says of how many GPUs"}
+		return ask, badResource(hamiMemoryResource+" or "+hamiCoresResource, "set",
+			"allowed without "+k.Resources[0]+", which says of how many GPUs")
 	}
 	return ask, nil
 }
@@ -204,11 +201,20 @@ func quantity(list v1.ResourceList, name string) int64 {
 
 func clampCount(q resource.Quantity) int { return int(min(q.Value(), MaxGPUs)) }
 
-// readConstraints reads the annotations that narrow the choice of GPUs.
+// readConstraints reads the annotations that restrict the choice of GPUs.
 func readConstraints(pod *v1.Pod, r *Request) error {
-	for _, key := range []string{wellknown.GPUModelsKey, OpenbModelKey} {
+	for _, read := range []func(*v1.Pod, *Request) error{readModels, readMinMemory, readInterconnect, readSharing} {
+		if err := read(pod, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readModels(pod *v1.Pod, r *Request) error {
+	for _, key := range []string{wellknown.GPUModelsKey, openbModelKey} {
 		value, ok := pod.Annotations[key]
-		if !ok || (key == OpenbModelKey && value == "") {
+		if !ok || (key == openbModelKey && value == "") {
 			continue
 		}
 		models, err := parseModels(key, value)
@@ -216,45 +222,61 @@ func readConstraints(pod *v1.Pod, r *Request) error {
 			return err
 		}
 		if len(r.Models) > 0 && !slices.Equal(r.Models, models) {
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-				Allowed: "allowed together with a different " + wellknown.GPUModelsKey}
+			return badAnnotation(key, value, "allowed together with a different "+wellknown.GPUModelsKey)
 		}
 		r.Models = models
 	}
-	if value, ok := pod.Annotations[wellknown.GPUMemoryMinKey]; ok {
-		q, err := resource.ParseQuantity(value)
-		if err != nil || q.Value() < 1<<20 || q.Value() > 1<<50 {
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUMemoryMinKey, Value: value,
-				Allowed: "a quantity of memory per GPU of 1Mi or more, such as 40Gi or 40000Mi"}
-		}
-		r.MinMemMiB = int((q.Value() + 1<<20 - 1) >> 20)
+	return nil
+}
+
+func readMinMemory(pod *v1.Pod, r *Request) error {
+	value, ok := pod.Annotations[wellknown.GPUMemoryMinKey]
+	if !ok {
+		return nil
 	}
-	if value, ok := pod.Annotations[wellknown.GPUInterconnectKey]; ok {
-		switch value {
-		case "required":
-			r.Interconnect = gpu.InterconnectRequired
-		case "preferred":
-			r.Interconnect = gpu.InterconnectPreferred
-		default:
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUInterconnectKey, Value: value,
-				Allowed: "required or preferred"}
-		}
+	q, err := resource.ParseQuantity(value)
+	if err != nil || q.Value() < 1<<20 || q.Value() > 1<<50 {
+		return badAnnotation(wellknown.GPUMemoryMinKey, value,
+			"a quantity of memory per GPU of 1Mi or more, such as 40Gi or 40000Mi")
 	}
-	if value, ok := pod.Annotations[wellknown.GPUSharingKey]; ok {
-		switch {
-		case value == "exclusive" && (r.Shared || r.Sharing == gpu.SharingAllowed):
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUSharingKey, Value: value,
-				Allowed: "allowed together with a request for a part of a GPU"}
-		case value == "exclusive":
-			r.Sharing = gpu.SharingExclusive
-		case value == "shared":
-			r.Sharing = gpu.SharingAllowed
-		default:
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUSharingKey, Value: value,
-				Allowed: "exclusive or shared"}
-		}
+	r.MinMemMiB = int((q.Value() + 1<<20 - 1) >> 20)
+	return nil
+}
+
+func readInterconnect(pod *v1.Pod, r *Request) error {
+	switch value, ok := pod.Annotations[wellknown.GPUInterconnectKey]; {
+	case !ok:
+	case value == "required":
+		r.Interconnect = gpu.InterconnectRequired
+	case value == "preferred":
+		r.Interconnect = gpu.InterconnectPreferred
+	default:
+		return badAnnotation(wellknown.GPUInterconnectKey, value, "required or preferred")
 	}
 	return nil
+}
+
+func readSharing(pod *v1.Pod, r *Request) error {
+	switch value, ok := pod.Annotations[wellknown.GPUSharingKey]; {
+	case !ok:
+	case value == "exclusive" && (r.Shared || r.Sharing == gpu.SharingAllowed):
+		return badAnnotation(wellknown.GPUSharingKey, value, "allowed together with a request for a part of a GPU")
+	case value == "exclusive":
+		r.Sharing = gpu.SharingExclusive
+	case value == "shared":
+		r.Sharing = gpu.SharingAllowed
+	default:
+		return badAnnotation(wellknown.GPUSharingKey, value, "exclusive or shared")
+	}
+	return nil
+}
+
+func badAnnotation(key, value, allowed string) error {
+	return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value, Allowed: allowed}
+}
+
+func badResource(key, value, allowed string) error {
+	return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: key, Value: value, Allowed: allowed}
 }
 
 func parseModels(key, value string) ([]string, error) {
@@ -262,22 +284,20 @@ func parseModels(key, value string) ([]string, error) {
 	for i, m := range models {
 		models[i] = strings.TrimSpace(m)
 		if i == maxModels || utf8.RuneCountInString(models[i]) > longestModel {
-			return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-				Allowed: fmt.Sprintf("a list of at most %d GPU products of at most %d characters, joined by |", maxModels,
-					longestModel)}
+			return nil, badAnnotation(key, value, fmt.Sprintf(
+				"a list of at most %d GPU products of at most %d characters, joined by |", maxModels, longestModel))
 		}
 		if models[i] == "" {
-			return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-				Allowed: "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10"}
+			return nil, badAnnotation(key, value, "a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10")
 		}
-		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
-		models[i] = strings.Clone(CanonicalModel(models[i]))
+		// The request outlives the pod and must not keep the whole value in memory, which may be padded with spaces.
+		models[i] = strings.Clone(canonicalModel(models[i]))
 	}
 	slices.Sort(models)
 	return slices.Compact(models), nil
 }
 
-// readWorkloadType reads a label that is not ours: values we do not know mean nothing.
+// readWorkloadType reads a label that others may use too: unknown values mean nothing.
 func readWorkloadType(pod *v1.Pod, r *Request) {
 	switch strings.ToLower(pod.Labels[WorkloadTypeLabel]) {
 	case "gpu-intensive":
@@ -291,8 +311,7 @@ func readWorkloadType(pod *v1.Pod, r *Request) {
 func parseCount(key, value string, low, high int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < low || n > high {
-		return 0, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-			Allowed: fmt.Sprintf("a whole number from %d to %d", low, high)}
+		return 0, badAnnotation(key, value, fmt.Sprintf("a whole number from %d to %d", low, high))
 	}
 	return n, nil
 }
@@ -303,8 +322,7 @@ func parseFraction(key, value string) (int, error) {
 	f, err := strconv.ParseFloat(value, 64)
 	// The negated comparison refuses NaN too.
 	if err != nil || !(f > 0 && f <= 1) {
-		return 0, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-			Allowed: "a decimal fraction of a GPU above 0 and up to 1, such as 0.5"}
+		return 0, badAnnotation(key, value, "a decimal fraction of a GPU above 0 and up to 1, such as 0.5")
 	}
 	// 0.57 of a GPU is 570, although as a float64 it is a little less.
 	return max(1, int(f*gpu.WholeMilli+1e-6)), nil

@@ -61,10 +61,10 @@ func TestPodGPURequest(t *testing.T) {
 		{"openb whole GPUs", nil, strs{OpenbMilliKey: "1000", OpenbCountKey: "8"}, nil,
 			Request{Request: gpu.Request{Count: 8, Milli: 1000, Shared: true}, Dialect: DialectOpenb}},
 		{"openb says none by zeros", nil, strs{OpenbMilliKey: "0", OpenbCountKey: "0"}, nil, Request{}},
-		{"openb models", nil, strs{OpenbMilliKey: "460", OpenbModelKey: "V100M32|V100M16"}, nil,
+		{"openb models", nil, strs{OpenbMilliKey: "460", openbModelKey: "V100M32|V100M16"}, nil,
 			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true, Models: []string{"V100M16", "V100M32"}},
 				Dialect: DialectOpenb}},
-		{"openb any model", nil, strs{OpenbMilliKey: "460", OpenbModelKey: ""}, nil,
+		{"openb any model", nil, strs{OpenbMilliKey: "460", openbModelKey: ""}, nil,
 			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true}, Dialect: DialectOpenb}},
 		{"a KAI fraction", nil, strs{kaiFractionKey: "0.5"}, nil,
 			Request{Request: gpu.Request{Count: 1, Milli: 500, Shared: true}, Dialect: DialectKAI}},
@@ -176,7 +176,7 @@ func TestPodGPURequestRefuses(t *testing.T) {
 		{"memory that is no quantity", nil, strs{wellknown.GPUMemoryMinKey: "lots"},
 			`pod annotation berth.dev/gpu-memory-min: "lots" is not a quantity of memory per GPU of 1Mi or more, such as 40Gi or 40000Mi`},
 		{"an empty model", nil, strs{wellknown.GPUModelsKey: "A||B"}, `pod annotation berth.dev/gpu-models: "A||B" is not a list of GPU products joined by |, such as Tesla-T4|NVIDIA-A10`},
-		{"models that disagree", nil, strs{wellknown.GPUModelsKey: "A", OpenbModelKey: "B"},
+		{"models that disagree", nil, strs{wellknown.GPUModelsKey: "A", openbModelKey: "B"},
 			`pod annotation alibabacloud.com/gpu-card-model: "B" is not allowed together with a different berth.dev/gpu-models`},
 		{"an unknown interconnect", nil, strs{wellknown.GPUInterconnectKey: "nvlink"}, `pod annotation berth.dev/gpu-interconnect: "nvlink" is not required or preferred`},
 		{"an unknown sharing", nil, strs{wellknown.GPUSharingKey: "yes"}, `pod annotation berth.dev/gpu-sharing: "yes" is not exclusive or shared`},
@@ -218,7 +218,7 @@ func FuzzPodGPURequest(f *testing.F) {
 	keys := DefaultKeys()
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		for _, annotations := range []strs{
-			{OpenbMilliKey: a, OpenbCountKey: b, OpenbModelKey: c, wellknown.GPUMemoryMinKey: d},
+			{OpenbMilliKey: a, OpenbCountKey: b, openbModelKey: c, wellknown.GPUMemoryMinKey: d},
 			{kaiFractionKey: a, kaiDevicesKey: b, wellknown.GPUModelsKey: c, wellknown.GPUInterconnectKey: d},
 			{kaiMemoryKey: a, wellknown.GPUSharingKey: b},
 		} {
@@ -231,7 +231,7 @@ func FuzzPodGPURequest(f *testing.F) {
 			if err == nil && (r.Count < 0 || r.Milli < 0 || r.Milli > gpu.WholeMilli || r.ShareMemMiB < 0 || r.MinMemMiB < 0) {
 				t.Fatalf("request out of range: %+v", r)
 			}
-			if held := keys.heldGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 ||
+			if held := keys.claimedGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 ||
 				held.Milli > gpu.WholeMilli {
 				t.Fatalf("the pod holds %+v", held)
 			}

@@ -8,11 +8,9 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 
 	"berth.dev/berth/pkg/process/informers"
-	"berth.dev/berth/pkg/wellknown"
 )
 
-// ProfileKeys tells the plugins of all profiles of one scheduler by which names the profiles know GPUs. It is safe for
-// concurrent use.
+// ProfileKeys are the names of GPUs in all profiles of one scheduler. It is safe for concurrent use.
 type ProfileKeys struct {
 	mu   sync.Mutex
 	keys []*Keys
@@ -24,7 +22,7 @@ func ProfileKeysOf(factory kubeinformers.SharedInformerFactory) *ProfileKeys {
 	return n
 }
 
-// Add makes the names of a profile known. It has to be called while the profiles are made.
+// Add adds the names of a profile. It has to be called while the profiles are made.
 func (n *ProfileKeys) Add(keys *Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -33,16 +31,14 @@ func (n *ProfileKeys) Add(keys *Keys) {
 	}
 }
 
-// All are the names of all profiles, in the order of these; the defaults where no profile has any of its own. The
-// caller must not change the list.
+// All are the names of all profiles, in the order of the profiles; the defaults if no profile has any. The caller must
+// not change the list.
 func (n *ProfileKeys) All() []*Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.keys) == 0 {
-		return defaultKeys
+		defaults := DefaultKeys()
+		return []*Keys{&defaults}
 	}
 	return n.keys
 }
-
-// defaultKeys name GPUs where no profile reads them.
-var defaultKeys = []*Keys{{GPUNames: wellknown.DefaultGPUNames()}}

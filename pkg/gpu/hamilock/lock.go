@@ -10,14 +10,14 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Lasts is after what time a lock no longer counts.
-const Lasts = 5 * time.Minute
+// Expiry is the age from which on a lock no longer counts.
+const Expiry = 5 * time.Minute
 
 // lock is a lock on a node.
 type lock struct {
 	// since is the zero time, long expired, when the lock cannot be read.
 	since time.Time
-	// namespace and pod name the pod that holds it; they are empty where only the time is given.
+	// namespace and pod name the owner; they are empty if the lock has only the time.
 	namespace, pod string
 }
 
@@ -47,17 +47,17 @@ func readLock(node *v1.Node) (lock, bool) {
 	return lock{since: at, namespace: namespace, pod: name}, true
 }
 
-// left is how long the lock still counts, 0 or less when it does not. One from further in the future than locks last
-// does not: a clock was wrong, and the node would be locked until that time.
-func (l lock) left(now time.Time) time.Duration {
-	if l.since.Sub(now) > Lasts {
+// remaining is how long the lock still counts, 0 or less when it does not. A lock from further in the future than
+// Expiry does not: a clock was wrong, and the node would be locked until that time.
+func (l lock) remaining(now time.Time) time.Duration {
+	if l.since.Sub(now) > Expiry {
 		return 0
 	}
-	return l.since.Add(Lasts).Sub(now)
+	return l.since.Add(Expiry).Sub(now)
 }
 
-// served reports whether a pod no longer needs the lock that names it: it has ended, its containers run and so
-// have their devices, or it is bound to another node.
+// served reports whether a pod no longer needs the lock that names it: it has ended, its containers run and have their
+// devices, or it is bound to another node.
 func served(pod *v1.Pod, node string) bool {
 	return podview.Finished(pod) || pod.Status.Phase == v1.PodRunning || pod.Spec.NodeName != "" &&
 		pod.Spec.NodeName != node

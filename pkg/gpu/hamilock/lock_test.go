@@ -44,7 +44,7 @@ func TestReadingALock(t *testing.T) {
 		-time.Minute:     6 * time.Minute, // the clock of who took it is a little ahead
 		-time.Hour:       0,
 	} {
-		if left := (lock{since: at}).left(at.Add(after)); left != want {
+		if left := (lock{since: at}).remaining(at.Add(after)); left != want {
 			t.Errorf("%s after it was taken, %s are left, want %s", after, left, want)
 		}
 	}

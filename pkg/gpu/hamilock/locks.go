@@ -21,28 +21,28 @@ import (
 
 const (
 	// lockWait is how long a pod waits for the lock of its node: longer than an abandoned lock lasts.
-	lockWait = Lasts + time.Minute
-	// lockLook is after what time a waiting pod looks again if it was told of no change.
-	lockLook = 10 * time.Second
-	// conflictPause is the pause after another writer of the node was faster.
+	lockWait = Expiry + time.Minute
+	// pollEvery is after what time a waiting pod reads the lock again without an event.
+	pollEvery = 10 * time.Second
+	// conflictPause is the pause after a conflict with another writer of the node.
 	conflictPause = 20 * time.Millisecond
-	// undoWithin bounds the release of a lock, which goes on when the binding was given up.
-	undoWithin = 10 * time.Second
+	// releaseTimeout bounds the release of a lock, which continues when the context of the binding has ended.
+	releaseTimeout = 10 * time.Second
 )
 
-// Locks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its
-// own binding cycle; the first in line watches the node. It is safe for concurrent use.
+// Locks acquire HAMi's locks of nodes. The pods of this process that want the lock of the same node queue up, each in
+// its own binding cycle; the first one watches the node. It is safe for concurrent use.
 type Locks struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder
 
-	mu    sync.Mutex
-	lines map[string]*line
+	mu     sync.Mutex
+	queues map[string]*queue
 }
 
-// line is the pods that want the lock of one node.
-type line struct {
-	// first is filled by the pod whose turn it is; a channel serves those who wait in their order.
+// queue is the pods that want the lock of one node.
+type queue struct {
+	// first is filled by the pod at the head; a channel serves its senders in their order.
 	first chan struct{}
 	// changed wakes that pod.
 	changed chan struct{}
@@ -51,51 +51,51 @@ type line struct {
 
 // New returns the locks of a process.
 func New(client kubernetes.Interface, recorder events.EventRecorder) *Locks {
-	return &Locks{client: client, recorder: recorder, lines: map[string]*line{}}
+	return &Locks{client: client, recorder: recorder, queues: map[string]*queue{}}
 }
 
-// join returns the line of a node with one pod more in it.
-func (l *Locks) join(node string) *line {
+// join adds a pod to the queue of a node.
+func (l *Locks) join(node string) *queue {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.lines[node]
+	q := l.queues[node]
 	if q == nil {
-		q = &line{first: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
-		l.lines[node] = q
+		q = &queue{first: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+		l.queues[node] = q
 	}
 	q.pods++
 	return q
 }
 
-func (l *Locks) leave(node string, q *line) {
+func (l *Locks) leave(node string, q *queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q.pods--; q.pods == 0 {
-		delete(l.lines, node)
+		delete(l.queues, node)
 	}
 }
 
-// Wake makes the first in the line of a node look again.
+// Wake makes the first pod in the queue of a node read the lock again.
 func (l *Locks) Wake(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q := l.lines[node]; q != nil {
+	if q := l.queues[node]; q != nil {
 		select {
 		case q.changed <- struct{}{}:
-		default: // it has yet to look
+		default: // it is awake already
 		}
 	}
 }
 
-// NodeChanged wakes those who wait for the node if its lock has changed.
+// NodeChanged wakes the first pod in the queue of the node if the lock has changed.
 func (l *Locks) NodeChanged(before, node *v1.Node) {
 	if before == nil || before.Annotations[gpuview.HAMiLockKey] != node.Annotations[gpuview.HAMiLockKey] {
 		l.Wake(node.Name)
 	}
 }
 
-// Take waits until the pod holds the lock of the node, and returns the lock's value.
-func (l *Locks) Take(ctx context.Context, pod *v1.Pod, node string) (string, error) {
+// Acquire waits until the pod owns the lock of the node, and returns the lock's value.
+func (l *Locks) Acquire(ctx context.Context, pod *v1.Pod, node string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	q := l.join(node)
@@ -107,7 +107,7 @@ func (l *Locks) Take(ctx context.Context, pod *v1.Pod, node string) (string, err
 		return "", fmt.Errorf("waiting for the lock of node %s behind other pods: %w", node, context.Cause(ctx))
 	}
 	for {
-		value, wait, holder, err := l.try(ctx, pod, node)
+		value, wait, holder, err := l.tryAcquire(ctx, pod, node)
 		if err != nil || value != "" {
 			return value, err
 		}
@@ -117,15 +117,15 @@ func (l *Locks) Take(ctx context.Context, pod *v1.Pod, node string) (string, err
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return "", fmt.Errorf("waiting for the lock of node %s, held by %s: %w", node, holder, context.Cause(ctx))
+			return "", fmt.Errorf("waiting for the lock of node %s, owned by %s: %w", node, holder, context.Cause(ctx))
 		}
 		timer.Stop()
 	}
 }
 
-// try takes the lock if it is free or no longer counts. Else it returns after what time to look again, and who holds
-// it.
-func (l *Locks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
+// tryAcquire takes the lock if it is free or no longer counts. Else it returns after what time to try again, and the
+// owner.
+func (l *Locks) tryAcquire(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
 	holder string, err error) {
 	node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *Locks) try(ctx context.Context, pod *v1.Pod, name string) (value string
 			return "", 0, "", err
 		}
 		if counts {
-			return "", min(lockLook, max(held.left(now), conflictPause)), holder, nil
+			return "", min(pollEvery, max(held.remaining(now), conflictPause)), holder, nil
 		}
 	}
 	value = lockOf(pod, now)
@@ -155,8 +155,8 @@ func (l *Locks) try(ctx context.Context, pod *v1.Pod, name string) (value string
 	return value, 0, "", nil
 }
 
-// counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
-// is said on that pod.
+// counts reports whether the lock of another pod still counts. If it has expired while its pod waited for its devices,
+// an event of that pod says so.
 func (l *Locks) counts(ctx context.Context, held lock, node *v1.Node, now time.Time) (bool, error) {
 	var owner *v1.Pod
 	if held.pod != "" {
@@ -166,28 +166,28 @@ func (l *Locks) counts(ctx context.Context, held lock, node *v1.Node, now time.T
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", held.namespace,
+			return false, fmt.Errorf("reading pod %s/%s, which owns the lock of node %s: %w", held.namespace,
 				held.pod, node.Name, err)
 		}
 		if served(owner, node.Name) {
 			return false, nil
 		}
 	}
-	if held.left(now) > 0 {
+	if held.remaining(now) > 0 {
 		return true, nil
 	}
 	if owner != nil {
 		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
 			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
 				"another pod takes the lock of the node",
-			node.Name, Lasts)
+			node.Name, Expiry)
 	}
 	return false, nil
 }
 
-// GiveBack removes the lock if it is still this one, and the pod was not bound all the same: then it is the plugin's.
-func (l *Locks) GiveBack(ctx context.Context, pod *v1.Pod, name, value string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+// Release removes the lock if it has still this value. It leaves the lock to the device plugin if the pod is bound.
+func (l *Locks) Release(ctx context.Context, pod *v1.Pod, name, value string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	now, err := l.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,5 +218,5 @@ func (l *Locks) write(ctx context.Context, node *v1.Node, value any) error {
 		return fmt.Errorf("encoding the lock: %w", err)
 	}
 	_, err = l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err //nolint:wrapcheck // the callers look at it and name the node
+	return err //nolint:wrapcheck // the callers check it and name the node
 }

@@ -107,7 +107,7 @@ func TestALockThatNoLongerCountsIsReplaced(t *testing.T) {
 				objects = append(objects, tc.owner)
 			}
 			b := newBed(objects...)
-			value, err := b.Take(t.Context(), pod, "n")
+			value, err := b.Acquire(t.Context(), pod, "n")
 			require.NoError(t, err)
 			if got := b.value(t); got != value || !strings.HasSuffix(got, ",default,p") {
 				t.Errorf("lock = %q, want %q, that of pod p", got, value)
@@ -135,7 +135,7 @@ func TestPodsTakeTheLockInTheOrderInWhichTheyCame(t *testing.T) {
 			pod := podOf(fmt.Sprint("p", i))
 			require.NoError(t, b.client.Tracker().Add(pod))
 			go func() {
-				value, err := b.Take(t.Context(), pod, "n")
+				value, err := b.Acquire(t.Context(), pod, "n")
 				if err != nil {
 					t.Error(err)
 				}
@@ -146,10 +146,10 @@ func TestPodsTakeTheLockInTheOrderInWhichTheyCame(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if got := b.lines["n"]; got == nil || got.pods != pods {
+		if got := b.queues["n"]; got == nil || got.pods != pods {
 			t.Errorf("the line is %+v, want %d pods", got, pods)
 		}
-		if _, err := b.Take(t.Context(), podOf("q"), "other"); err != nil {
+		if _, err := b.Acquire(t.Context(), podOf("q"), "other"); err != nil {
 			t.Errorf("taking the lock of another node: %v", err)
 		}
 		var order []string
@@ -164,8 +164,8 @@ func TestPodsTakeTheLockInTheOrderInWhichTheyCame(t *testing.T) {
 		if diff := cmp.Diff([]string{"p0", "p1", "p2", "p3", "p4", "p5"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
-		if len(b.lines) > 0 {
-			t.Errorf("lines of nodes for which no pod waits are kept: %v", b.lines)
+		if len(b.queues) > 0 {
+			t.Errorf("lines of nodes for which no pod waits are kept: %v", b.queues)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestAPodGivesUpWaitingWhenItsBindingIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		_, err := b.Take(ctx, podOf("p"), "n")
+		_, err := b.Acquire(ctx, podOf("p"), "n")
 		result <- err
 	}()
 	preempted := errors.New("preempted")
@@ -210,12 +210,12 @@ func TestALockIsGivenBack(t *testing.T) {
 				objects = append(objects, tc.pod)
 			}
 			b := newBed(objects...)
-			value, err := b.Take(t.Context(), pod, "n")
+			value, err := b.Acquire(t.Context(), pod, "n")
 			require.NoError(t, err)
 			if tc.other != "" {
 				b.set(t, tc.other)
 			}
-			require.NoError(t, b.GiveBack(t.Context(), pod, "n", value))
+			require.NoError(t, b.Release(t.Context(), pod, "n", value))
 			if got := b.value(t) == ""; got != tc.want {
 				t.Errorf("the node is unlocked: %v, want %v", got, tc.want)
 			}

@@ -55,8 +55,8 @@ func (s *settings) given(node *v1.Node) (price.MicroDollars, bool) {
 	return s.values.Prices.Price(node.Labels)
 }
 
-// found returns the price of a node for which none is given: what metrics tell, 0 if they tell nothing, or what the
-// default rates make of the capacity.
+// found returns the price of a node for which none is given: that of metrics, 0 if unknown, else that of the capacity
+// at the default rates.
 func (s *settings) found(metered price.MicroDollars, c price.Capacity) (price.MicroDollars, bool) {
 	switch {
 	case metered > 0:

@@ -15,13 +15,13 @@ import (
 
 var _ candidates.Ranker = &Plugin{}
 
-// maxOffers bounds how many different kinds of nodes are remembered.
+// maxOffers bounds the cached views of nodes.
 const maxOffers = 1024
 
-// nodeClass is what a pod's cost depends on of nodes that are alike.
+// nodeClass is what a pod's cost depends on for a class of nodes.
 type nodeClass struct {
-	// view is one for all nodes that offer the same at the same price: there are few, and thousands of classes, so that a
-	// cycle finds it in the processor's cache.
+	// view is shared by all nodes that offer the same at the same price: these are few, while there are thousands of
+	// classes, so that it stays in the processor's cache.
 	view *nodeView
 	use  priceview.Use
 }
@@ -42,8 +42,8 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	}
 	key.Fixed = append(append(append(key.Fixed, flags), view.capacity...), 0)
 	key.Fixed = binary.AppendVarint(key.Fixed, int64(view.price))
-	key.Fixed = view.offers.AppendClass(key.Fixed)
-	key.All = c.use.AppendClass(key.All)
+	key.Fixed = view.offers.AppendKey(key.Fixed)
+	key.All = c.use.AppendKey(key.All)
 	if known, ok := p.offers.Get(string(key.Fixed)); ok {
 		c.view = known.(*nodeView)
 	} else {
@@ -52,16 +52,16 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	return key, c
 }
 
-// basis is what classes depend on besides nodes.
+// basis is what classes depend on apart from nodes.
 type basis struct {
 	prices *signals.PriceSnapshot
-	// tick changes every ten seconds: prices grow too old to count.
+	// tick changes every ten seconds, because prices expire.
 	tick int64
 	// devices are those that are claimed.
 	devices any
 }
 
-// Basis is what metrics say that nodes cost, and which devices are claimed.
+// Basis is the prices of metrics and the allocation of devices by claims.
 func (p *Plugin) Basis() any {
 	b := basis{devices: p.claims.Epoch()}
 	if p.nodes.metrics != nil {

@@ -27,8 +27,8 @@ type podState struct {
 // Clone returns the state itself.
 func (s *podState) Clone() fwk.StateData { return s }
 
-// spotPolicy returns the stance to spot that holds for a pod: its own, else tolerance where its selector or tolerations
-// name spot, else the profile's. Pods that belong to a node have no choice of capacity.
+// spotPolicy returns the spot policy of a pod: its own, else tolerance if its selector or tolerations name spot, else
+// the profile's. Pods that belong to a node have no choice of capacity.
 func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadValue) {
 	if podview.BelongsToNode(pod) {
 		return priceview.SpotTolerate, nil
@@ -42,20 +42,19 @@ func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadVa
 	return priceview.SpotPolicy(*p.settings.args.Spot), nil
 }
 
-// PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
-// tolerate spot skip Filter.
+// PreFilter reads the pod once. It rejects pods with bad values, and skips Filter for pods that tolerate spot.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s, bad := p.read(ctx, pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
-	h, bad := p.settings.holding(pod, p.waiting.now())
+	reason, bad := p.settings.waitFor(pod, p.waiting.now())
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
-	if h.waits() { // the window has closed since the pod was let into the queue
-		return nil, p.holdBack(pod, h)
+	if reason.waits() { // the window has closed since the pod was let into the queue
+		return nil, p.postpone(pod, reason)
 	}
 	state.Write(podStateKey, s)
 	if s.spot == priceview.SpotTolerate {
@@ -102,14 +101,14 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	return nil
 }
 
-// nodeRule is a stance to spot, in the eyes of a profile.
+// nodeRule is a spot policy, with the rules of a profile.
 type nodeRule struct {
 	profile string
 	policy  priceview.SpotPolicy
 	rules   priceview.CapacityRules
 }
 
-// NodeRule is the pod's stance to spot, nil if that is tolerance.
+// NodeRule is the pod's spot policy, nil if that is tolerance.
 func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
 	policy, bad := p.spotPolicy(pod)
 	if bad != nil || policy == priceview.SpotTolerate {
@@ -118,13 +117,13 @@ func (p *Plugin) NodeRule(pod *v1.Pod) process.NodeRule {
 	return nodeRule{p.handle.ProfileName(), policy, p.settings.capacityRules}
 }
 
-// Key names the profile, because each has rules of its own.
+// Key includes the profile, because each has rules of its own.
 func (r nodeRule) Key() string { return r.profile + "/" + string(r.policy) }
 
-// Against is what Filter says against the node.
+// Against is the reason for which Filter refuses the node; empty for none.
 func (r nodeRule) Against(node *v1.Node) string { return against(r.policy, r.rules.TypeOf(node)) }
 
-// against is what is said against capacity that the stance does not allow.
+// against is the reason against capacity that the policy does not allow; empty if it does.
 func against(policy priceview.SpotPolicy, capacity priceview.CapacityType) string {
 	switch {
 	case policy.Allows(capacity):

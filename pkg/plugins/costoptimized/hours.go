@@ -14,11 +14,11 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// hold says what a pod waits for. The zero value is nothing.
-type hold struct {
+// wait is what a pod waits for. The zero value is nothing.
+type wait struct {
 	window string
 	until  time.Time
-	// end says in a message what comes at that time.
+	// end says in messages what happens at that time.
 	end string
 }
 
@@ -30,26 +30,26 @@ const (
 )
 
 // same reports whether both wait for the same thing until the same instant, however that is written.
-func (h hold) same(o hold) bool {
-	return h.window == o.window && h.end == o.end && h.until.Equal(o.until)
+func (w wait) same(o wait) bool {
+	return w.window == o.window && w.end == o.end && w.until.Equal(o.until)
 }
 
-func (h hold) waits() bool { return h.window != "" }
+func (w wait) waits() bool { return w.window != "" }
 
-// String says in a message to users what the pod waits for and until when.
-func (h hold) String() string {
-	return fmt.Sprintf("%s: %s %s", h.Kind(), h.end, h.until.Format(time.RFC3339))
+// String is the message to users: what the pod waits for and until when.
+func (w wait) String() string {
+	return fmt.Sprintf("%s: %s %s", w.Kind(), w.end, w.until.Format(time.RFC3339))
 }
 
-// Kind says it without the time, which may differ from pod to pod.
-func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", h.window) }
+// Kind is the message without the time, which may differ from pod to pod.
+func (w wait) Kind() string { return fmt.Sprintf("waiting for price window %q", w.window) }
 
-// holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those
+// waitFor returns what the pod has to wait for at an instant. The window that the pod names takes precedence over those
 // that select it.
-func (s *settings) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
+func (s *settings) waitFor(pod *v1.Pod, now time.Time) (wait, *wellknown.BadValue) {
 	own, bad := priceview.PodStartWindow(pod)
 	if bad != nil {
-		return hold{}, bad
+		return wait{}, bad
 	}
 	all := s.values.Windows
 	i := slices.IndexFunc(all, func(w config.NamedWindow) bool {
@@ -60,29 +60,29 @@ func (s *settings) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValu
 	})
 	if i < 0 {
 		if priceview.NamesWindow(pod) {
-			return hold{}, &wellknown.BadValue{
+			return wait{}, &wellknown.BadValue{
 				Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Value: own.Name, Allowed: namesOf(all),
 			}
 		}
-		return hold{}, nil
+		return wait{}, nil
 	}
-	w := all[i]
-	if w.Window.Open(now) || !own.Deadline.IsZero() && !now.Before(own.Deadline) {
-		return hold{}, nil
+	named := all[i]
+	if named.Window.Open(now) || !own.Deadline.IsZero() && !now.Before(own.Deadline) {
+		return wait{}, nil
 	}
-	h := hold{window: w.Name, end: endOpens}
-	next, opens := w.Window.NextOpen(now)
-	if h.until = next; !opens {
-		// The clocks of the place skip the window for two weeks on end. Look again in one.
-		h.until = now.AddDate(0, 0, 7)
+	w := wait{window: named.Name, end: endOpens}
+	next, opens := named.Window.NextOpen(now)
+	if w.until = next; !opens {
+		// Changes of the clock skip the window for two weeks. Check again in one.
+		w.until = now.AddDate(0, 0, 7)
 	}
-	if !own.Deadline.IsZero() && (!opens || own.Deadline.Before(h.until)) {
-		h.until, h.end = own.Deadline, endDeadline
+	if !own.Deadline.IsZero() && (!opens || own.Deadline.Before(w.until)) {
+		w.until, w.end = own.Deadline, endDeadline
 		if own.Ends {
-			h.end = endStart
+			w.end = endStart
 		}
 	}
-	return h, nil
+	return w, nil
 }
 
 func namesOf(all []config.NamedWindow) string {

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// nodeView is what is known of a node in terms of money. It does not change once made.
+// nodeView is what a node costs and offers. It does not change once made.
 type nodeView struct {
 	offers priceview.Node
 	split  price.Split
@@ -33,13 +33,13 @@ type nodeView struct {
 	risk      price.Interruption
 }
 
-// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for
+// nodeViews keeps the view of each node while its object and its price by metrics stay the same. It is safe for
 // concurrent use.
 type nodeViews struct {
 	*informers.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
 	claims   *claimview.GPUs
-	// metrics say what nodes cost, nil where none are read.
+	// metrics reads prices, nil if the profile reads none.
 	metrics *signals.PriceReader
 }
 
@@ -56,7 +56,7 @@ func (v *nodeViews) of(node *v1.Node) *nodeView {
 	return view
 }
 
-// use is what the pods on a node leave of it. What they leave of its GPUs is asked for only where it matters.
+// use is what the pods on a node leave of it. freeMilliGPU is called only if needed, because it is slow.
 type use struct {
 	inUse        bool
 	host         price.Capacity
@@ -72,7 +72,7 @@ func (v *nodeViews) use(view *nodeView, info fwk.NodeInfo) use {
 	}
 }
 
-// metered is what metrics say that the node costs, 0 for nothing.
+// metered is the node's price by metrics, 0 if unknown.
 func (v *nodeViews) metered(node *v1.Node, bought priceview.CapacityType) price.MicroDollars {
 	if v.metrics == nil {
 		return 0

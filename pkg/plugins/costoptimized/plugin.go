@@ -123,7 +123,7 @@ type signature struct {
 	Gang          gang.ID `json:",omitzero"`
 }
 
-// SignPod returns what tells pods apart for this plugin.
+// SignPod returns what the plugin reads of a pod.
 func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	request := p.claims.Asked(ctx, priceview.ReadPod(&p.settings.gpuKeys, pod), pod)
 	spot, stated := pod.Annotations[wellknown.SpotKey]
@@ -138,7 +138,7 @@ func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, 
 }
 
 // EventsToRegister names what can make a rejected pod schedulable: a node whose capacity type suits it, and a change of
-// the pod's own stance to spot or of the window that it waits for.
+// the pod's spot policy or of the window that it waits for.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{
@@ -174,9 +174,9 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 		return fwk.Queue, err
 	}
 	now := p.waiting.now()
-	holdBefore, badBefore := p.settings.holding(before, now)
-	holdAfter, badAfter := p.settings.holding(after, now)
-	if !holdBefore.same(holdAfter) || (badBefore == nil) != (badAfter == nil) {
+	waitBefore, badBefore := p.settings.waitFor(before, now)
+	waitAfter, badAfter := p.settings.waitFor(after, now)
+	if !waitBefore.same(waitAfter) || (badBefore == nil) != (badAfter == nil) {
 		return fwk.Queue, nil
 	}
 	policyBefore, badBefore := p.spotPolicy(before)

@@ -15,9 +15,8 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of
-// gangs, running or not. It is fed by the pod informer, which hands over every change with the state before it, so that
-// the counts are exact however events fall together.
+// runningPods counts the pods that keep nodes in use, with and without GPUs, and the members of gangs, running or not.
+// The pod informer reports every change with the state before it, so that the counts are exact.
 type runningPods struct {
 	keys gpuview.Keys
 	in   *read.Gangs
@@ -70,8 +69,7 @@ func (r *runningPods) add(pod *v1.Pod, n int64) {
 	}
 }
 
-// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang
-// is alone.
+// members returns how many pods lose their work when one of a gang does: all members that exist; 1 without a gang.
 func (r *runningPods) members(id gang.ID) int64 {
 	if id == (gang.ID{}) {
 		return 1

@@ -24,7 +24,7 @@ type cycleState struct {
 	slack price.MicroDollars
 	// members is how many pods lose their work when this one does.
 	members int64
-	// expectedMilliPods is for how many pods a node that has to be started should have room.
+	// expectedMilliPods is how many pods, in thousandths, may use a node that is started.
 	expectedMilliPods int64
 }
 
@@ -45,8 +45,8 @@ const (
 	scoreLowest  = 2
 )
 
-// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs.
-// Where no candidate has a price and none is to come last, all are alike and Score is skipped.
+// PreScore finds the cheapest share among the candidates, the scale of the score, and how many pods may use a new node.
+// If no candidate has a price and none is to come last, all are alike and Score is skipped.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	s, err := p.podState(state, pod)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	state.Write(cycleStateKey, &cycleState{
 		slack:   price.Slack(cheapest),
 		members: members,
-		// The rest of a gang is sure to need room as well.
+		// The rest of a gang certainly needs capacity as well.
 		expectedMilliPods: max(p.expectedMilliPods(s), 1000*members),
 	})
 	return nil
@@ -76,8 +76,8 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 // last says whether the pod goes to the node only if it fits no other.
 func (v *nodeView) last(s *podState) bool { return v.leaving || !s.spot.Allows(v.capacity) }
 
-// expectedMilliPods returns how many pods like this one may need room soon, itself included: a share of the pods of its
-// kind that run.
+// expectedMilliPods returns how many pods like this one, itself included, may need capacity soon: a percentage of the
+// running pods with GPUs, or of those without.
 func (p *Plugin) expectedMilliPods(s *podState) int64 {
 	return 1000 + 10*int64(*p.settings.args.GrowthPercent)*p.running.count(s.request.WantsGPU())
 }
@@ -148,8 +148,8 @@ func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, left use)
 	return at.Cost(10 * int64(*p.settings.args.ThetaPercent))
 }
 
-// stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where
-// what the pod leaves of the host would not do for all of them.
+// stranded returns how much GPU of the node the pod would make useless. The free GPUs of the node are counted only if
+// the CPU or memory that the pod leaves is too little for all of its GPUs.
 func (p *Plugin) stranded(view *nodeView, left use, request price.Capacity) int64 {
 	host := p.settings.args.GPUHost
 	need, free := price.HostNeed{MilliCPU: *host.MilliCPU, MemoryMiB: *host.MemoryMiB}, left.host
@@ -220,8 +220,8 @@ func readCycle(state fwk.CycleState) (*cycleState, error) {
 	return s, err
 }
 
-// medianCost returns the median of the costs that are known: of an even number the mean of the middle two, so that of
-// two nodes with a price the cheaper one is ahead of a node without.
+// medianCost returns the median of the known costs: for an even number the mean of the middle two, so that of two nodes
+// with a price the cheaper one is ahead of a node without.
 func medianCost(scores fwk.NodeScoreList, known int) int64 {
 	costs := make([]int64, 0, known)
 	for _, n := range scores {

@@ -16,15 +16,14 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// longestSleep is how long the waker trusts its timer: timers measure time that passes, windows are of the clock on the
-// wall, and that clock may be set or the machine suspended.
+// longestSleep bounds a timer: timers measure elapsed time and windows wall-clock time, and the clock may be set or the
+// machine suspended meanwhile.
 const longestSleep = time.Minute
 
-// waiting knows the pods that are held back by a window and wakes each when its time has come. It holds nothing that
-// PreEnqueue would not find out again after a restart.
+// waiting keeps the pods that wait for a window and wakes each in time. After a restart, PreEnqueue finds them again.
 type waiting struct {
 	clock clock.WithTicker
-	// changed has room for one token: a pod came that may wake earlier.
+	// changed wakes the loop when a pod has come that may be due earlier. It has a buffer of one.
 	changed chan struct{}
 
 	mu   sync.Mutex
@@ -33,25 +32,25 @@ type waiting struct {
 
 type waitingPod struct {
 	pod  *v1.Pod
-	hold hold
+	wait wait
 }
 
 func newWaiting(c clock.WithTicker) *waiting {
 	return &waiting{clock: c, changed: make(chan struct{}, 1), pods: map[types.UID]waitingPod{}}
 }
 
-// now is the time on the wall, without the reading of the monotonic clock that would hide that it was set.
+// now is the wall-clock time, without the monotonic reading, which would hide changes of the clock.
 func (w *waiting) now() time.Time { return w.clock.Now().Round(0) }
 
-// add notes that a pod waits and reports whether that is news. It is called under the scheduling queue's lock and does
-// no more than that.
-func (w *waiting) add(pod *v1.Pod, h hold) bool {
+// add records that a pod waits and reports whether that is new. It is called under the scheduling queue's lock, and
+// must be quick.
+func (w *waiting) add(pod *v1.Pod, reason wait) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known, ok := w.pods[pod.UID]; ok && known.hold.same(h) {
+	if known, ok := w.pods[pod.UID]; ok && known.wait.same(reason) {
 		return false
 	}
-	w.pods[pod.UID] = waitingPod{pod: pod, hold: h}
+	w.pods[pod.UID] = waitingPod{pod: pod, wait: reason}
 	select {
 	case w.changed <- struct{}{}:
 	default:
@@ -66,17 +65,17 @@ func (w *waiting) remove(uid types.UID) {
 	delete(w.pods, uid)
 }
 
-// due takes out the pods whose time has come, and returns when the next is due; zero when none waits.
+// due removes and returns the pods that are due, and the time when the next one is; zero when none waits.
 func (w *waiting) due(now time.Time) (wake map[string]*v1.Pod, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wake = map[string]*v1.Pod{}
 	for uid, p := range w.pods {
-		if !p.hold.until.After(now) {
+		if !p.wait.until.After(now) {
 			wake[string(uid)] = p.pod
 			delete(w.pods, uid)
-		} else if next.IsZero() || p.hold.until.Before(next) {
-			next = p.hold.until
+		} else if next.IsZero() || p.wait.until.Before(next) {
+			next = p.wait.until
 		}
 	}
 	return wake, next
@@ -96,7 +95,7 @@ func (w *waiting) run(ctx context.Context, handle fwk.Handle) {
 	}
 }
 
-// sleep returns when the next pod is due, another has come, or it is time to look at the clock; false when ctx ends.
+// sleep returns when the next pod is due, another has come, or longestSleep is over; false when ctx ends.
 func (w *waiting) sleep(ctx context.Context, now, next time.Time) bool {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
@@ -122,21 +121,20 @@ func (w *waiting) forgetter() cache.ResourceEventHandler {
 	}, func(pod *v1.Pod) { w.remove(pod.UID) })
 }
 
-// PreEnqueue keeps a pod out of the queue until its window opens or its deadline passes. A pod that cannot be
-// understood passes: a cycle rejects it with an event, which a pod outside of the queue does not get.
+// PreEnqueue keeps a pod out of the queue until its window opens or its deadline passes. A pod with a bad value passes:
+// a cycle rejects it with an event, which pods outside of the queue do not get.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	h, bad := p.settings.holding(pod, p.waiting.now())
-	if bad != nil || !h.waits() {
+	reason, bad := p.settings.waitFor(pod, p.waiting.now())
+	if bad != nil || !reason.waits() {
 		return nil
 	}
-	return p.holdBack(pod, h)
+	return p.postpone(pod, reason)
 }
 
-// holdBack keeps a pod waiting, tells it once until when, and sees to it that it is woken. Events are sent in the
-// background.
-func (p *Plugin) holdBack(pod *v1.Pod, h hold) *fwk.Status {
-	if p.waiting.add(pod, h) {
-		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, "WaitingForWindow", "Scheduling", "%s", h)
+// postpone makes a pod wait, has it woken in time, and records one event.
+func (p *Plugin) postpone(pod *v1.Pod, reason wait) *fwk.Status {
+	if p.waiting.add(pod, reason) {
+		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, "WaitingForWindow", "Scheduling", "%s", reason)
 	}
-	return cycles.Reject(fwk.UnschedulableAndUnresolvable, h)
+	return cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }

@@ -39,7 +39,7 @@ func TestPodsWakeWhenTheClockIsSetForward(t *testing.T) {
 		defer close(ended)
 		w.run(ctx, handle)
 	}()
-	w.add(pod, hold{until: now.Add(2 * time.Hour)})
+	w.add(pod, wait{until: now.Add(2 * time.Hour)})
 	await.Until(t, "the loop to sleep", clock.HasWaiters)
 	clock.SetTime(now.Add(7 * time.Hour))
 	if name := await.Next(t, handle.woken, "the pod to be woken"); name != "p" {

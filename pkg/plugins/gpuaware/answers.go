@@ -14,7 +14,6 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 )
 
 // assignmentPatch is the strategic merge patch of a pod's status by which the pod, the agents of its node, and the next
@@ -30,8 +29,8 @@ func assignmentPatch(pod *v1.Pod, r *gpuview.Request, a gpuview.Assignment, now 
 	})
 }
 
-// staleAnswersPatch is one that removes the answers which a pod carries to a node where the kubelet chooses; nil when
-// there are none.
+// staleAnswersPatch removes the annotations and the record of devices from a pod that goes to a node where the kubelet
+// chooses; nil if there are none.
 func staleAnswersPatch(pod *v1.Pod) ([]byte, error) {
 	switch annotations, recorded := gpuview.StaleAnswers(pod); {
 	case recorded:
@@ -43,9 +42,9 @@ func staleAnswersPatch(pod *v1.Pod) ([]byte, error) {
 	}
 }
 
-// statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has
-// taken the name, and the version when the pod has changed since: what a bound pod was told stays. The server takes
-// annotations with the status, so that both are written at once or not at all.
+// statusPatch makes a patch of annotations and conditions. The API server refuses it if the UID shows that a new pod
+// has taken the name, or the version that the pod has changed since: the devices of a bound pod stay. Annotations and
+// status are written at once or not at all.
 func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[string]any) ([]byte, error) {
 	patch := map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": annotations,
@@ -60,30 +59,16 @@ func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[stri
 	return encoded, nil
 }
 
-// boundKey keeps a pod that turned out to be bound.
-const boundKey fwk.StateKey = "berth.dev/" + Name + "/bound"
-
-type boundMark struct{ pod *v1.Pod }
-
-// Clone returns the mark, whose pod nothing changes.
-func (m boundMark) Clone() fwk.StateData { return m }
-
-// foundBound is the pod of the cycle if PreBind has found it bound, nil if not.
-func foundBound(cycle fwk.CycleState) *v1.Pod {
-	mark, _ := cycles.Read[boundMark](cycle, boundKey)
-	return mark.pod
-}
-
-// tell writes the patch that word makes of the newest pod, nil for nothing to write.
-func (p *Plugin) tell(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
-	word func(*v1.Pod) ([]byte, error)) error {
-	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
-		types.StrategicMergePatchType, word)
+// writeStatus writes the patch that makePatch returns for the newest pod, nil for nothing to write.
+func (p *Plugin) writeStatus(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
+	makePatch func(*v1.Pod) ([]byte, error)) error {
+	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.shared.seen(pod),
+		types.StrategicMergePatchType, makePatch)
 	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
-		cycle.Write(boundKey, boundMark{bound.Pod})
+		bindingOf(cycle).bound = bound.Pod
 	}
 	if err != nil {
-		return fmt.Errorf("telling pod %s/%s its GPUs: %w", pod.Namespace, pod.Name, err)
+		return fmt.Errorf("writing the GPUs of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
 }

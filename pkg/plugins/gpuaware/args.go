@@ -18,7 +18,7 @@ type settings struct {
 	// minMemMiB is the least memory of each GPU, and minNodeCPUMilli the least CPU of a node for CPU-intensive pods.
 	minMemMiB       int
 	minNodeCPUMilli int64
-	// candidates is how many of the best nodes the framework looks at, 0 for all.
+	// candidates is how many of the best nodes the framework gets, 0 for all.
 	candidates int
 }
 

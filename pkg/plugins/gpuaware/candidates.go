@@ -20,17 +20,17 @@ func (p *Plugin) Candidates() int { return p.settings.candidates }
 
 // Class is the node's inventories.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
-	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-	key.All = v.inventory.AppendClass(key.All)
+	v := p.view(info)
+	key.All = v.inventory.AppendKey(key.All)
 	for _, other := range v.others {
-		key.All = other.AppendClass(append(key.All, 0))
+		key.All = other.AppendKey(append(key.All, 0))
 	}
 	return key, v
 }
 
-// Basis is which devices are claimed: they are given back without a change of the node. Of the rest, a Judge declines
-// to judge what changes over time.
-func (p *Plugin) Basis() any { return p.cluster.claims.Epoch() }
+// Basis is the allocation of devices by claims, which may change without an event of the node. Judge returns nil for
+// pods whose judgement depends on anything else that changes over time.
+func (p *Plugin) Basis() any { return p.shared.claims.Epoch() }
 
 // Judge returns nil where devices that are claimed, or measurements matter.
 func (p *Plugin) Judge(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) candidates.Judge {
@@ -56,13 +56,13 @@ type judge struct {
 	state  *podState
 }
 
-// Refuses is Filter without the reason, which would be worded for nothing.
+// Refuses is Filter without the message, which would not be used.
 func (j *judge) Refuses(class any) bool {
 	inventory, _ := class.(*view).of(&j.state.request.Request)
 	return gpu.Fit(inventory, &j.state.request.Request).Cause != gpu.Fits
 }
 
-// Score is that of the plugin.
+// Score is the score of the plugin.
 func (j *judge) Score(_ any, member fwk.NodeInfo) (int64, *fwk.Status) {
 	return j.plugin.Score(j.ctx, j.cycle, j.pod, member)
 }

@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/gpu/claimview"
 )
 
-// claims are the devices that have to be allocated for the pod in this cycle. The plugin DynamicResources allocates
-// them, so that this plugin chooses the node and not the device.
+// claims are the devices that have to be allocated for the pod in this cycle. The plugin DynamicResources chooses the
+// devices, this plugin only the node.
 type claims struct {
 	pod *claimview.Pod
 	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its
@@ -22,7 +22,7 @@ type claims struct {
 // readClaims finds the devices that have to be allocated for the pod: for claims of its own, and where a device class
 // stands in for an extended resource that it asks for.
 func (p *Plugin) readClaims(ctx context.Context, pod *v1.Pod, s *podState) {
-	found := p.cluster.claims.Pod(ctx, pod)
+	found := p.shared.claims.Pod(ctx, pod)
 	if found == nil || s.request.Shared {
 		return
 	}
@@ -48,9 +48,9 @@ func (c *claims) serves(info fwk.NodeInfo) bool {
 	return c != nil && (len(c.asked) == 0 || c.pod.Serves(info, c.asked))
 }
 
-// fit says why the node cannot serve the pod. What can be allocated is for DynamicResources to say: this plugin names a
-// shortage where the node has too few devices however they are allocated, and holds the devices that the pod is likely
-// to get against its annotations, which claims do not know.
+// fit returns why the node cannot serve the pod. DynamicResources decides what can be allocated: this plugin refuses
+// nodes with too few devices for any allocation, and nodes where the devices that the pod is likely to get do not match
+// its annotations, which claims do not know.
 func (c *claims) fit(info fwk.NodeInfo, r *gpu.Request) gpu.Reason {
 	inventory, given, ok := c.pod.Offer(info)
 	switch {
@@ -66,8 +66,8 @@ func (c *claims) fit(info fwk.NodeInfo, r *gpu.Request) gpu.Reason {
 	return reason
 }
 
-// inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of
-// it the pod is likely to get.
+// inventory is what the node has for the pod, without the GPUs that are measured to be faulty. It fills in the devices
+// that the pod is likely to get.
 func (c *claims) inventory(info fwk.NodeInfo, v *view, s *podState, at *gpu.Placement) *gpu.Inventory {
 	inventory, given, ok := c.pod.Offer(info)
 	if inventory == nil {

@@ -117,7 +117,7 @@ func TestClaimsAreDemand(t *testing.T) {
 				} else if h.DRA.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
 					return false
 				}
-				if claimed := h.plugin.cluster.claims.Pod(h.ctx, pod); claimed != nil {
+				if claimed := h.plugin.shared.claims.Pod(h.ctx, pod); claimed != nil {
 					got, ok = claimed.Request()
 				}
 				return true
@@ -139,7 +139,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 		defer close(done)
 		for range 200 {
 			_, _, _ = h.evaluate(t, h, claiming("p"))
-			h.plugin.cluster.fleet.byModel()
+			h.plugin.shared.counts.byModel()
 		}
 	}()
 	const nodes = 20
@@ -155,7 +155,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	}
 	await.Next(t, done, "pods to arrive")
 	await.Until(t, "the GPUs of all nodes to be counted", func() bool {
-		return h.plugin.cluster.fleet.byModel()["Tesla-T4"].total == 4*nodes
+		return h.plugin.shared.counts.byModel()["Tesla-T4"].total == 4*nodes
 	})
 }
 
@@ -187,12 +187,12 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 		}
 	}()
 	await.Until(t, "the claim to be counted", func() bool {
-		got = h.plugin.cluster.fleet.byModel()
+		got = h.plugin.shared.counts.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
 	require.NoError(t, h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}))
 	await.Until(t, "its GPUs to be free",
-		func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
+		func() bool { return h.plugin.shared.counts.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
 }
 
 func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
@@ -238,7 +238,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 func awaitClaim(t *testing.T, h *harness, nodes int) {
 	t.Helper()
 	await.Until(t, "the scheduler to know the class, the claim and the devices", func() bool {
-		state := h.plugin.cluster.claims.Now()
+		state := h.plugin.shared.claims.Now()
 		if state == nil {
 			return false
 		}

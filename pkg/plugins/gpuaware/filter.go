@@ -32,8 +32,8 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // CountsOnNodes implements process.NodeCounter.
 func (*Plugin) CountsOnNodes() {}
 
-// Unfit says of nodes whose GPUs are of a model, or have a memory, that the pod does not accept. It is nil for pods
-// that accept any, and says nothing of GPUs that are claimed.
+// Unfit returns the cause for nodes whose GPUs are of a model, or have a memory, that the pod does not accept; nil for
+// pods that accept any. GPUs of claims are not considered.
 func (p *Plugin) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	request, err := p.settings.request(pod)
 	if err != nil || len(request.Models) == 0 && request.MinMemMiB == 0 {
@@ -61,27 +61,26 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if s.claims.serves(info) {
 		reason = s.claims.fit(info, &s.request.Request)
 	} else {
-		v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
-		reason = gpu.Fit(s.live.inventory(v.of(&s.request.Request)), &s.request.Request)
+		reason = gpu.Fit(s.live.inventory(p.view(info).of(&s.request.Request)), &s.request.Request)
 	}
-	return s.refusal(reason)
+	return s.statusFor(reason)
 }
 
-// worded is a reason and its words.
-type worded struct {
+// refusal is a reason with its message.
+type refusal struct {
 	reason gpu.Reason
 	err    error
 }
 
-// refusal is the status of a node that is refused for that reason, nil for none. Most nodes are refused for the same
-// reason, which is put into words once.
-func (s *podState) refusal(reason gpu.Reason) *fwk.Status {
+// statusFor is the status of a node for a reason, nil if it fits. Most nodes are refused for the same reason, whose
+// message is made once.
+func (s *podState) statusFor(reason gpu.Reason) *fwk.Status {
 	if reason.Cause == gpu.Fits {
 		return nil
 	}
 	last := s.lastRefusal.Load()
 	if last == nil || last.reason != reason {
-		last = &worded{reason, cycles.ReasonError(reason)}
+		last = &refusal{reason, cycles.ReasonError(reason)}
 		s.lastRefusal.Store(last)
 	}
 	code := fwk.UnschedulableAndUnresolvable

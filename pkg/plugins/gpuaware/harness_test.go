@@ -193,14 +193,14 @@ func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 }
 
 // runs lets the mix know of a pod that runs on a node which no test looks at.
-func (c *cluster) runs(pod *v1.Pod) {
+func (c *shared) runs(pod *v1.Pod) {
 	request, err := c.views.keys.PodGPURequest(pod)
 	if err != nil {
 		panic(err)
 	}
 	c.views.totals.mu.Lock()
 	defer c.views.totals.mu.Unlock()
-	if class := gpu.ClassOf(&request.Request, 0); class.Count > 0 {
+	if class := gpu.ShapeOf(&request.Request, 0); class.Count > 0 {
 		c.views.totals.running.Add(class, controllerOf(pod), 1)
 	} else {
 		c.views.totals.running.AddBeside(class.CPUMilli)

@@ -34,7 +34,7 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 	t.Parallel()
 	pod := assignedTo(podObject("p", nil, nil), "n", 0, 700, 11468)
 	h := newHarness(t, alone(defaultArgs()), pod, sharedNode("n", 1))
-	await.Until(t, "the grant to be taken down", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return ok })
+	await.Until(t, "the grant to be taken down", func() bool { _, ok := h.plugin.shared.ledger.of("p"); return ok })
 	bare := pod.DeepCopy()
 	bare.Status.Conditions = nil
 	require.NoError(t, h.Cache.UpdatePod(h.logger, pod, bare))
@@ -42,7 +42,7 @@ func TestAGrantIsTakenDownWhenThePodIsSeen(t *testing.T) {
 		t.Error("what the pod holds was given away")
 	}
 	require.NoError(t, h.client.CoreV1().Pods("default").Delete(h.ctx, "p", metav1.DeleteOptions{}))
-	await.Until(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.cluster.ledger.of("p"); return !ok })
+	await.Until(t, "the ledger to forget the pod", func() bool { _, ok := h.plugin.shared.ledger.of("p"); return !ok })
 }
 
 func TestStaleAnswersAreRemoved(t *testing.T) {

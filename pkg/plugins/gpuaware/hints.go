@@ -51,22 +51,22 @@ func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if err != nil {
 		return fwk.Queue, err
 	}
-	if !p.cluster.mayUseGPU(gone) {
+	if !p.shared.mayUseGPU(gone) {
 		logger.V(5).Info("Deleted pod held no GPU", "pod", klog.KObj(pod), "deletedPod", klog.KObj(gone))
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
 }
 
-// afterClassChange queues pods that the class may serve. Who knows which resources classes stand in for hears of it at
-// the same time.
+// afterClassChange queues pods that the class may serve. The cache of classes by resource handles the same event and
+// may be behind, so that it is not asked.
 func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
 	return p.hint(pod, claimview.MayClaim(pod))
 }
 
 // afterSliceChange queues pods that claims serve.
 func (p *Plugin) afterSliceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return p.hint(pod, p.cluster.claims.Serves(pod))
+	return p.hint(pod, p.shared.claims.Serves(pod))
 }
 
 // afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has
@@ -77,7 +77,7 @@ func (p *Plugin) afterClaimChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any
 		return fwk.Queue, err
 	}
 	gaveBack := before != nil && before.Status.Allocation != nil && (after == nil || after.Status.Allocation == nil)
-	return p.hint(pod, gaveBack && p.cluster.claims.Serves(pod) || after != nil && claimview.Claims(pod, after))
+	return p.hint(pod, gaveBack && p.shared.claims.Serves(pod) || after != nil && claimview.Claims(pod, after))
 }
 
 // hint queues a pod that a change helps, unless its request cannot be read: then only a change of the pod itself does.
@@ -91,8 +91,8 @@ func (p *Plugin) hint(pod *v1.Pod, helps bool) (fwk.QueueingHint, error) {
 	return fwk.Queue, nil
 }
 
-// afterNodeChange queues the pod when the changed node, were it empty, could serve it, and either could not before or
-// has changed in what it offers or whom it admits.
+// afterNodeChange queues the pod if the changed node could serve it when empty, and offers other GPUs than before or
+// newly admits the pod.
 func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Node](oldObj, newObj)
 	if err != nil {
@@ -105,10 +105,10 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	change := p.readChange(before, after)
 	now := change.now.For(&request.Request)
 	offersNone := now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0
-	if offersNone && p.cluster.claims.Serves(pod) && p.cluster.claims.Recent().Devices(after.Name) != nil {
+	if offersNone && p.shared.claims.Serves(pod) && p.shared.claims.Recent().Devices(after.Name) != nil {
 		return fwk.Queue, nil
 	}
-	if change.sameOffer && (change.sameDoor || !opened(pod, before, after)) {
+	if change.sameOffer && (change.sameAdmission || !newlyAdmits(pod, before, after)) {
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
@@ -123,13 +123,13 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 type nodeChange struct {
 	before, after *v1.Node
 	now           *gpuview.Node
-	// sameOffer reports that the empty node offers what it did, and sameDoor that it has the same labels, taints and
-	// cordon.
-	sameOffer, sameDoor bool
+	// sameOffer reports that the node offers the same GPUs as before, and sameAdmission that it has the same labels,
+	// taints and cordon.
+	sameOffer, sameAdmission bool
 }
 
-// readChange reads the two states of a node; before is nil for a node that is new. The queue asks once for each pending
-// pod, while others wait for it, so that the answer for one event is kept until the next.
+// readChange reads the two states of a node; before is nil for a new node. The queue calls it under its lock for each
+// pending pod, so that the result is kept for the next pod.
 func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	if known := p.lastChange.Load(); known != nil && known.before == before && known.after == after {
 		return known
@@ -139,7 +139,8 @@ func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
 		change.sameOffer = then.SameOffer(change.now)
-		change.sameDoor = maps.Equal(before.Labels, after.Labels) && before.Spec.Unschedulable == after.Spec.Unschedulable &&
+		change.sameAdmission = maps.Equal(before.Labels, after.Labels) &&
+			before.Spec.Unschedulable == after.Spec.Unschedulable &&
 			apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints)
 	}
 	p.lastChange.Store(change)
@@ -159,13 +160,13 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	return fwk.Queue, nil
 }
 
-// opened reports that a node whose labels, taints or cordon have changed may take the pod once others make way, and
+// newlyAdmits reports that a node whose labels, taints or cordon have changed may take the pod after evictions, and
 // could not before.
 //
-// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to
-// have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a
-// pod that they are not known to have refused.
-func opened(pod *v1.Pod, before, after *v1.Node) bool {
+// GPUAware runs before the stock filters, so that a full node counts as refused by GPUAware alone even if these would
+// refuse it too. Preemption runs all filters and fails while the stock ones refuse. Their events do not wake the pod,
+// because they are not known to have refused it.
+func newlyAdmits(pod *v1.Pod, before, after *v1.Node) bool {
 	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever ||
 		!podview.Admits(after, pod) {
 		return false

@@ -92,7 +92,7 @@ func (m *model) fits(n *modelNode, a ask) (fits, sure bool) {
 
 // promised checks what a pod was promised: the right number of devices, with room for it.
 func (m *model) promised(p *modelPod, n *modelNode) {
-	a, ok := m.h.plugin.cluster.ledger.of(p.object.UID)
+	a, ok := m.h.plugin.shared.ledger.of(p.object.UID)
 	if !ok || a.Node != n.name || len(a.Devices) != p.ask.count || a.Share.Milli != p.ask.share.Milli ||
 		a.Share.MemMiB != p.ask.share.MemMiB {
 		m.t.Fatalf("%s asks for %+v on %s and was promised %+v, %t\n%s", p.object.Name, p.ask, n.name, a, ok, m)
@@ -132,8 +132,8 @@ func (m *model) compare() {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		views := h.plugin.cluster.views
-		v := views.of(views.Of(info.Node()), info, h.Snapshot)
+		views := h.plugin.shared.views
+		v := views.of(info, h.Snapshot)
 		m.compareNode(n, v.inventory)
 	}
 }

@@ -225,13 +225,13 @@ func (m *model) storeNode(n *modelNode) {
 	if err := m.h.Factory.Core().V1().Nodes().Informer().GetStore().Add(n.object); err != nil {
 		m.t.Fatal(err)
 	}
-	m.h.plugin.cluster.seeNode(n.name)
+	m.h.plugin.shared.nodeChanged(n.name)
 }
 
 // tell lets the informers hear of a pod that has come, changed or gone.
 func (m *model) tell(before, after *v1.Pod) {
 	h, store := m.h, m.h.Factory.Core().V1().Pods().Informer().GetStore()
-	plugin := h.plugin.cluster.podEvents()
+	plugin := h.plugin.shared.podEvents()
 	var err error
 	switch {
 	case before == nil:

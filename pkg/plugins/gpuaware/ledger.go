@@ -10,9 +10,9 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
-// ledger holds the devices that pods hold: what this process promised, from Reserve on, and what pods had been granted
-// when it first saw them. A pod keeps what it holds until it is gone, whatever becomes of its annotations. It is safe
-// for concurrent use.
+// ledger records the devices of pods: those that this process has assigned, from Reserve on, and those that bound pods
+// had been granted when it first saw them. A pod keeps its devices until it is gone, whatever becomes of its
+// annotations. It is safe for concurrent use.
 type ledger struct {
 	mu     sync.RWMutex
 	byPod  map[types.UID]entry
@@ -21,10 +21,10 @@ type ledger struct {
 	simulations simulations
 }
 
-// entry is what one pod holds.
+// entry is the devices of one pod.
 type entry struct {
 	gpuview.Assignment
-	// edited is set when an edit of the annotations behind it was reported, refused when a refusal by the agent was.
+	// edited and refused are set once an edit of the pod's annotations, or a refusal by the node's agent, was reported.
 	edited, refused bool
 }
 
@@ -32,14 +32,14 @@ func newLedger() *ledger {
 	return &ledger{byPod: map[types.UID]entry{}, byNode: map[string]map[types.UID]struct{}{}}
 }
 
-// promise records what a pod was given, in place of what it was given before.
-func (l *ledger) promise(uid types.UID, a gpuview.Assignment) {
+// assign records the devices of a pod in place of earlier ones.
+func (l *ledger) assign(uid types.UID, a gpuview.Assignment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(uid, a)
 }
 
-// adopt records what a bound pod was granted, unless it holds something already.
+// adopt records the devices that a bound pod was granted, unless the pod has some already.
 func (l *ledger) adopt(uid types.UID, a gpuview.Assignment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *ledger) drop(uid types.UID) {
 	}
 }
 
-// of returns what a pod holds.
+// of returns the devices of a pod.
 func (l *ledger) of(uid types.UID) (gpuview.Assignment, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -86,19 +86,19 @@ func (l *ledger) of(uid types.UID) (gpuview.Assignment, bool) {
 	return e.Assignment, ok
 }
 
-// on returns the pods that hold something on a node, in a fixed order.
+// on returns the pods with devices on a node, in a fixed order.
 func (l *ledger) on(node string) []types.UID {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Sorted(maps.Keys(l.byNode[node]))
 }
 
-// firstEdit reports whether the pod holds something for which no edit was reported before.
+// firstEdit reports whether the pod has devices and no edit was reported for it before.
 func (l *ledger) firstEdit(uid types.UID) bool {
 	return l.first(uid, func(e *entry) *bool { return &e.edited })
 }
 
-// firstRefusal does the same for what the agent of the node refused.
+// firstRefusal does the same for refusals by the agent of the node.
 func (l *ledger) firstRefusal(uid types.UID) bool {
 	return l.first(uid, func(e *entry) *bool { return &e.refused })
 }

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// live is what was measured of the GPUs as it stood at the start of one cycle, so that all nodes are judged alike.
+// live is what was measured of GPUs by the start of one cycle, so that all nodes are judged alike.
 type live struct {
 	snapshot *signals.GPUSnapshot
 	now      time.Time
@@ -36,21 +36,21 @@ func (l live) healthy(inventory *gpu.Inventory, node *gpuview.Node) *gpu.Invento
 		return inventory
 	}
 	var at []int
-	elsewhere := 0
+	others := 0
 	for n, f := range faults {
 		switch i := deviceIndex(f.GPUID, node); {
 		case i < 0:
 			if !slices.ContainsFunc(faults[:n], func(known signals.Fault) bool { return known.GPUID == f.GPUID }) {
-				elsewhere++
+				others++
 			}
 		case !slices.Contains(at, i): // one GPU may have several faults
 			at = append(at, i)
 		}
 	}
-	return inventory.WithFaulty(at, elsewhere)
+	return inventory.WithFaulty(at, others)
 }
 
-// deviceIndex is the index of a GPU by what a series tells of it, -1 when it does not.
+// deviceIndex is the index of the GPU of a series, -1 when unknown.
 func deviceIndex(id signals.GPUID, node *gpuview.Node) int {
 	if i := slices.Index(node.UUIDs(), id.UUID); i >= 0 && id.UUID != "" {
 		return i
@@ -58,8 +58,8 @@ func deviceIndex(id signals.GPUID, node *gpuview.Node) int {
 	return id.Index
 }
 
-// placement is what was measured of the GPUs that the pod would get; nothing while nothing is known.
-func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised gpuview.AssignmentOf) gpu.Placement {
+// placement is what was measured of the GPUs that the pod would get.
+func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, assignments gpuview.AssignmentOf) gpu.Placement {
 	inv, node := v.of(r)
 	if l.snapshot == nil || r.Count == 0 || !node.NVIDIA() {
 		return gpu.Placement{}
@@ -85,24 +85,24 @@ func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised gpu
 	}
 	sum := 0
 	for _, d := range devices {
-		sum += min(gpu.WholeMilli, measured(used, node, d)+promisedSince(info, used.Time, d, node, promised))
+		sum += min(gpu.WholeMilli, measured(used, node, d)+assignedSince(info, used.Time, d, node, assignments))
 	}
 	at.BusyMilli = sum / max(1, len(devices))
 	return at
 }
 
-// foreign is by how much more than its pods hold a node is busy, per GPU in thousandths: something runs there that no
-// pod accounts for, or the node offers GPUs that it has not got.
+// foreign is how much busier a node is than its pods account for, per GPU in thousandths: something else runs there, or
+// the node offers more GPUs than it has.
 func foreign(used signals.Use, inv *gpu.Inventory) int {
 	healthy := inv.Healthy()
 	if healthy == 0 || len(used.GPUs) == 0 {
 		return 0
 	}
-	held := healthy*gpu.WholeMilli - inv.FreeMilli()
-	return max(0, min(gpu.WholeMilli, used.MeanMilli-held/healthy))
+	assigned := healthy*gpu.WholeMilli - inv.FreeMilli()
+	return max(0, min(gpu.WholeMilli, used.MeanMilli-assigned/healthy))
 }
 
-// full is the part of the framebuffer of the devices, or of all the node's without any, that is in use, in thousandths.
+// full is the part of the framebuffer that is in use, in thousandths, of these devices or, without any, of all.
 func full(measured signals.Use, node *gpuview.Node, devices []int) int {
 	var used, all int64
 	for _, g := range measured.GPUs {
@@ -117,7 +117,7 @@ func full(measured signals.Use, node *gpuview.Node, devices []int) int {
 	return int(used * gpu.WholeMilli / all)
 }
 
-// measured is the utilization of one device; the node's mean where series do not tell devices apart.
+// measured is the utilization of one device; the node's mean if the series does not name the device.
 func measured(used signals.Use, node *gpuview.Node, device int) int {
 	for _, g := range used.GPUs {
 		if deviceIndex(g.GPUID, node) == device {
@@ -127,13 +127,13 @@ func measured(used signals.Use, node *gpuview.Node, device int) int {
 	return used.MeanMilli
 }
 
-// promisedSince sums the shares of a device that pods scheduled after a time hold.
-func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *gpuview.Node,
-	promised gpuview.AssignmentOf) int {
+// assignedSince sums the shares of a device of pods that were scheduled after a time.
+func assignedSince(info fwk.NodeInfo, since time.Time, device int, node *gpuview.Node,
+	assignments gpuview.AssignmentOf) int {
 	sum := 0
 	for _, other := range info.GetPods() {
 		pod := other.GetPod()
-		a, ok := promised(pod.UID)
+		a, ok := assignments(pod.UID)
 		if ok && a.Node == node.Node.Name && slices.Contains(a.DevicesOn(node), device) && scheduledAfter(pod, since) {
 			sum += a.Share.Milli
 		}

@@ -101,7 +101,7 @@ func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
 	info, err := h.Snapshot.NodeInfos().Get("n")
 	require.NoError(t, err)
 	node, _ := h.plugin.settings.keys.ReadGPUNode(info.Node())
-	if got := promisedSince(info, since, 0, node, h.plugin.cluster.ledger.of); got != 300 {
+	if got := assignedSince(info, since, 0, node, h.plugin.shared.ledger.of); got != 300 {
 		t.Errorf("promised since the sample = %d milli-GPU, want 300: the older pod is in the sample", got)
 	}
 }

@@ -77,7 +77,7 @@ func TestUnreserveGivesTheLockBack(t *testing.T) {
 				t.Errorf("the node is locked: %v, want %v", got, tc.bound)
 			}
 			holds := func() bool {
-				_, ok := h.plugin.cluster.ledger.of(assumed.UID)
+				_, ok := h.plugin.shared.ledger.of(assumed.UID)
 				return ok
 			}
 			if tc.bound {

@@ -23,28 +23,25 @@ import (
 const podsByNode = "berth.dev/GPUAware.node"
 
 var (
-	descTotal = metrics.NewDesc("berth_gpu_devices",
-		"GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descFree = metrics.NewDesc("berth_gpu_free",
-		"Compute of healthy GPUs that no pod holds, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descAllocated = metrics.NewDesc("berth_gpu_allocated",
-		"Compute of GPUs that pods hold, in GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
-		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descExpectedUnused = metrics.NewDesc("berth_gpu_expected_unused",
-		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.",
-		[]string{"model"}, nil,
-		metrics.ALPHA, "")
-	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
-		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
-	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil,
-		metrics.ALPHA, "")
+	descTotal          = descByModel("berth_gpu_devices", "GPUs, by model.")
+	descFree           = descByModel("berth_gpu_free", "Compute of healthy GPUs that no pod holds, in GPUs, by model.")
+	descAllocated      = descByModel("berth_gpu_allocated", "Compute of GPUs that pods hold, in GPUs, by model.")
+	descUnhealthy      = descByModel("berth_gpu_unhealthy", "GPUs that the node does not give out, by model.")
+	descExpectedUnused = descByModel("berth_gpu_expected_unused",
+		"Free compute, in GPUs, that work like that which runs is expected to leave unused, by model.")
+	descFragmented = descByModel("berth_gpu_fragmentation_ratio",
+		"Share of the free compute that is on partly taken GPUs, by model.")
+	descMemory = descByModel("berth_gpu_memory_fragmentation_ratio",
+		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.")
 	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
 		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
 	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",
 		"Packing values that had to be computed.", nil, nil, metrics.ALPHA, "")
 )
+
+func descByModel(name, help string) *metrics.Desc {
+	return metrics.NewDesc(name, help, []string{"model"}, nil, metrics.ALPHA, "")
+}
 
 var (
 	edits = metrics.NewCounter(&metrics.CounterOpts{
@@ -58,14 +55,14 @@ var (
 	})
 )
 
-// fleet counts the GPUs for the metrics endpoint, from the informers and off the scheduling cycle. Only nodes that
-// changed since the last scrape are counted again.
-type fleet struct {
-	cluster *cluster
-	pods    cache.Indexer
-	nodes   cache.Store
-	// seeing is held to read a node and to count it, so that no older state of it is counted last.
-	seeing sync.Mutex
+// nodeCounts counts the GPUs for the metrics endpoint, from the informers and outside of scheduling cycles. Only nodes
+// that changed since the last scrape are counted again.
+type nodeCounts struct {
+	shared *shared
+	pods   cache.Indexer
+	nodes  cache.Store
+	// reading is held to read a node and to mark it, so that no older state of it is counted last.
+	reading sync.Mutex
 
 	mu    sync.Mutex
 	dirty map[string]struct{}
@@ -96,8 +93,8 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touchedBy marks the node of a pod as changed.
-func (f *fleet) touchedBy(pod *v1.Pod) {
+// markNodeOf marks the node of a pod as changed.
+func (f *nodeCounts) markNodeOf(pod *v1.Pod) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
@@ -105,13 +102,13 @@ func (f *fleet) touchedBy(pod *v1.Pod) {
 	_, known := f.dirty[pod.Spec.NodeName]
 	f.mu.Unlock()
 	if !known {
-		f.touch(pod.Spec.NodeName)
+		f.mark(pod.Spec.NodeName)
 	}
 }
 
-// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
-// are nodes that come and go between two scrapes.
-func (f *fleet) touch(node string) {
+// mark marks a node as changed. Names of nodes that do not exist, and of nodes that come and go between two scrapes,
+// are not kept: users may put pods on any name.
+func (f *nodeCounts) mark(node string) {
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -128,11 +125,11 @@ func (f *fleet) touch(node string) {
 }
 
 // byModel counts the changed nodes and sums all up.
-func (f *fleet) byModel() map[string]count {
-	claimable := f.cluster.claims.Recent()
+func (f *nodeCounts) byModel() map[string]count {
+	claimable := f.shared.claims.Recent()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	demand := f.cluster.views.totals.demandNow()
+	demand := f.shared.views.totals.demandNow()
 	for _, state := range []*claimview.State{f.claimable, claimable} {
 		for name := range state.Names() {
 			f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
@@ -161,8 +158,8 @@ func (f *fleet) byModel() map[string]count {
 
 // count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
 // What is expected to stay unused is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
-	keys := f.cluster.views.keys
+func (f *nodeCounts) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
+	keys := f.shared.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 && claimable.Devices(node.Name) == nil {
 		return nil
@@ -183,7 +180,7 @@ func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Dem
 			inv = claimable.Inventory(seen, info)
 		}
 		if inv == nil {
-			inv = keys.Inventory(pool, info, f.cluster.ledger.of, "")
+			inv = keys.Inventory(pool, info, f.shared.ledger.of, "")
 		}
 		if part := countInventory(inv, demand); part.total > 0 {
 			parts = append(parts, part)
@@ -229,28 +226,28 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 }
 
 var (
-	counts = informers.NewPublished(descTotal, descFree, descAllocated, descUnhealthy,
+	published = informers.NewPublished(descTotal, descFree, descAllocated, descUnhealthy,
 		descExpectedUnused, descFragmented, descMemory, descHits, descMisses)
 	registerCounters = sync.OnceFunc(func() { legacyregistry.MustRegister(edits, unassigned) })
 )
 
-// onEndpoint is the cluster of a scheduler whose counts are on the metrics endpoint.
-type onEndpoint struct{ *cluster }
+// onEndpoint is the state whose counts are on the metrics endpoint.
+type onEndpoint struct{ *shared }
 
-// publish offers the counts of the first cluster of a scheduler as metrics until ctx ends. Further ones are those of
-// profiles that read the same nodes under different names, and would count them twice.
-func publish(ctx context.Context, factory kubeinformers.SharedInformerFactory, c *cluster) error {
+// publish offers the counts of the first profiles of a scheduler as metrics until ctx ends. Profiles that read the same
+// nodes under different names would count them twice.
+func publish(ctx context.Context, factory kubeinformers.SharedInformerFactory, c *shared) error {
 	registerCounters()
 	_, err := informers.Shared(factory, func() (onEndpoint, error) {
-		counts.Publish(ctx, c)
+		published.Publish(ctx, c)
 		return onEndpoint{c}, nil
 	})
 	return err
 }
 
 // Collect counts.
-func (c *cluster) Collect(ch chan<- metrics.Metric) {
-	sums, values := c.fleet.byModel(), c.views.totals.cacheCounts()
+func (c *shared) Collect(ch chan<- metrics.Metric) {
+	sums, values := c.counts.byModel(), c.views.totals.cacheCounts()
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
@@ -267,7 +264,7 @@ func (c *cluster) Collect(ch chan<- metrics.Metric) {
 	ch <- metrics.NewLazyConstMetric(descMisses, metrics.CounterValue, float64(values.misses))
 }
 
-// ratio is 0 of nothing: what is not there is not fragmented.
+// ratio is 0 for a whole of 0: nothing is not fragmented.
 func ratio(part, whole int) float64 {
 	if whole == 0 {
 		return 0
@@ -276,7 +273,7 @@ func ratio(part, whole int) float64 {
 }
 
 // watchPods keeps the index of pods by node.
-func (f *fleet) watchPods(informer cache.SharedIndexInformer) error {
+func (f *nodeCounts) watchPods(informer cache.SharedIndexInformer) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[podsByNode]; ok {
 		return nil
 	}

@@ -23,7 +23,7 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 	whole.Spec.NodeName = "down"
 	part := assignedTo(podObject("part", nil, strs{"gpu-fraction": "0.25", "runai-gpu": "1"}), "shared", 1, 250, 4096)
 	h := newHarness(t, alone(defaultArgs()), down, sharedNode("shared", 2), cpuNode("cpu"), whole, part)
-	fleet := h.plugin.cluster.fleet
+	fleet := h.plugin.shared.counts
 	var got map[string]count
 	want := map[string]count{
 		"NVIDIA-A10": {model: "", total: 4, unhealthy: 1, freeMilli: 1000, allocatedMilli: 2000},
@@ -53,13 +53,13 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 		"AMD_Instinct_MI300X_OAM": {total: 2, freeMilli: 1000, allocatedMilli: 1000},
 	}
 	await.Until(t, "both makers to be counted", func() bool {
-		return cmp.Equal(want, h.plugin.cluster.fleet.byModel(), cmp.AllowUnexported(count{}))
+		return cmp.Equal(want, h.plugin.shared.counts.byModel(), cmp.AllowUnexported(count{}))
 	})
 	// The supply, by which placements are judged, counts both as well.
 	if _, _, err := h.evaluate(t, h, h.add(t, podObject("next", strs{"nvidia.com/gpu": "1"}, nil))); err != nil {
 		t.Fatal(err)
 	}
-	totals := &h.plugin.cluster.views.totals
+	totals := &h.plugin.shared.views.totals
 	totals.mu.Lock()
 	parts := totals.nodes["mixed"].parts
 	totals.mu.Unlock()
@@ -78,10 +78,10 @@ func TestUnusedGPUsAreExpectedOnceTheMixIsKnown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
 	for i := range 200 {
-		h.plugin.cluster.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
+		h.plugin.shared.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
 	}
-	h.plugin.cluster.fleet.touch("n")
-	if got := h.plugin.cluster.fleet.byModel()["Tesla-T4"].expectedUnusedMilli; got != 2000 {
+	h.plugin.shared.counts.mark("n")
+	if got := h.plugin.shared.counts.byModel()["Tesla-T4"].expectedUnusedMilli; got != 2000 {
 		t.Errorf("expected unused = %v milli-GPU, want 2000: work of three GPUs leaves two of eight", got)
 	}
 }

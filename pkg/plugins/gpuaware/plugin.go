@@ -26,11 +26,11 @@ const Name = "GPUAware"
 type Plugin struct {
 	handle   fwk.Handle
 	settings *settings
-	cluster  *cluster
+	shared   *shared
 	// signals reads measurements in the background; nil when the args ask for none.
 	signals *signals.GPUReader
-	// lastChange is that of the node that changed last.
-	lastChange *atomic.Pointer[nodeChange]
+	// lastChange is the change of the node that changed last.
+	lastChange atomic.Pointer[nodeChange]
 }
 
 var (
@@ -52,7 +52,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	gpuview.ProfileKeysOf(handle.SharedInformerFactory()).Add(s.keys)
-	c, err := clusterFor(ctx, handle, s.keys)
+	c, err := sharedFor(ctx, handle, s.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +60,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
-	p := &Plugin{
-		handle: handle, settings: s, cluster: c, signals: reader,
-		lastChange: &atomic.Pointer[nodeChange]{},
-	}
+	p := &Plugin{handle: handle, settings: s, shared: c, signals: reader}
 	if reader != nil {
 		go p.retryAfterFaults(ctx)
 	}
@@ -73,9 +70,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod returns what tells pods apart for this plugin: all that it reads of a pod is the request. A node's score
-// depends on the pod, on that node, and on sums over the cluster by which places for large pods and scarce models are
-// priced. They change by little with each pod; identical pods of one batch see them a few pods late.
+// SignPod returns what the plugin reads of a pod, which is the request. A node's score depends on the pod, on that
+// node, and on sums over the cluster by which places for large pods and scarce models are priced. They change by little
+// with each pod; identical pods of one batch see them a few pods late.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	request, err := p.settings.request(pod)
 	if err != nil {
@@ -91,17 +88,16 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{fragment}, nil
 }
 
-// podState is what the plugin knows of the pod in one scheduling cycle. It is immutable.
+// podState is what the plugin knows about the pod in one scheduling cycle. It is immutable but for lastRefusal.
 type podState struct {
 	request gpuview.Request
-	// judge values what the pod changes on a node against the cluster as it is in this cycle.
+	// judge values what the pod changes on a node.
 	judge *gpu.Judge
-	// live is what was measured.
-	live live
+	live  live
 	// claims is how nodes serve the pod by dynamic resource allocation; nil for pods that need no devices from it.
 	claims *claims
 	// lastRefusal is that of the last node that was refused.
-	lastRefusal atomic.Pointer[worded]
+	lastRefusal atomic.Pointer[refusal]
 }
 
 // Clone returns the state itself: nothing that matters changes it.
@@ -115,23 +111,28 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.cluster.claims.Recent()
-	p.cluster.views.count(p.handle.SnapshotSharedLister())
+	p.shared.claims.Recent()
+	p.shared.views.count(p.handle.SnapshotSharedLister())
 	s := &podState{request: request}
 	p.readClaims(ctx, pod, s)
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
-	s.judge = p.cluster.views.totals.judge(p.settings, &s.request.Request)
+	s.judge = p.shared.views.totals.judge(p.settings, &s.request.Request)
 	return s, nil
 }
 
-// rejection is the status of a pod that could not be read: its own fault, which no eviction cures, or ours.
+// rejection is the status of a pod that could not be read, because of a bad value or an internal error.
 func rejection(err error) *fwk.Status {
 	if bad := (*wellknown.BadValue)(nil); errors.As(err, &bad) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	return fwk.AsStatus(err)
+}
+
+// view returns the plugin's view of a node.
+func (p *Plugin) view(info fwk.NodeInfo) *view {
+	return p.shared.views.of(info, p.handle.SnapshotSharedLister())
 }
 
 // state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first

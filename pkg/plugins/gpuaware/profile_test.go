@@ -107,8 +107,8 @@ func TestOnlyNVIDIANodesAreMeasured(t *testing.T) {
 	delete(sliced.Status.Allocatable, "nvidia.com/gpu")
 	sliced.Status.Allocatable["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
 	h := newHarness(t, alone(defaultArgs()), amd, sliced, gpuNodeObject("t4", 1, "Tesla-T4"))
-	await.Until(t, "both nodes to be known", func() bool { return len(h.plugin.cluster.measured()) == 2 })
-	for _, n := range h.plugin.cluster.measured() {
+	await.Until(t, "both nodes to be known", func() bool { return len(h.plugin.shared.measured()) == 2 })
+	for _, n := range h.plugin.shared.measured() {
 		if n.Name == "amd" {
 			t.Error("DCGM's coverage counts a node of AMD's")
 		}

@@ -63,11 +63,11 @@ func TestProfilesShareTheirPromises(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
 	_, second := h.newFramework(t,
 		alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
-	if second.cluster == h.plugin.cluster || second.cluster.ledger != h.plugin.cluster.ledger {
+	if second.shared == h.plugin.shared || second.shared.ledger != h.plugin.shared.ledger {
 		t.Error("profiles with different resource names must have views of their own and one ledger")
 	}
 	_, third := h.newFramework(t, alone(defaultArgs()))
-	if third.cluster != h.plugin.cluster {
+	if third.shared != h.plugin.shared {
 		t.Error("profiles with equal names must share everything")
 	}
 }
@@ -77,12 +77,12 @@ func TestAStalePromiseIsNotWritten(t *testing.T) {
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
 	assumed, state, err := h.reserve(t, h.add(t, podObject("p", nil, strs{"gpu-fraction": "0.5"})))
 	require.NoError(t, err)
-	h.plugin.cluster.ledger.promise(assumed.UID, gpuview.Assignment{Node: "elsewhere"})
+	h.plugin.shared.ledger.assign(assumed.UID, gpuview.Assignment{Node: "elsewhere"})
 	status := h.plugin.PreBind(h.ctx, state, assumed, "n")
-	if status.IsSuccess() || !strings.Contains(status.Message(), "the promise on node n is gone") {
+	if status.IsSuccess() || !strings.Contains(status.Message(), "no device of node n is assigned to it any more") {
 		t.Errorf("PreBind = %v, want a refusal", status)
 	}
-	h.plugin.cluster.ledger.promise(assumed.UID, gpuview.Assignment{Node: "n", Devices: []int{0}})
+	h.plugin.shared.ledger.assign(assumed.UID, gpuview.Assignment{Node: "n", Devices: []int{0}})
 	assumed.Name = "gone"
 	if status := h.plugin.PreBind(h.ctx, state, assumed, "n"); status.IsSuccess() {
 		t.Error("PreBind of a pod that is gone succeeded")
@@ -113,7 +113,7 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	if status := h.plugin.Reserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if a, ok := h.plugin.cluster.ledger.of(pod.UID); ok {
+	if a, ok := h.plugin.shared.ledger.of(pod.UID); ok {
 		t.Errorf("promised %+v beside the claim", a)
 	}
 	if _, status := h.plugin.PreBindPreFlight(h.ctx, state, pod, "n"); !status.IsSkip() {

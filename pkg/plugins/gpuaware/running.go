@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// running is what runs on a node, but for pods that belong to the node itself. It is immutable.
+// running is what runs on a node, without pods that belong to the node. It is immutable.
 type running struct {
 	pods []runningPod
 	// cpuMilli is the CPU of pods without GPUs.
@@ -21,30 +22,31 @@ type running struct {
 // runningPod is a pod with GPUs.
 type runningPod struct {
 	pod        *v1.Pod
-	class      gpu.Class
+	shape      gpu.Shape
 	controller string
 }
 
-// readRunning reads what runs on the node of a view. Before is what ran there with the same node and devices, nil if
-// that is not known.
+// readRunning reads what runs on the node of a view. before is what ran there with the same node and devices, nil if
+// that is not known; its pods need not be read again.
 func (v *views) readRunning(fresh *view, info fwk.NodeInfo, claimable *claimview.State, before *running) *running {
 	now := &running{}
+	if before == nil {
+		before = &running{}
+	}
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
 		if podview.BelongsToNode(pod) {
 			continue
 		}
-		if before != nil {
-			if at := before.find(len(now.pods), func(p *runningPod) bool { return p.pod == pod }); at >= 0 {
-				now.pods = append(now.pods, before.pods[at])
-				continue
-			}
+		if at := slices.IndexFunc(before.pods, func(p runningPod) bool { return p.pod == pod }); at >= 0 {
+			now.pods = append(now.pods, before.pods[at])
+			continue
 		}
-		class, counts := v.classOf(fresh, pod, claimable)
+		shape, counts := v.shapeOf(fresh, pod, claimable)
 		switch {
 		case !counts:
-		case class.Count > 0:
-			now.pods = append(now.pods, runningPod{pod, class, controllerOf(pod)})
+		case shape.Count > 0:
+			now.pods = append(now.pods, runningPod{pod, shape, controllerOf(pod)})
 		default:
 			now.cpuMilli += podInfo.CalculateResource().Resource.GetMilliCPU()
 		}
@@ -52,41 +54,28 @@ func (v *views) readRunning(fresh *view, info fwk.NodeInfo, claimable *claimview
 	return now
 }
 
-// find returns the index of the pod that is such, -1 for none. It looks at a likely place first.
-func (r *running) find(likely int, such func(*runningPod) bool) int {
-	if likely < len(r.pods) && such(&r.pods[likely]) {
-		return likely
-	}
-	for i := range r.pods {
-		if such(&r.pods[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
-// classOf reads as what a pod on the node of a view counts. A pod that claims GPUs by annotations which this scheduler
-// has not assigned counts for nothing.
-func (v *views) classOf(on *view, pod *v1.Pod, claimable *claimview.State) (class gpu.Class, counts bool) {
+// shapeOf reads the shape of a pod on the node of a view. Pods that claim GPUs by annotations which this scheduler has
+// not assigned do not count.
+func (v *views) shapeOf(on *view, pod *v1.Pod, claimable *claimview.State) (shape gpu.Shape, counts bool) {
 	claims := len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 	if !claims && !v.keys.MayUseGPU(pod) {
-		return gpu.Class{}, true // most pods
+		return gpu.Shape{}, true // most pods
 	}
 	request, err := v.keys.PodGPURequest(pod)
 	if err != nil || v.keys.Unassigned(pod) != "" {
-		return gpu.Class{}, false
+		return gpu.Shape{}, false
 	}
 	r := &request.Request
 	if !r.WantsGPU() && claims {
-		held := claimable.Held(pod, on.node.Node.Name)
-		r.Count, r.Milli, r.Slices = held.Count, held.Milli, held.Slices
+		allocated := claimable.Allocated(pod, on.node.Node.Name)
+		r.Count, r.Milli, r.Slices = allocated.Count, allocated.Milli, allocated.Slices
 	}
 	inventory, _ := on.of(r)
 	// A share that is given by memory counts against that of the node's GPUs.
-	return gpu.ClassOf(r, inventory.MemMiB), true
+	return gpu.ShapeOf(r, inventory.MemMiB), true
 }
 
-// controllerOf names what has made the pod, empty for nothing. The Jobs of a CronJob and the ReplicaSets of a
+// controllerOf names the controller of the pod, empty for none. The Jobs of a CronJob and the ReplicaSets of a
 // Deployment, which differ in what follows the last hyphen, are one controller.
 func controllerOf(pod *v1.Pod) string {
 	owner := podview.ControllerOf(pod)
@@ -108,20 +97,25 @@ func replace(h *gpu.Histogram, before, after *running) {
 	if after == nil {
 		after = &running{}
 	}
-	addMissing(h, before, after, -1)
-	addMissing(h, after, before, 1)
+	same := 0 // most changes are at the end
+	for same < min(len(before.pods), len(after.pods)) && before.pods[same].same(after.pods[same]) {
+		same++
+	}
+	gone, come := before.pods[same:], after.pods[same:]
+	for _, p := range gone {
+		if !slices.ContainsFunc(come, p.same) {
+			h.Add(p.shape, p.controller, -1)
+		}
+	}
+	for _, p := range come {
+		if !slices.ContainsFunc(gone, p.same) {
+			h.Add(p.shape, p.controller, 1)
+		}
+	}
 	h.AddBeside(after.cpuMilli - before.cpuMilli)
 }
 
-// addMissing adds n for each of the pods that others lack.
-func addMissing(h *gpu.Histogram, of, others *running, n int) {
-	for i := range of.pods {
-		p := &of.pods[i]
-		same := func(o *runningPod) bool {
-			return o.pod.UID == p.pod.UID && o.class == p.class && o.controller == p.controller
-		}
-		if others.find(i, same) < 0 {
-			h.Add(p.class, p.controller, n)
-		}
-	}
+// same reports whether the pods count alike in a histogram.
+func (p *runningPod) same(o runningPod) bool {
+	return o.pod.UID == p.pod.UID && o.shape == p.shape && o.controller == p.controller
 }

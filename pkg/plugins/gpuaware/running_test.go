@@ -24,7 +24,7 @@ func (h *harness) mixNow(t *testing.T) *gpu.Distribution {
 	if _, _, err := h.evaluate(t, h, podObject("looks", strs{"nvidia.com/gpu": "99"}, nil)); err == nil {
 		t.Fatal("a pod of 99 GPUs fits")
 	}
-	totals := &h.plugin.cluster.views.totals
+	totals := &h.plugin.shared.views.totals
 	totals.mu.Lock()
 	defer totals.mu.Unlock()
 	return totals.running.Distribution()
@@ -56,9 +56,9 @@ func TestTheMixIsWhatRunsOnNodesWithGPUs(t *testing.T) {
 		require.NoError(t, h.Cache.AddPod(h.logger, pod))
 	}
 	want := &gpu.Distribution{Pods: 3, CPUBeside: 4000. / 5300, Portions: []gpu.Portion{
-		{Class: gpu.Class{CPUMilli: 1000, Count: 1, Milli: 300}, Fraction: 1. / 3},
-		{Class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, Fraction: 1. / 3},
-		{Class: gpu.Class{CPUMilli: 1000, Count: 3, Milli: 1000}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 1, Milli: 300}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 2, Milli: 1000}, Fraction: 1. / 3},
+		{Shape: gpu.Shape{CPUMilli: 1000, Count: 3, Milli: 1000}, Fraction: 1. / 3},
 	}}
 	if diff := cmp.Diff(want, h.mixNow(t), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("the mix (-want +got):\n%s", diff)

@@ -30,14 +30,14 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if err != nil {
 		return gpu.Waste{}, err
 	}
-	v := p.cluster.views.of(p.cluster.views.Of(info.Node()), info, p.handle.SnapshotSharedLister())
+	v := p.view(info)
 	var at gpu.Placement
 	var inventory *gpu.Inventory
 	if s.claims.serves(info) {
 		inventory = s.claims.inventory(info, v, s, &at)
 	} else {
 		inventory = s.live.inventory(v.of(&s.request.Request))
-		at = s.live.placement(v, info, &s.request.Request, p.cluster.ledger.of)
+		at = s.live.placement(v, info, &s.request.Request, p.shared.ledger.of)
 	}
 	change := s.judge.Change(inventory, &s.request.Request, at)
 	return s.judge.Price(&change), nil
@@ -79,12 +79,12 @@ func termsOf(w *gpu.Waste, spread bool) []cycles.Term {
 		{Name: "packing", Amount: w.Packing, For: packing},
 		{Name: "best fit", Amount: w.BestFit, For: "CPU and GPU left free on the node"},
 		{Name: "opening", Amount: w.Opening, For: "opening an empty node"},
-		{Name: "hosts", Amount: w.Hosts, For: "places that other pods need"},
+		{Name: "hosts", Amount: w.Hosts, For: "capacity that larger pods need"},
 		{Name: "scarcity", Amount: w.Scarcity, For: "GPUs of a model that other pods depend on"},
 		{Name: "links", Amount: w.Links, For: "missing links between GPUs"},
 		{Name: "capability", Amount: w.Capability, For: "GPUs that are more capable than others"},
 		{Name: "utilization", Amount: w.Utilization, For: "sharing a busy GPU"},
-		{Name: "foreign use", Amount: w.ForeignUse, For: "GPUs that are busy beyond what pods hold"},
+		{Name: "foreign use", Amount: w.ForeignUse, For: "GPUs that are busy although no pod uses them"},
 		{Name: "framebuffer", Amount: w.Framebuffer, For: "sharing a GPU whose memory is in use"},
 		{Name: "avoid", Amount: w.Avoid, For: "a GPU node that the pod avoids"},
 		{Name: "faulty", Amount: w.Faulty, For: "GPUs that are given out although they are faulty"},

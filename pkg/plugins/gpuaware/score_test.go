@@ -112,7 +112,7 @@ func TestFreeEightGPUNodesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("eight", 8, "Tesla-T4"), gpuNodeObject("four", 4, "Tesla-T4"))
 	for i := range 200 {
-		h.plugin.cluster.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": fmt.Sprint(1 + 7*(i%2))}, nil))
+		h.plugin.shared.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": fmt.Sprint(1 + 7*(i%2))}, nil))
 	}
 	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != "four" {
 		t.Errorf("placed on %s, want four: half of the pods need eight GPUs", got)

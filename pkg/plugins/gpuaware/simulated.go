@@ -9,11 +9,11 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
-// simulations are the places that the cycle of a native pod group has found for its pods so far. They end with the
-// cycle. The framework shows such pods on their nodes without counting the generation of these up, so that what is
-// remembered of a node needs another number to go by. It is safe for concurrent use.
+// simulations are the nodes that the cycle of a native pod group has found for its pods so far. They end with the
+// cycle. The framework adds such pods to NodeInfos without changing their generation, so that cached views need another
+// number to compare. It is safe for concurrent use.
 type simulations struct {
-	// pods is the number of places: most clusters never have one.
+	// pods is the number of simulated pods: most clusters never have one.
 	pods   atomic.Int64
 	mu     sync.RWMutex
 	byPod  map[types.UID]simulation
@@ -22,20 +22,20 @@ type simulations struct {
 	changes uint64
 }
 
-// simulation is the place of one pod.
+// simulation is where one pod is.
 type simulation struct {
 	node string
-	// promised reports that devices are promised to the pod for as long.
-	promised bool
+	// assigned reports that devices are assigned to the pod for the cycle.
+	assigned bool
 }
 
 type simulatedNode struct {
 	pods int
-	// change is that of the node that came last.
+	// change is the number of the last change on the node.
 	change uint64
 }
 
-// begin records that a pod is to be on the node.
+// begin records that a pod is on the node for the rest of the cycle.
 func (s *simulations) begin(uid types.UID, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,20 +49,20 @@ func (s *simulations) begin(uid types.UID, node string) {
 	s.byNode[node] = simulatedNode{pods: s.byNode[node].pods + 1, change: s.changes}
 }
 
-// promised records that devices were promised to it.
-func (s *simulations) promised(uid types.UID) {
+// assigned records that devices were assigned to the pod.
+func (s *simulations) assigned(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.byPod[uid]; ok {
-		at.promised = true
+		at.assigned = true
 		s.byPod[uid] = at
 		s.changes++
 		s.byNode[at.node] = simulatedNode{pods: s.byNode[at.node].pods, change: s.changes}
 	}
 }
 
-// end takes the place back and reports whether devices were promised to the pod.
-func (s *simulations) end(uid types.UID) (promised bool) {
+// end takes that back and reports whether devices were assigned to the pod.
+func (s *simulations) end(uid types.UID) (assigned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drop(uid)
@@ -81,10 +81,10 @@ func (s *simulations) drop(uid types.UID) bool {
 	} else {
 		delete(s.byNode, at.node)
 	}
-	return at.promised
+	return at.assigned
 }
 
-// stamp is a number that is another for each set of places on the node, 0 for none.
+// stamp is a number for the set of simulated pods on the node, 0 for none.
 func (s *simulations) stamp(node string) uint64 {
 	if s.pods.Load() == 0 {
 		return 0
@@ -94,17 +94,17 @@ func (s *simulations) stamp(node string) uint64 {
 	return s.byNode[node].change
 }
 
-// promiseSimulated promises devices for as long as the cycle of the pod's group. What the pod may hold already, because
-// it is not known whether it was bound, stays.
-func (l *ledger) promiseSimulated(uid types.UID, a gpuview.Assignment) {
-	if _, held := l.of(uid); held {
+// assignSimulated assigns devices until the cycle of the pod's group ends. Devices that the pod may have already,
+// because it is not known whether it was bound, stay.
+func (l *ledger) assignSimulated(uid types.UID, a gpuview.Assignment) {
+	if _, known := l.of(uid); known {
 		return
 	}
-	l.promise(uid, a)
-	l.simulations.promised(uid)
+	l.assign(uid, a)
+	l.simulations.assigned(uid)
 }
 
-// endSimulated takes it back.
+// endSimulated releases these devices.
 func (l *ledger) endSimulated(uid types.UID) {
 	if l.simulations.end(uid) {
 		l.release(uid)

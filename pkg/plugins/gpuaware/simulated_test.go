@@ -93,7 +93,7 @@ func TestPodsOfANativeGroupSeeEachOther(t *testing.T) {
 						tc.refusal)
 				}
 			}
-			if held := h.plugin.cluster.ledger.on("n"); len(held) > 0 {
+			if held := h.plugin.shared.ledger.on("n"); len(held) > 0 {
 				t.Errorf("after the cycle %v are promised devices", held)
 			}
 			for i, pod := range pods[:2] {
@@ -122,7 +122,7 @@ func TestTheDryRunOfAGangPromisesNothing(t *testing.T) {
 	if status := h.RunReservePluginsReserve(h.ctx, state, pod, "n"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if held := h.plugin.cluster.ledger.on("n"); len(held) > 0 {
+	if held := h.plugin.shared.ledger.on("n"); len(held) > 0 {
 		t.Errorf("%v are promised devices", held)
 	}
 }

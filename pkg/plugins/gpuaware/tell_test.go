@@ -80,8 +80,8 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			pod.ResourceVersion = "6"
 			assumed, state, err := h.reserve(t, h.add(t, pod))
 			require.NoError(t, err)
-			await.Until(t, "the informer to know the pod", func() bool { return h.plugin.cluster.seen(assumed) != nil })
-			now := h.plugin.cluster.seen(assumed).DeepCopy()
+			await.Until(t, "the informer to know the pod", func() bool { return h.plugin.shared.seen(assumed) != nil })
+			now := h.plugin.shared.seen(assumed).DeepCopy()
 			now.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: own}}
 			tc.change(now)
 			server := &ahead{pod: now, changes: tc.changes}
@@ -99,7 +99,7 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 				t.Errorf("%d conflicts, want %d", server.conflicts, tc.conflicts)
 			}
 			h.plugin.Unreserve(h.ctx, state, assumed, "n")
-			held, holds := h.plugin.cluster.ledger.of(assumed.UID)
+			held, holds := h.plugin.shared.ledger.of(assumed.UID)
 			if want := now.Spec.NodeName != "" && now.UID == assumed.UID; holds != want {
 				t.Errorf("the pod holds devices when the promise was taken back: %v, want %v", holds, want)
 			} else if holds {

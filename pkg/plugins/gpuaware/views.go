@@ -13,9 +13,9 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// view is what is known of one state of one node. It is immutable.
+// view is what is known about one state of one node. It is immutable.
 type view struct {
-	// generation is that of the NodeInfo, simulated the number of the places that a simulation has found there.
+	// generation is that of the NodeInfo, simulated the stamp of the simulated pods on it.
 	generation int64
 	simulated  uint64
 	// devices are those that can be claimed; nil for none.
@@ -28,7 +28,7 @@ type view struct {
 	running *running
 }
 
-// of is the inventory against which a request is held, and the GPUs that it counts.
+// of is the inventory with the GPUs that the request asks for, and these GPUs.
 func (v *view) of(r *gpu.Request) (*gpu.Inventory, *gpuview.Node) {
 	if len(v.others) > 0 {
 		for i, pool := range v.node.Pools()[1:] {
@@ -44,12 +44,9 @@ func (v *view) hasGPU() bool {
 	return v.inventory.HasGPU() || slices.ContainsFunc(v.others, (*gpu.Inventory).HasGPU)
 }
 
-// place is the newest view of a node.
-type place = informers.NodeEntry[atomic.Pointer[view]]
-
-// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but
-// for those of native pod groups, so a view is good exactly as long as its numbers and devices are the same. Views are
-// safe for concurrent use.
+// views keep the newest view of each node. A NodeInfo's generation identifies its state, except in simulations of
+// native pod groups, so that a view is valid while generation, stamp and devices stay the same. It is safe for
+// concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
 	keys *gpuview.Keys
@@ -58,7 +55,7 @@ type views struct {
 	ledger *ledger
 	claims *claimview.GPUs
 	totals totals
-	// counted is done once all nodes have been counted: later ones are as they are looked at.
+	// counted is done once all nodes have been counted. Nodes that come later are counted when their view is made.
 	counted sync.Once
 }
 
@@ -70,16 +67,17 @@ func (v *views) count(snapshot fwk.SharedLister) {
 		}
 		infos, _ := snapshot.NodeInfos().List()
 		for _, info := range infos {
-			v.of(v.Of(info.Node()), info, snapshot)
+			v.of(info, snapshot)
 		}
 	})
 }
 
-// of returns the view of a NodeInfo, whose node has that place. The snapshot tells states that are from those that are
-// only simulated: a simulation is not counted in the totals.
-func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
-	known := p.Value.Load()
+// of returns the view of a NodeInfo. A NodeInfo that differs from that of the snapshot is a simulation, which does not
+// count in the totals.
+func (v *views) of(info fwk.NodeInfo, snapshot fwk.SharedLister) *view {
 	node, claimable := info.Node(), v.claims.Latest()
+	entry := v.Of(node)
+	known := entry.Value.Load()
 	fresh := &view{generation: info.GetGeneration(), simulated: v.ledger.simulations.stamp(node.Name),
 		devices: claimable.Devices(node.Name)}
 	if known != nil && known.generation == fresh.generation && known.simulated == fresh.simulated &&
@@ -112,11 +110,11 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		}
 		fresh.running = v.readRunning(fresh, info, claimable, before)
 	}
-	p.Value.Store(fresh)
+	entry.Value.Store(fresh)
 	if known != nil && !known.hasGPU() && !fresh.hasGPU() {
 		return fresh // it has no part in the totals
 	}
-	if snapshot != nil && !p.Gone && fresh.simulated == 0 {
+	if snapshot != nil && !entry.Gone && fresh.simulated == 0 {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, fresh)
 		}
@@ -124,8 +122,8 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 	return fresh
 }
 
-// totals are what the nodes have and what runs on them, as they were last looked at, and the demand that follows. They
-// are safe for concurrent use.
+// totals sum up what nodes have and run, by their newest views, and keep the demand that follows. They are safe for
+// concurrent use.
 type totals struct {
 	mu      sync.Mutex
 	supply  gpu.Supply
@@ -140,6 +138,12 @@ type totals struct {
 
 // cacheCounts are the packing values that were found in a cache, and those that had to be computed.
 type cacheCounts struct{ hits, misses uint64 }
+
+// plus adds the counts of a demand.
+func (c cacheCounts) plus(d *gpu.Demand) cacheCounts {
+	hits, misses := d.Stranding().CacheCounts()
+	return cacheCounts{c.hits + hits, c.misses + misses}
+}
 
 // counted is a node as it was counted.
 type counted struct {
@@ -156,7 +160,7 @@ func newTotals() totals {
 	}
 }
 
-// set counts a node as it is now; without a view, or without GPUs, it is taken out.
+// set counts a node as it is now; it is removed without a view or without GPUs.
 func (t *totals) set(node string, now *view) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +188,8 @@ func (t *totals) set(node string, now *view) {
 
 // stockOf is what a node adds to the capacity.
 func stockOf(n *gpuview.Node) gpu.Stock {
-	return gpu.Stock{GPUs: n.WholeGPUs(), MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(n.WholeGPUs()) > 1}
+	whole := len(n.Empty().Devices)
+	return gpu.Stock{GPUs: whole, MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(whole) > 1}
 }
 
 // recount counts what the GPUs of a node contribute to the supply as it is now. The lock is held.
@@ -212,7 +217,7 @@ func (t *totals) judge(s *settings, r *gpu.Request) *gpu.Judge {
 	return gpu.NewJudge(s.weights, s.spread, t.demand, &t.supply, r)
 }
 
-// redraw draws up the demand if what runs or the capacity has changed enough. The lock is held.
+// redraw makes a new demand if what runs or the capacity has changed enough. The lock is held.
 func (t *totals) redraw() {
 	inUse := t.demand
 	if d := t.running.Redraw(inUse.Distribution()); d != nil {
@@ -221,8 +226,7 @@ func (t *totals) redraw() {
 		t.demand = inUse.WithCapacity(t.capacity, t.largest())
 	}
 	if t.demand.Stranding() != inUse.Stranding() {
-		hits, misses := inUse.Stranding().CacheCounts()
-		t.past.hits, t.past.misses = t.past.hits+hits, t.past.misses+misses
+		t.past = t.past.plus(inUse)
 	}
 }
 
@@ -235,7 +239,7 @@ func (t *totals) largest() int {
 	return most
 }
 
-// demandNow is the demand by what runs now.
+// demandNow is the demand for what runs now.
 func (t *totals) demandNow() *gpu.Demand {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,6 +251,5 @@ func (t *totals) demandNow() *gpu.Demand {
 func (t *totals) cacheCounts() cacheCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hits, misses := t.demand.Stranding().CacheCounts()
-	return cacheCounts{t.past.hits + hits, t.past.misses + misses}
+	return t.past.plus(t.demand)
 }

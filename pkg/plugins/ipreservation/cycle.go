@@ -21,17 +21,17 @@ type cycleState struct{ plan *address.Plan }
 // Clone copies what AddPod and RemovePod change.
 func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} }
 
-// PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
+// PreFilter finds where an address is free for the pod. Filter is skipped for pods that need none.
 func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	ask, bad := p.book.ask(pod)
+	ask, bad := p.addresses.ask(pod)
 	switch {
 	case bad != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	case ask == nil:
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	plan, reason := p.book.ledger.Plan(ask)
+	plan, reason := p.addresses.ledger.Plan(ask)
 	if reason != "" {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 	}
@@ -44,10 +44,10 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// countKept keeps addresses for the members of gangs for which others were evicted, or whose turn it is.
+// countKept counts the addresses of members of gangs for which capacity is kept.
 func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	p.book.wide.Before(pod, nodes, func(other process.Planned) bool {
+	p.addresses.kept.Before(pod, nodes, func(other process.Planned) bool {
 		node, err := nodes.Get(other.Node)
 		return err == nil && p.add(s, other.Pod, other.Key, node)
 	})
@@ -55,12 +55,12 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 
 // add counts a pod under a key, and reports whether it asks for an address.
 func (p *Plugin) add(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
-	ask, bad := p.book.ask(other)
+	ask, bad := p.addresses.ask(other)
 	if bad != nil || ask == nil || ask.Pool == "" {
 		return false // at most it has a reservation, which is counted
 	}
 	ask.UID = key
-	s.plan.Add(p.book.ledger, ask, node.Node().Labels)
+	s.plan.Add(p.addresses.ledger, ask, node.Node().Labels)
 	return true
 }
 
@@ -105,12 +105,11 @@ func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node f
 	case planned:
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
-	// Evicting a pod does not free its address: that is for the release policy to say, later.
+	// Evicting a pod does not free its address: the release policy decides that later.
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
-// need not call it.
+// ReservesOpenly reports that a dry run need not call Reserve: what it records shows in the NodeInfo or by AddPod, too.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or
@@ -119,7 +118,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if state.IsPodGroupSchedulingCycle() {
 		return nil // a simulation promises nothing
 	}
-	ask, bad := p.book.ask(pod)
+	ask, bad := p.addresses.ask(pod)
 	switch {
 	case bad != nil:
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
@@ -130,26 +129,26 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
 	}
-	if _, reason := p.book.ledger.Reserve(ask, info.Node().Labels); reason != "" {
+	if _, reason := p.addresses.ledger.Reserve(ask, info.Node().Labels); reason != "" {
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
-	p.book.upkeep.Poke()
+	p.addresses.upkeep.Poke()
 	return nil
 }
 
 // Unreserve ends the promise. A reservation that PreBind has written stays, and the pod gets the same address again.
 func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	if !state.IsPodGroupSchedulingCycle() && p.drop(ctx, pod) {
-		p.book.upkeep.Poke()
-		p.book.wake(ctx)
+		p.addresses.upkeep.Poke()
+		p.addresses.wake(ctx)
 	}
 }
 
-// drop ends the promise to the pod, and has the next pod of its name tried, which waits for that.
+// drop ends the promise to the pod, and wakes the next pod of its name, which waits for that.
 func (p *Plugin) drop(ctx context.Context, pod *v1.Pod) bool {
-	if !p.book.ledger.Drop(string(pod.UID)) {
+	if !p.addresses.ledger.Drop(string(pod.UID)) {
 		return false
 	}
-	p.book.wakePod(ctx, nameOf(pod), string(pod.UID))
+	p.addresses.wakePod(ctx, nameOf(pod), string(pod.UID))
 	return true
 }

@@ -13,7 +13,7 @@ import (
 
 // EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
 // annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the
-// scheduler from starting. The book wakes the pods that ask for addresses.
+// scheduler from starting. Their changes wake the pods that ask for addresses.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
@@ -30,7 +30,7 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 	if err != nil {
 		return fwk.Queue, err
 	}
-	ask, bad := p.book.ask(pod)
+	ask, bad := p.addresses.ask(pod)
 	switch {
 	case bad != nil:
 		//nolint:nilerr // a value that cannot be read is no failure of the hint: no node helps such a pod
@@ -38,7 +38,7 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 	case ask == nil:
 		return fwk.Queue, nil // its reservation is gone, and it needs no address any more
 	}
-	plan, refusal := p.book.ledger.Plan(ask)
+	plan, refusal := p.addresses.ledger.Plan(ask)
 	fits := func(node *v1.Node) bool {
 		reason, _ := plan.Refuses(node.Labels)
 		return reason == ""

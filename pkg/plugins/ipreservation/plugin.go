@@ -22,9 +22,9 @@ const Name = "IPReservation"
 
 // Plugin is the IPReservation plugin of one profile.
 type Plugin struct {
-	book   *book
-	handle fwk.Handle
-	args   *config.IPReservationArgs
+	addresses *addresses
+	handle    fwk.Handle
+	args      *config.IPReservationArgs
 }
 
 var (
@@ -43,11 +43,13 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	b, err := informers.Shared(handle.SharedInformerFactory(), func() (*book, error) { return newBook(ctx, handle) })
+	ad, err := informers.Shared(handle.SharedInformerFactory(), func() (*addresses, error) {
+		return newAddresses(ctx, handle)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Plugin{book: b, handle: handle, args: args}, nil
+	return &Plugin{addresses: ad, handle: handle, args: args}, nil
 }
 
 // Name returns the plugin's name.
@@ -55,7 +57,7 @@ func (*Plugin) Name() string { return Name }
 
 // SignPod refuses pods that get an address: what is left for one depends on all others. The rest are alike.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if ask, bad := p.book.ask(pod); bad != nil || ask != nil {
+	if ask, bad := p.addresses.ask(pod); bad != nil || ask != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the addresses that are left depend on other pods")
 	}
 	return nil, nil

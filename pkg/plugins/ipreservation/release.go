@@ -13,17 +13,17 @@ import (
 )
 
 // release deletes reservations as their release policies say, and reports whether all is done.
-func (b *book) release(ctx context.Context) bool {
+func (ad *addresses) release(ctx context.Context) bool {
 	done := true
-	for _, obj := range b.reservations.GetStore().List() {
+	for _, obj := range ad.reservations.GetStore().List() {
 		r := obj.(*networkv1alpha1.IPReservation)
-		if b.needed(r) {
+		if ad.needed(r) {
 			continue
 		}
-		needed, err := b.stillNeeded(ctx, r)
+		needed, err := ad.stillNeeded(ctx, r)
 		if err == nil && !needed {
 			// The version is that for which the policy allows the release. A pod that is promised the address is tried again.
-			err = b.delete(ctx, r)
+			err = ad.delete(ctx, r)
 		}
 		switch {
 		case needed || apierrors.IsConflict(err):
@@ -39,26 +39,25 @@ func (b *book) release(ctx context.Context) bool {
 }
 
 // needed reports whether the reservation is to stay, as far as the informers know.
-func (b *book) needed(r *networkv1alpha1.IPReservation) bool {
-	// Without a UID it is kept for a pod that is to come.
+func (ad *addresses) needed(r *networkv1alpha1.IPReservation) bool {
+	// Without a UID it is kept for a pod that does not exist yet.
 	if r.Spec.PodUID == "" || r.Spec.ReleasePolicy == networkv1alpha1.Retain || r.Spec.ReleasePolicy == "" {
 		return true
 	}
 	who := &r.Spec.Pod
 	if waitsForSet(r) {
-		if _, err := b.sets.StatefulSets(who.Namespace).Get(who.StatefulSet); err == nil {
+		if _, err := ad.sets.StatefulSets(who.Namespace).Get(who.StatefulSet); err == nil {
 			return true
 		}
 	}
-	_, err := b.pods.Pods(who.Namespace).Get(who.Name) // the informer has no pods that have ended
+	_, err := ad.pods.Pods(who.Namespace).Get(who.Name) // the informer has no pods that have ended
 	return err == nil
 }
 
-// stillNeeded asks the API server whether the reservation is to stay. The informers do not say: that of the
-// reservations may be ahead of that of the pods, and know of an address that another scheduler has given to a pod that
-// this one does not know.
-func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
-	who, client := &r.Spec.Pod, b.handle.ClientSet()
+// stillNeeded asks the API server whether the reservation is to stay. The informer of reservations may be ahead of that
+// of pods, and have an address that another scheduler has given to a pod that this one does not know yet.
+func (ad *addresses) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
+	who, client := &r.Spec.Pod, ad.handle.ClientSet()
 	if waitsForSet(r) {
 		_, err := client.AppsV1().StatefulSets(who.Namespace).Get(ctx, who.StatefulSet, metav1.GetOptions{})
 		switch {

@@ -16,12 +16,12 @@ import (
 )
 
 // writeStatuses writes the statuses of pools that have changed and reports whether all were written.
-func (b *book) writeStatuses(ctx context.Context) bool {
-	usages := b.usageByPool()
+func (ad *addresses) writeStatuses(ctx context.Context) bool {
+	usages := ad.usageByPool()
 	done := true
-	for _, obj := range b.pools.GetStore().List() {
+	for _, obj := range ad.pools.GetStore().List() {
 		p := obj.(*networkv1alpha1.IPPool)
-		if err := b.writeStatus(ctx, p, usages[p.Name]); err != nil {
+		if err := ad.writeStatus(ctx, p, usages[p.Name]); err != nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of an IPPool failed, trying again", "pool", p.Name)
 			done = false
 		}
@@ -29,7 +29,7 @@ func (b *book) writeStatuses(ctx context.Context) bool {
 	return done
 }
 
-func (b *book) writeStatus(ctx context.Context, p *networkv1alpha1.IPPool, u address.Usage) error {
+func (ad *addresses) writeStatus(ctx context.Context, p *networkv1alpha1.IPPool, u address.Usage) error {
 	condition := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
 		ObservedGeneration: p.Generation, Message: "addresses are given out"}
 	if pool, _ := podview.AddressPool(p); pool.Problem != "" {
@@ -42,14 +42,14 @@ func (b *book) writeStatus(ctx context.Context, p *networkv1alpha1.IPPool, u add
 	if equality.Semantic.DeepEqual(status, &p.Status) {
 		return nil
 	}
-	return informers.PatchStatus(ctx, b.client, poolKind, p, map[string]any{
+	return informers.PatchStatus(ctx, ad.client, poolKind, p, map[string]any{
 		"addresses": status.Addresses, "used": status.Used, "free": status.Free, "conditions": status.Conditions})
 }
 
 // usageByPool adds up the domains of each pool.
-func (b *book) usageByPool() map[string]address.Usage {
+func (ad *addresses) usageByPool() map[string]address.Usage {
 	sums := map[string]address.Usage{}
-	for at, u := range b.ledger.Usages() {
+	for at, u := range ad.ledger.Usages() {
 		sum := sums[at.Pool]
 		sums[at.Pool] = address.Usage{Free: sum.Free + u.Free, Used: sum.Used + u.Used}
 	}
@@ -65,9 +65,9 @@ var (
 
 var published = informers.NewPublished(used, free)
 
-// Collect tells what holds now.
-func (b *book) Collect(ch chan<- metrics.Metric) {
-	for at, u := range b.ledger.Usages() {
+// Collect returns the current values.
+func (ad *addresses) Collect(ch chan<- metrics.Metric) {
+	for at, u := range ad.ledger.Usages() {
 		ch <- metrics.NewLazyConstMetric(used, metrics.GaugeValue, float64(u.Used), at.Pool, at.Domain.String())
 		ch <- metrics.NewLazyConstMetric(free, metrics.GaugeValue, float64(u.Free), at.Pool, at.Domain.String())
 	}

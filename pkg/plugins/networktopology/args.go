@@ -19,7 +19,7 @@ type settings struct {
 	appLabel  string
 }
 
-// kibPerGiB turns what people write into what is counted with: shares of little traffic are told apart.
+// kibPerGiB converts the unit of the args into that of traffic, whose shares must not round to 0.
 const kibPerGiB = 1 << 20
 
 // readArgs checks and converts the plugin's args of one profile.

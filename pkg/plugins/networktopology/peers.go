@@ -19,12 +19,12 @@ import (
 	"berth.dev/berth/pkg/topology"
 )
 
-// peers knows which pods belong together and on which nodes they are: the informer's pods, pods that are assumed from
-// Reserve on, and pods with a nominated node. It is safe for concurrent use.
+// peers finds the pods of a gang or an app and their nodes: bound pods, pods that are assumed from Reserve on, and pods
+// with a nominated node. It is safe for concurrent use.
 type peers struct {
 	gangs    *read.Gangs
 	appLabel string
-	// pods are those of the informer. Those that are somewhere are indexed by their groups.
+	// pods are those of the informer. Pods with a node are indexed by their groups.
 	pods cache.Indexer
 
 	mu sync.RWMutex
@@ -38,18 +38,18 @@ type assumed struct {
 	groups
 }
 
-// The kinds of groups that pods talk to.
+// The groups that a pod talks to.
 const (
 	ofGang = iota
 	ofApp
-	kinds
+	groupCount
 )
 
 // groups are the names of the gang and of the app of a pod; empty where it has none.
-type groups [kinds]string
+type groups [groupCount]string
 
 // traffic is what a pod exchanges with all others of its gang, and of its app.
-type traffic [kinds]int64
+type traffic [groupCount]int64
 
 // peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the
 // informer.
@@ -60,7 +60,7 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 		if err := informer.AddIndexers(p.indexers()); err != nil {
 			return nil, fmt.Errorf("indexing pods by gang and app: %w", err)
 		}
-		_, err := informers.Handle(factory, informer, informers.Events(p.see, p.lose))
+		_, err := informers.Handle(factory, informer, informers.Events(p.update, func(pod *v1.Pod) { p.release(pod.UID) }))
 		return p, err
 	})
 }
@@ -69,7 +69,7 @@ func newPeers(gangs *read.Gangs, appLabel string, pods cache.Indexer) *peers {
 	return &peers{gangs: gangs, appLabel: appLabel, pods: pods, assumed: map[types.UID]assumed{}}
 }
 
-// index is the name of the index of pods that are somewhere by what they belong to.
+// index is the name of the index of pods with a node by group.
 func (p *peers) index() string { return Name + "/" + p.appLabel }
 
 func (p *peers) indexers() cache.Indexers {
@@ -93,8 +93,8 @@ func (p *peers) groupsOf(pod *v1.Pod) (of groups) {
 	return of
 }
 
-// see forgets where a pod was assumed to be once it is there, and until then follows what it belongs to.
-func (p *peers) see(_, pod *v1.Pod) {
+// update ends the assumption for a pod that is bound, and updates the groups of one that is not.
+func (p *peers) update(_, pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, is := p.assumed[pod.UID]
@@ -107,8 +107,6 @@ func (p *peers) see(_, pod *v1.Pod) {
 	}
 }
 
-func (p *peers) lose(pod *v1.Pod) { p.release(pod.UID) }
-
 // assume puts a pod on the node that was reserved for it.
 func (p *peers) assume(pod *v1.Pod, node string) {
 	p.mu.Lock()
@@ -116,32 +114,32 @@ func (p *peers) assume(pod *v1.Pod, node string) {
 	p.assumed[pod.UID] = assumed{node, p.groupsOf(pod)}
 }
 
-// release takes it off again if it did not get there.
+// release ends the assumption.
 func (p *peers) release(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.assumed, uid)
 }
 
-// nodeOf is where a pod says that it is or is to be; "" for nowhere.
+// nodeOf is the node of a pod, or its nominated node; "" for none.
 func nodeOf(pod *v1.Pod) string {
 	switch {
 	case podview.Finished(pod):
 		return ""
 	case pod.DeletionTimestamp != nil:
-		return "" // It is about to go, and nothing new should follow it.
+		return "" // it is about to end, and no pod should be placed near it
 	case pod.Spec.NodeName != "":
 		return pod.Spec.NodeName
 	}
 	return pod.Status.NominatedNodeName
 }
 
-// relation is all that a pod talks to.
+// relation is the groups that a pod talks to.
 type relation struct {
 	pod   types.UID
 	links []link
-	// tally is what PreScore counts; nil before. Pods that move later in the cycle, siblings in a dry run, do not change
-	// it: all nodes of one comparison are compared by the same count.
+	// tally is what PreScore counts; nil before. AddPod and RemovePod do not change it, so that all nodes of one
+	// comparison are compared by the same count.
 	tally *topology.Tally
 }
 
@@ -150,7 +148,7 @@ type link struct {
 	group string
 	// traffic is exchanged with all of them together.
 	traffic int64
-	// moved counts pods that the cycle takes to be elsewhere, by node: planned siblings, and pods that are to go.
+	// moved is the change of the number of pods by node: planned siblings, and pods that are to be evicted.
 	moved map[string]int64
 }
 
@@ -164,7 +162,7 @@ func (r *relation) Clone() fwk.StateData {
 	return &out
 }
 
-// relate finds out what a pod talks to; nil for a pod that keeps to itself.
+// relate returns the groups that a pod talks to; nil for none.
 func (p *peers) relate(pod *v1.Pod, t traffic) *relation {
 	r := &relation{pod: pod.UID}
 	for i, group := range p.groupsOf(pod) {
@@ -178,7 +176,7 @@ func (p *peers) relate(pod *v1.Pod, t traffic) *relation {
 	return r
 }
 
-// shift takes a pod of these groups to be on the node, or no longer there, for the relation alone.
+// shift adds n pods of these groups to the node, for this relation alone.
 func (r *relation) shift(of groups, node string, n int64) {
 	for _, l := range r.links {
 		if slices.Contains(of[:], l.group) {
@@ -187,8 +185,8 @@ func (r *relation) shift(of groups, node string, n int64) {
 	}
 }
 
-// count counts what the pod exchanges by where the others are: each link's traffic is spread evenly over the pods. Find
-// returns the place of a node, nil for one that is gone.
+// count sums up the pod's traffic by place: each link's traffic is spread evenly over the pods of the group. find
+// returns the place of a node, nil for a node that is gone.
 func (p *peers) count(r *relation, find func(node string) *topology.Place) (*topology.Tally, error) {
 	out := topology.NewTally()
 	p.mu.RLock()

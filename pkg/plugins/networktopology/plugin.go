@@ -68,8 +68,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing
-// to tell them apart by.
+// SignPod refuses pods that talk to others, whose best node depends on these. All other pods are alike to the plugin.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.peers.relate(pod, p.settings.traffic) != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the best node depends on where the pods are that this one talks to")
@@ -80,7 +79,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 // EventsToRegister names nothing: the plugin rejects no pod.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// PreFilter finds out what the pod talks to.
+// PreFilter finds the groups that the pod talks to.
 func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	r := p.peers.relate(pod, p.settings.traffic)
@@ -94,13 +93,13 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // PreFilterExtensions returns the plugin: planned siblings count, and pods that are to be evicted do not.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
-// AddPod takes another pod to be on the node.
+// AddPod counts another pod on the node.
 func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, added.GetPod(), node, 1)
 }
 
-// RemovePod takes another pod to be no longer there.
+// RemovePod no longer counts another pod on the node.
 func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, removed.GetPod(), node, -1)
@@ -117,7 +116,7 @@ func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n in
 	return nil
 }
 
-// readState reads what the pod talks to; nil if it keeps to itself.
+// readState reads the groups that the pod talks to; nil for none.
 func readState(state fwk.CycleState) (*relation, error) {
 	r, err := cycles.Read[*relation](state, stateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
@@ -126,8 +125,7 @@ func readState(state fwk.CycleState) (*relation, error) {
 	return r, err
 }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
-// need not call it.
+// ReservesOpenly reports that a dry run need not call Reserve: what it records shows in the NodeInfo or by AddPod, too.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve counts the pod on its node from now on, before the API server knows.
@@ -138,7 +136,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	return nil
 }
 
-// Unreserve takes that back.
+// Unreserve no longer counts it.
 func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	if !state.IsPodGroupSchedulingCycle() {
 		p.peers.release(pod.UID)

@@ -16,11 +16,11 @@ var (
 	_ cycles.Scorer      = &Plugin{}
 )
 
-// slack is what distances are compared with besides each other, in nanoseconds: less than a microsecond is no
-// difference.
+// slack is added to distances before they are compared, in nanoseconds: differences far below a microsecond do not
+// count.
 const slack = 1000
 
-// PreScore counts where the pods are that the pod talks to. With none of them on a node all nodes are alike.
+// PreScore counts the pods that the pod talks to by place. If none has a node, all nodes are alike.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	r, err := readState(state)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Plugin) find(node string) *topology.Place {
 	return p.place(info.Node())
 }
 
-// place returns the place of a node as its labels have it.
+// place returns the place of a node by its labels.
 func (p *Plugin) place(node *v1.Node) *topology.Place {
 	entry := p.places.Of(node)
 	if place := entry.Value.Load(); place != nil {
@@ -79,7 +79,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	return t.Mean(p.place(info.Node()), p.settings.distances), nil
 }
 
-// Locate returns who scores nodes by where they are.
+// Locate returns the score of a node as a function.
 func (p *Plugin) Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error) {
 	t, err := tally(state)
 	if err != nil {

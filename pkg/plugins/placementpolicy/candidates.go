@@ -15,14 +15,14 @@ func (*Plugin) Candidates() int { return candidates.AnyNumber }
 
 // Class is the node sets that the node is in.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
-	v := p.book.current()
-	marks := p.book.marksOf(v, info.Node())
+	v := p.policies.current()
+	marks := p.policies.marksOf(v, info.Node())
 	key.All = append(key.All, marks...)
 	return key, &marked{v.set, marks}
 }
 
 // Basis is the rules, which say what the node sets are.
-func (p *Plugin) Basis() any { return p.book.current().set }
+func (p *Plugin) Basis() any { return p.policies.current().set }
 
 // Judge judges for every pod that PreFilter lets pass.
 func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, _ *v1.Pod) candidates.Judge {

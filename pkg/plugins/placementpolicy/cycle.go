@@ -33,13 +33,13 @@ func (s *cycleState) Clone() fwk.StateData {
 	return &c
 }
 
-// PreFilter works out which rules concern the pod. Without any Filter is skipped.
+// PreFilter finds the rules that concern the pod. Without any, Filter is skipped.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	v := p.book.current()
-	s := &cycleState{view: v, demand: p.book.demand(v, pod)}
+	v := p.policies.current()
+	s := &cycleState{view: v, demand: p.policies.demand(v, pod)}
 	if unknown := s.demand.UnknownDatasets; len(unknown) > 0 {
-		// It may run all the same: there is no place to keep it near to.
+		// It may run all the same, anywhere.
 		p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset",
 			"Scheduling", "no placement policy says where dataset %s is; it does not influence where the pod runs",
 			strings.Join(unknown, ", "))
@@ -48,11 +48,11 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, s.demand.Refusal)
 	}
 	if s.demand.UsesLicenses() {
-		s.free = p.book.freeFor(v, pod)
+		s.free = p.policies.freeFor(v, pod)
 		p.countNominated(pod, s)
 		p.countKept(pod, s)
 		for other, node := range process.Simulated(pod, state, nodes) {
-			p.book.count(s, string(other.UID), other, p.book.marksOf(v, node.Node()), true)
+			p.policies.count(s, string(other.UID), other, p.policies.marksOf(v, node.Node()), true)
 		}
 	}
 	state.Write(stateKey, s)
@@ -62,24 +62,24 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	return nil, nil
 }
 
-// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
-// evicted. The framework tells Filter of them on their own nodes alone.
+// countNominated counts the licenses of nominated pods of higher priority, for which pods were evicted. The framework
+// adds such pods to their nominated nodes only, while licenses count on all nodes.
 func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
-	nominated, _ := p.book.podIndex.ByIndex(nominatedIndex, "") // there is this index
+	nominated, _ := p.policies.podIndex.ByIndex(nominatedIndex, "") // there is this index
 	for _, obj := range nominated {
 		other := obj.(*v1.Pod)
 		if other.UID != pod.UID && corev1helpers.PodPriority(other) > corev1helpers.PodPriority(pod) {
-			marks, _ := p.book.marksByName(s.view, other.Status.NominatedNodeName)
-			p.book.count(s, string(other.UID), other, marks, true)
+			marks, _ := p.policies.marksByName(s.view, other.Status.NominatedNodeName)
+			p.policies.count(s, string(other.UID), other, marks, true)
 		}
 	}
 }
 
-// countKept keeps licenses for the members of gangs for which others were evicted, or whose turn it is.
+// countKept counts the licenses of members of gangs for which capacity is kept.
 func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
-	p.book.wide.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other process.Planned) bool {
-		marks, _ := p.book.marksByName(s.view, other.Node)
-		return p.book.count(s, other.Key, other.Pod, marks, true)
+	p.policies.kept.Before(pod, p.handle.SnapshotSharedLister().NodeInfos(), func(other process.Planned) bool {
+		marks, _ := p.policies.marksByName(s.view, other.Node)
+		return p.policies.count(s, other.Key, other.Pod, marks, true)
 	})
 }
 
@@ -98,10 +98,10 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, o
 	return p.count(state, other.GetPod(), node, false)
 }
 
-// count says whether another pod counts from now on, in a cycle of a pod that uses licenses.
+// count sets whether another pod counts from now on, in a cycle of a pod that uses licenses.
 func (p *Plugin) count(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo, counts bool) *fwk.Status {
 	if s, err := cycles.Read[*cycleState](state, stateKey); err == nil && s.free != nil {
-		p.book.count(s, string(other.UID), other, p.book.marksOf(s.view, node.Node()), counts)
+		p.policies.count(s, string(other.UID), other, p.policies.marksOf(s.view, node.Node()), counts)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	reason, evictable := s.demand.Refuses(p.book.marksOf(s.view, node.Node()), s.free)
+	reason, evictable := s.demand.Refuses(p.policies.marksOf(s.view, node.Node()), s.free)
 	switch {
 	case reason == "":
 		return nil
@@ -130,13 +130,13 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 	return nil
 }
 
-// Score is how far the pod's datasets are from the node, so that it may be explained; NormalizeScore turns it round.
+// Score is how far the pod's datasets are from the node; NormalizeScore inverts it.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	return s.demand.Distance(p.book.marksOf(s.view, node.Node())), nil
+	return s.demand.Distance(p.policies.marksOf(s.view, node.Node())), nil
 }
 
 // ScoreExtensions returns the plugin.
@@ -158,13 +158,12 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 		return cycles.Cost{}, err
 	}
 	return cycles.Cost{Unit: "% of the data", Terms: []cycles.Term{
-		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))),
+		{Name: "distance", Amount: float64(s.demand.Distance(p.policies.marksOf(s.view, node.Node()))),
 			For: "datasets that are not near"},
 	}}, nil
 }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
-// need not call it.
+// ReservesOpenly reports that a dry run need not call Reserve: what it records shows in the NodeInfo or by AddPod, too.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve takes the pod's licenses.
@@ -172,7 +171,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if state.IsPodGroupSchedulingCycle() {
 		return nil // a simulation takes nothing
 	}
-	if reason := p.book.reserve(pod, nodeName); reason != "" {
+	if reason := p.policies.reserve(pod, nodeName); reason != "" {
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
 	return nil
@@ -181,6 +180,6 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 // Unreserve gives the pod's licenses back.
 func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	if !state.IsPodGroupSchedulingCycle() {
-		p.book.unreserve(pod)
+		p.policies.unreserve(pod)
 	}
 }

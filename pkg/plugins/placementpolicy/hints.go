@@ -11,8 +11,7 @@ import (
 
 // EventsToRegister names what can make a rejected pod schedulable: a pod that gives licenses back, a node in other node
 // sets than before, and a change of the pod itself. Policies are not among them: an event of a CRD that is not
-// installed would keep the scheduler from starting. The loop of the book wakes the pods that a change of policies
-// concerns.
+// installed would keep the scheduler from starting. A change of policies wakes the pods that it concerns.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Annotations have no action type of their own: their changes arrive as the general update.
@@ -24,22 +23,22 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here
-// if its own handler has not heard yet: else the pod would be tried too early and not again.
+// afterPodChange queues a pod that uses licenses when another gives some back. It updates the ledger, whose own handler
+// may be called later: else the pod could be tried too early and not again.
 func (p *Plugin) afterPodChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Pod](oldObj, newObj)
 	if err != nil {
 		return fwk.Queue, err
 	}
-	v := p.book.current()
-	if before == nil || !p.book.demand(v, pod).UsesLicenses() {
+	v := p.policies.current()
+	if before == nil || !p.policies.demand(v, pod).UsesLicenses() {
 		return fwk.QueueSkip, nil
 	}
-	held := p.book.demand(v, before)
-	if !held.UsesLicenses() || after != nil && p.book.demand(v, after).Key() == held.Key() {
+	held := p.policies.demand(v, before)
+	if !held.UsesLicenses() || after != nil && p.policies.demand(v, after).Key() == held.Key() {
 		return fwk.QueueSkip, nil
 	}
-	p.book.recount(before)
+	p.policies.recount(before)
 	return fwk.Queue, nil
 }
 
@@ -49,14 +48,14 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any)
 	if err != nil {
 		return fwk.Queue, err
 	}
-	v := p.book.current()
-	d, marks := p.book.demand(v, pod), p.book.marksOf(v, after)
+	v := p.policies.current()
+	d, marks := p.policies.demand(v, pod), p.policies.marksOf(v, after)
 	if before != nil {
 		if v.set.MarksOf(before) == marks {
 			return fwk.QueueSkip, nil
 		}
 		if d.UsesLicenses() {
-			p.book.nodeSeen(before, after) // as with pods
+			p.policies.nodeSeen(before, after) // as with pods
 			return fwk.Queue, nil
 		}
 	}
@@ -72,7 +71,7 @@ func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 	if err != nil {
 		return fwk.Queue, err
 	}
-	if v := p.book.current(); p.book.demand(v, before).Key() == p.book.demand(v, after).Key() {
+	if v := p.policies.current(); p.policies.demand(v, before).Key() == p.policies.demand(v, after).Key() {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

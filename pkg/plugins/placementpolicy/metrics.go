@@ -17,9 +17,9 @@ var (
 
 var published = informers.NewPublished(licensesUsed, licenseLimit, policyCount)
 
-// Collect tells what holds now.
-func (b *book) Collect(ch chan<- metrics.Metric) {
-	v := b.view.Load()
+// Collect returns the current values.
+func (ps *policies) Collect(ch chan<- metrics.Metric) {
+	v := ps.view.Load()
 	if v == nil {
 		return
 	}
@@ -27,7 +27,7 @@ func (b *book) Collect(ch chan<- metrics.Metric) {
 	for accepted, n := range map[string]int{"true": len(v.policies) - rejected, "false": rejected} {
 		ch <- metrics.NewLazyConstMetric(policyCount, metrics.GaugeValue, float64(n), accepted)
 	}
-	for _, u := range b.uses(v) {
+	for _, u := range ps.uses(v) {
 		ch <- metrics.NewLazyConstMetric(licensesUsed, metrics.GaugeValue, float64(u.Used), u.Policy, u.Rule, u.License)
 		ch <- metrics.NewLazyConstMetric(licenseLimit, metrics.GaugeValue, float64(u.Count), u.Policy, u.Rule, u.License)
 	}

@@ -24,8 +24,8 @@ const Name = "PlacementPolicy"
 
 // Plugin is the PlacementPolicy plugin of one profile.
 type Plugin struct {
-	book   *book
-	handle fwk.Handle
+	policies *policies
+	handle   fwk.Handle
 }
 
 var (
@@ -46,22 +46,24 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if obj != nil {
 		return nil, fmt.Errorf("reading args of %s in profile %s: it has none, got %T", Name, handle.ProfileName(), obj)
 	}
-	b, err := informers.Shared(handle.SharedInformerFactory(), func() (*book, error) { return newBook(ctx, handle) })
+	ps, err := informers.Shared(handle.SharedInformerFactory(), func() (*policies, error) {
+		return newPolicies(ctx, handle)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Plugin{book: b, handle: handle}, nil
+	return &Plugin{policies: ps, handle: handle}, nil
 }
 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod returns what tells pods apart for this plugin: the rules that concern them, which says the same of pods with
-// different labels as long as no rule tells them apart.
+// SignPod returns the rules that concern the pod, which are the same for pods with different labels as long as no rule
+// distinguishes them.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	fragment := fwk.SignFragment{Key: "berth.dev/" + Name}
-	if v := p.book.view.Load(); v != nil {
-		fragment.Value = p.book.demand(v, pod).Key()
+	if v := p.policies.view.Load(); v != nil {
+		fragment.Value = p.policies.demand(v, pod).Key()
 	} else {
 		// The policies are not known yet, so it may be anything that they read.
 		fragment.Value = []any{pod.Namespace, pod.Labels, pod.Annotations}

@@ -14,25 +14,25 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// writeStatuses writes what holds of each policy into its status where that has changed, says in an event when one
-// cannot be evaluated, and reports whether all was written. Only the scheduler that leads writes.
-func (b *book) writeStatuses(ctx context.Context) bool {
-	v := b.current()
+// writeStatuses writes the statuses of policies that have changed, records an event for a policy that cannot be
+// evaluated, and reports whether all was written. Only the scheduler that leads writes.
+func (ps *policies) writeStatuses(ctx context.Context) bool {
+	v := ps.current()
 	used := map[string][]placementv1alpha1.LicenseStatus{}
-	for _, u := range b.uses(v) {
+	for _, u := range ps.uses(v) {
 		used[u.Policy] = append(used[u.Policy], placementv1alpha1.LicenseStatus{Name: u.Rule, Used: u.Used})
 	}
 	done := true
 	for _, p := range v.policies {
 		// The newest status, which may be younger than the spec that the rules were made of.
-		obj, exists, err := b.policies.GetStore().GetByKey(p.Name)
+		obj, exists, err := ps.informer.GetStore().GetByKey(p.Name)
 		if err != nil || !exists {
 			continue
 		}
 		known := &obj.(*placementv1alpha1.PlacementPolicy).Status
 		status := known.DeepCopy()
 		status.ObservedGeneration, status.Licenses = p.Generation, used[p.Name]
-		if err := b.writeStatus(ctx, p, known, status, v.accepted(p)); err != nil {
+		if err := ps.writeStatus(ctx, p, known, status, v.accepted(p)); err != nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of a placement policy failed, trying again", "policy", p.Name)
 			done = false
 		}
@@ -40,7 +40,7 @@ func (b *book) writeStatuses(ctx context.Context) bool {
 	return done
 }
 
-func (b *book) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPolicy,
+func (ps *policies) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPolicy,
 	known, status *placementv1alpha1.PlacementPolicyStatus, condition metav1.Condition) error {
 	news := meta.SetStatusCondition(&status.Conditions, condition)
 	if equality.Semantic.DeepEqual(status, known) {
@@ -50,7 +50,7 @@ func (b *book) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPo
 	if status.Licenses == nil {
 		status.Licenses = []placementv1alpha1.LicenseStatus{}
 	}
-	err := informers.PatchStatus(ctx, b.client, policyKind, p, map[string]any{
+	err := informers.PatchStatus(ctx, ps.client, policyKind, p, map[string]any{
 		"observedGeneration": status.ObservedGeneration, "licenses": status.Licenses, "conditions": status.Conditions})
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (b *book) writeStatus(ctx context.Context, p *placementv1alpha1.PlacementPo
 	if news && condition.Status == metav1.ConditionFalse {
 		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy",
 			Name: p.Name, UID: p.UID}
-		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning,
+		ps.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning,
 			condition.Reason, "Reading", "%s", condition.Message)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// watch registers what informers tell.
-func (b *book) watch(factory kubeinformers.SharedInformerFactory) (synced []cache.InformerSynced, err error) {
+// watch registers the handlers of informers.
+func (ps *policies) watch(factory kubeinformers.SharedInformerFactory) (synced []cache.InformerSynced, err error) {
 	core := factory.Core().V1()
 	err = core.Pods().Informer().AddIndexers(cache.Indexers{nominatedIndex: func(obj any) ([]string, error) {
 		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
@@ -33,83 +33,83 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) (synced []cach
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"placement policies", b.policies, informers.Events(b.policySeen,
-			func(*placementv1alpha1.PlacementPolicy) { b.renew() })},
-		{"pods", core.Pods().Informer(), informers.Events(func(_, pod *v1.Pod) { b.recount(pod) }, b.recount)},
-		{"nodes", core.Nodes().Informer(), informers.Events(b.nodeSeen, nil)},
-		{"namespaces", core.Namespaces().Informer(), informers.Events(b.namespaceSeen, nil)},
+		{"placement policies", ps.informer, informers.Events(ps.policySeen,
+			func(*placementv1alpha1.PlacementPolicy) { ps.renew() })},
+		{"pods", core.Pods().Informer(), informers.Events(func(_, pod *v1.Pod) { ps.recount(pod) }, ps.recount)},
+		{"nodes", core.Nodes().Informer(), informers.Events(ps.nodeSeen, nil)},
+		{"namespaces", core.Namespaces().Informer(), informers.Events(ps.namespaceSeen, nil)},
 	} {
-		told, err := informers.Handle(factory, w.informer, w.handler)
+		registration, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
 			return nil, fmt.Errorf("watching %s: %w", w.what, err)
 		}
-		synced = append(synced, told.HasSynced)
+		synced = append(synced, registration.HasSynced)
 	}
 	return synced, nil
 }
 
-// policySeen tells a new spec from a new status, which this scheduler writes itself.
-func (b *book) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
+// policySeen ignores changes of the status, which this scheduler writes itself.
+func (ps *policies) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
 	if before == nil || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		b.renew()
+		ps.renew()
 	}
 }
 
-// recount counts a pod by what the informer knows of it now, which may be newer than the event that tells of it. Until
-// it has a node only Reserve and Unreserve say what it holds.
-func (b *book) recount(pod *v1.Pod) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	v := b.view.Load()
+// recount counts a pod as the informer has it now, which may be newer than the event. Before it has a node, only
+// Reserve and Unreserve count it.
+func (ps *policies) recount(pod *v1.Pod) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	v := ps.view.Load()
 	if v == nil {
 		return // the first view counts all pods
 	}
-	known, err := b.pods.Pods(pod.Namespace).Get(pod.Name)
+	known, err := ps.pods.Pods(pod.Namespace).Get(pod.Name)
 	switch {
-	case err != nil || known.UID != pod.UID || known.Spec.NodeName != "" && !holds(known):
+	case err != nil || known.UID != pod.UID || known.Spec.NodeName != "" && !keepsLicenses(known):
 		v.ledger.Release(string(pod.UID))
 	case known.Spec.NodeName != "":
-		b.bind(v, known, nil)
+		ps.bind(v, known, nil)
 	}
-	b.status.Poke()
+	ps.status.Poke()
 }
 
-// nodeSeen counts the licenses of the node's pods in the pools that it is in now.
-func (b *book) nodeSeen(before, after *v1.Node) {
+// nodeSeen counts the licenses of the node's pods in the node sets that the node is in now.
+func (ps *policies) nodeSeen(before, after *v1.Node) {
 	if before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if v := b.view.Load(); v != nil {
-		v.ledger.Mark(after.Name, b.marksOf(v, after))
-		b.status.Poke()
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if v := ps.view.Load(); v != nil {
+		v.ledger.Mark(after.Name, ps.marksOf(v, after))
+		ps.status.Poke()
 	}
 }
 
-// namespaceSeen counts the pods of a namespace by its new labels, and has those tried that wait. If licenses come free,
-// all pods are tried that wait for some.
-func (b *book) namespaceSeen(before, after *v1.Namespace) {
-	v := b.made()
+// namespaceSeen counts the pods of a namespace by its new labels, and wakes its pending pods. If licenses come free, it
+// wakes all pods that use licenses.
+func (ps *policies) namespaceSeen(before, after *v1.Namespace) {
+	v := ps.made()
 	if v == nil || !v.set.ReadsNamespaces() || before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
-	usesBefore := b.uses(v)
-	pods, _ := b.pods.Pods(after.Name).List(labels.Everything()) // a lister of a cache has no errors
+	usesBefore := ps.uses(v)
+	pods, _ := ps.pods.Pods(after.Name).List(labels.Everything()) // a lister of a cache has no errors
 	for _, pod := range pods {
 		if pod.Spec.NodeName != "" {
-			b.recount(pod)
+			ps.recount(pod)
 		}
 	}
-	fewer := !slices.Equal(usesBefore, b.uses(v))
-	b.wake(func(pod *v1.Pod) bool {
-		return pod.Namespace == after.Name || fewer && b.demand(v, pod).UsesLicenses()
+	fewer := !slices.Equal(usesBefore, ps.uses(v))
+	ps.wake(func(pod *v1.Pod) bool {
+		return pod.Namespace == after.Name || fewer && ps.demand(v, pod).UsesLicenses()
 	})
 }
 
 // uses returns how many licenses are in use by the rules of a view.
-func (b *book) uses(v *view) []policy.Use {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (ps *policies) uses(v *view) []policy.Use {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	return v.ledger.Uses()
 }

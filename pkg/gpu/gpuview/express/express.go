@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// simulatedAgent names what holds pods to their devices in a simulation, where a pod uses what it is told.
+// simulatedAgent names the agent of shared nodes in a simulation, where a pod uses exactly its devices.
 const simulatedAgent = "simulation"
 
 // Node makes count GPUs of a model part of a node of a simulation. Shared puts the node into the mode in which the
@@ -41,8 +41,8 @@ func Node(k *gpuview.Keys, node *v1.Node, model string, count int, shared bool) 
 	}
 }
 
-// OfferedFirst are the keys with the GPU resource in front that nodes among the objects offer, so that what is made to
-// ask for GPUs asks for these.
+// OfferedFirst are the keys with the GPU resources that nodes among the objects offer in front, so that generated pods
+// ask for these.
 func OfferedFirst(k gpuview.Keys, objects []runtime.Object) gpuview.Keys {
 	offered := map[string]bool{}
 	for _, obj := range objects {
@@ -78,8 +78,8 @@ func Share(pod *v1.Pod, milli int) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, gpuview.OpenbCountKey, "1")
 }
 
-// TakeWhole makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource,
-// as its owner has to where the scheduler knows no shares. It says whether there was such a request.
+// TakeWhole makes a pod that asks for shares of GPUs in annotations alone ask for the same number of whole GPUs by
+// resource, as its owner has to where the scheduler knows no shares. It reports whether there was such a request.
 func TakeWhole(k *gpuview.Keys, pod *v1.Pod) bool {
 	asked, err := k.PodGPURequest(pod)
 	if err != nil || !asked.WantsGPU() || asked.Dialect == gpuview.DialectNone || k.AsksByResource(pod) ||

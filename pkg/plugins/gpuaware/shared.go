@@ -19,27 +19,26 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
-// promise the same share twice.
-type cluster struct {
+// shared is the state of all profiles of one scheduler: two profiles with a ledger each would assign the same share
+// twice.
+type shared struct {
 	ledger *ledger
 	locks  *hamilock.Locks
 	views  *views
 	claims *claimview.GPUs
-	fleet  *fleet
-	// nodesKnown reports whether all nodes have been heard of.
+	counts *nodeCounts
+	// nodesKnown reports whether the informer has all nodes.
 	nodesKnown cache.InformerSynced
 	// recorder records events on pods.
 	recorder events.EventRecorder
 }
 
-// clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
-// Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
-// are in one ledger all the same.
-func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cluster, error) {
+// sharedFor returns the state that the profiles of the handle's scheduler share, made and connected to the informers at
+// the first call. Profiles that read GPUs under different names see different GPUs and share only ledger and locks.
+func sharedFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*shared, error) {
 	factory := handle.SharedInformerFactory()
 	names := fmt.Sprintf("%#v", *keys)
-	return informers.SharedBy(factory, names, func() (*cluster, error) {
+	return informers.SharedBy(factory, names, func() (*shared, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err
@@ -58,14 +57,14 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		c := &cluster{
+		c := &shared{
 			ledger: l, locks: locks,
 			views: &views{ByNode: nodes, keys: keys, bad: informers.NewBadNodeValues(handle), ledger: l, claims: claims,
 				totals: newTotals()},
 			claims: claims, recorder: handle.EventRecorder(),
 		}
-		c.fleet = &fleet{
-			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
+		c.counts = &nodeCounts{
+			shared: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
 			nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
@@ -76,25 +75,25 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 	})
 }
 
-// watch keeps the cluster up to date. The scheduler's pod informer reports pods that finish as deleted.
-func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
+// watch keeps the state up to date. The scheduler's pod informer reports pods that finish as deleted.
+func (c *shared) watch(factory kubeinformers.SharedInformerFactory) error {
 	pods := factory.Core().V1().Pods().Informer()
-	if err := c.fleet.watchPods(pods); err != nil {
+	if err := c.counts.watchPods(pods); err != nil {
 		return fmt.Errorf("indexing pods by node: %w", err)
 	}
 	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	seen := func(before, node *v1.Node) {
-		c.seeNode(node.Name)
+	changed := func(before, node *v1.Node) {
+		c.nodeChanged(node.Name)
 		c.locks.NodeChanged(before, node)
 	}
 	gone := func(node *v1.Node) {
 		c.views.totals.set(node.Name, nil)
 		c.views.bad.Forget(node.Name)
-		c.seeNode(node.Name)
+		c.nodeChanged(node.Name)
 	}
-	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events(seen, gone))
+	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events(changed, gone))
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -102,11 +101,11 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	return nil
 }
 
-// podEvents is how the cluster follows pods.
-func (c *cluster) podEvents() cache.ResourceEventHandler {
+// podEvents handles the events of pods.
+func (c *shared) podEvents() cache.ResourceEventHandler {
 	return informers.Events(func(before, pod *v1.Pod) {
-		c.fleet.touchedBy(pod)
-		c.holds(before, pod)
+		c.counts.markNodeOf(pod)
+		c.followBound(before, pod)
 		if before == nil {
 			return
 		}
@@ -117,34 +116,34 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 			c.locks.Wake(pod.Spec.NodeName)
 		}
 	}, func(pod *v1.Pod) {
-		c.fleet.touchedBy(pod)
+		c.counts.markNodeOf(pod)
 		c.ledger.release(pod.UID)
 		c.locks.Wake(pod.Spec.NodeName)
 	})
 }
 
 // mayUseGPU reports whether the pod uses GPUs or claims what may be one.
-func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
+func (c *shared) mayUseGPU(pod *v1.Pod) bool {
 	return c.views.keys.MayUseGPU(pod) || c.claims.Recent() != nil && c.claims.Serves(pod)
 }
 
-// seeNode counts the node as the informer knows it, and reports what cannot be read of it.
-func (c *cluster) seeNode(name string) {
-	c.fleet.seeing.Lock()
-	defer c.fleet.seeing.Unlock()
-	obj, exists, _ := c.fleet.nodes.GetByKey(name)
+// nodeChanged has the node counted again, and reports the values of it that cannot be used.
+func (c *shared) nodeChanged(name string) {
+	c.counts.reading.Lock()
+	defer c.counts.reading.Unlock()
+	obj, exists, _ := c.counts.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
 		_, bad := c.views.keys.ReadGPUNode(node)
 		c.views.bad.Report(node, bad)
 	}
-	c.fleet.touch(name)
+	c.counts.mark(name)
 }
 
-// measured lists the nodes whose GPUs are measured, under the names that series may give them: DCGM knows NVIDIA's
-// alone.
-func (c *cluster) measured() []signals.Node {
+// measured lists the nodes whose GPUs are measured, with the names that series may have for them. DCGM measures NVIDIA
+// GPUs only.
+func (c *shared) measured() []signals.Node {
 	var all []signals.Node
-	for _, obj := range c.fleet.nodes.List() {
+	for _, obj := range c.counts.nodes.List() {
 		node := obj.(*v1.Node)
 		if seen, _ := c.views.keys.ReadGPUNode(node); c.claims.GPUNode(seen).NVIDIA() {
 			all = append(all, signals.Node{Name: node.Name, Hostname: node.Labels[v1.LabelHostname]})

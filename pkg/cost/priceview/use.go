@@ -11,14 +11,14 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Use is what the pods on a node leave of the resources that carry its price. What is free is known of nodes with
-// GPUs only: the host of other nodes strands nothing.
+// Use is what the pods on a node leave of the resources that carry its price. Free is set for nodes with GPUs only: on
+// other nodes nothing is stranded.
 type Use struct {
 	InUse bool
 	Free  price.Capacity
 }
 
-// ReadUse reads what is left of a node; of GPUs that can be claimed, claimable is left.
+// ReadUse reads what is left of a node. claimable is what is left of GPUs that can be claimed.
 func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Inventory) Use {
 	u := Use{InUse: podview.InUse(info)}
 	if n.Allocatable.MilliGPU > 0 {
@@ -28,18 +28,18 @@ func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Invento
 	return u
 }
 
-// AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is
-// rounded.
-func (n *Node) AppendClass(key []byte) []byte {
+// AppendKey appends the part of the node's offer that decides how much of its price a pod is charged to the key. Memory
+// is rounded.
+func (n *Node) AppendKey(key []byte) []byte {
 	key = appendCapacity(key, n.Allocatable)
 	for _, pool := range n.gpu.Pools() {
-		key = pool.Empty().AppendPrices(key)
+		key = pool.Empty().AppendPriceKey(key)
 	}
 	return key
 }
 
-// AppendClass appends what is left to the key. Memory is rounded.
-func (u *Use) AppendClass(key []byte) []byte {
+// AppendKey appends what is left to the key. Memory is rounded.
+func (u *Use) AppendKey(key []byte) []byte {
 	inUse := byte(0)
 	if u.InUse {
 		inUse = 1

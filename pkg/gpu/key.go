@@ -2,11 +2,10 @@ package gpu
 
 import "encoding/binary"
 
-// AppendClass appends to the key all that the inventory says: two inventories with equal keys are equal to any request.
-func (inv *Inventory) AppendClass(key []byte) []byte {
-	key = append(key, byte(inv.Mode),
-		bit(inv.Unlisted)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2|bit(inv.InUse)<<3|
-			bit(inv.Agent)<<4|bit(inv.HoldsWhole)<<5|bit(inv.HoldsShares)<<6|bit(inv.Registered)<<7)
+// AppendKey appends all that the inventory says to the key: two inventories with equal keys serve any request alike.
+func (inv *Inventory) AppendKey(key []byte) []byte {
+	key = append(key, byte(inv.Mode), byte(inv.Agent),
+		bit(inv.IndexKnown)|bit(inv.Links != nil)<<1|bit(inv.InUse)<<2|bit(inv.WholeInUse)<<3|bit(inv.SharesInUse)<<4)
 	for _, s := range [...]string{inv.Resource, inv.Model, inv.Leaving} {
 		key = append(append(key, s...), 0)
 	}
@@ -29,19 +28,19 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 		key = append(key, bit(s.Profile.Alone))
 	}
 	if inv.Links != nil {
-		key = inv.Links.appendClass(key)
+		key = inv.Links.appendKey(key)
 	}
 	return key
 }
 
-// AppendPrices appends to the key what decides which part of the node's GPUs a request takes.
-func (inv *Inventory) AppendPrices(key []byte) []byte {
+// AppendPriceKey appends what decides which part of the node's GPUs a request takes to the key.
+func (inv *Inventory) AppendPriceKey(key []byte) []byte {
 	key = append(append(key, inv.Resource...), 0)
 	key = binary.AppendVarint(binary.AppendVarint(key, int64(inv.MemMiB)), int64(inv.Replicas))
 	for i := range inv.Slices {
 		s := &inv.Slices[i]
 		key = binary.AppendVarint(append(append(key, s.Resource...), 0), int64(s.Replicas))
-		key = binary.AppendVarint(key, int64(s.TakenMilli(max(1, s.Replicas))))
+		key = binary.AppendVarint(key, int64(s.takenMilli(max(1, s.Replicas))))
 	}
 	for i := range inv.Devices {
 		if inv.unlike() {
@@ -51,7 +50,7 @@ func (inv *Inventory) AppendPrices(key []byte) []byte {
 	return append(key, 0)
 }
 
-func (l *Links) appendClass(key []byte) []byte {
+func (l *Links) appendKey(key []byte) []byte {
 	key = append(binary.AppendVarint(key, int64(l.n)), bit(l.uniform))
 	if l.uniform {
 		return key

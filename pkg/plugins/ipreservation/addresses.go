@@ -45,11 +45,11 @@ var (
 // wakeEvery is the least time between two rounds of waking pods: where many addresses come free, one is enough.
 const wakeEvery = time.Second
 
-// book is what all profiles share: who has which address.
-type book struct {
+// addresses is what all profiles share: which pod has which address.
+type addresses struct {
 	handle       fwk.Handle
 	ledger       *address.Ledger
-	wide         *process.Book
+	kept         *process.Book
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
@@ -62,7 +62,7 @@ type book struct {
 	waking atomic.Bool
 }
 
-func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
+func newAddresses(ctx context.Context, handle fwk.Handle) (*addresses, error) {
 	factory := handle.SharedInformerFactory()
 	pools, _, err := informers.Custom(factory, handle.KubeConfig(), poolKind)
 	if err != nil {
@@ -72,103 +72,104 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide, err := process.BookOf(factory)
+	kept, err := process.BookOf(factory)
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, ledger: address.NewLedger(), wide: wide, pools: pools, reservations: reservations,
+	ad := &addresses{handle: handle, ledger: address.NewLedger(), kept: kept, pools: pools, reservations: reservations,
 		client: client, pods: factory.Core().V1().Pods().Lister(), sets: factory.Apps().V1().StatefulSets().Lister(),
 		upkeep: informers.NewStatusLoop(informers.ElectionOf(factory))}
-	synced, err := b.watch(ctx, factory)
+	synced, err := ad.watch(ctx, factory)
 	if err != nil {
 		return nil, err
 	}
-	published.Publish(ctx, b)
-	go b.upkeep.Run(ctx, synced, b.inUse, func(ctx context.Context) bool {
-		released := b.release(ctx)
-		return b.writeStatuses(ctx) && released
+	published.Publish(ctx, ad)
+	go ad.upkeep.Run(ctx, synced, ad.inUse, func(ctx context.Context) bool {
+		released := ad.release(ctx)
+		return ad.writeStatuses(ctx) && released
 	})
-	return b, nil
+	return ad, nil
 }
 
 // inUse reports whether there is a pool or a reservation.
-func (b *book) inUse() bool {
-	return len(b.pools.GetStore().ListKeys())+len(b.reservations.GetStore().ListKeys()) > 0
+func (ad *addresses) inUse() bool {
+	return len(ad.pools.GetStore().ListKeys())+len(ad.reservations.GetStore().ListKeys()) > 0
 }
 
-// watch registers what informers tell. The first cycle waits until they have told of all that there is.
-func (b *book) watch(ctx context.Context, factory kubeinformers.SharedInformerFactory) ([]cache.InformerSynced, error) {
+// watch registers the handlers of informers. The first cycle waits until these have seen all objects.
+func (ad *addresses) watch(ctx context.Context,
+	factory kubeinformers.SharedInformerFactory) ([]cache.InformerSynced, error) {
 	var synced []cache.InformerSynced
 	for _, w := range []struct {
 		what     string
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"IPPools", b.pools, informers.Events(func(before, after *networkv1alpha1.IPPool) {
+		{"IPPools", ad.pools, informers.Events(func(before, after *networkv1alpha1.IPPool) {
 			// This scheduler writes the status itself, which changes no generation.
 			if before == nil || before.Generation != after.Generation {
-				b.readPools(ctx)
+				ad.readPools(ctx)
 			}
-		}, func(*networkv1alpha1.IPPool) { b.readPools(ctx) })},
-		{"IPReservations", b.reservations, informers.Events(
-			func(_, r *networkv1alpha1.IPReservation) { b.reserved(ctx, r) },
-			func(r *networkv1alpha1.IPReservation) { b.released(ctx, r) })},
+		}, func(*networkv1alpha1.IPPool) { ad.readPools(ctx) })},
+		{"IPReservations", ad.reservations, informers.Events(
+			func(_, r *networkv1alpha1.IPReservation) { ad.reserved(ctx, r) },
+			func(r *networkv1alpha1.IPReservation) { ad.released(ctx, r) })},
 		{"pods", factory.Core().V1().Pods().Informer(), informers.Events(nil, func(pod *v1.Pod) {
-			if b.ledger.Concerns(nameOf(pod)) {
-				b.upkeep.Poke()
+			if ad.ledger.HasReservation(nameOf(pod)) {
+				ad.upkeep.Poke()
 			}
 		})},
 		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
-			informers.Events(nil, func(*appsv1.StatefulSet) { b.upkeep.Poke() })},
+			informers.Events(nil, func(*appsv1.StatefulSet) { ad.upkeep.Poke() })},
 	} {
-		told, err := informers.Handle(factory, w.informer, w.handler)
+		registration, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
 			return nil, fmt.Errorf("watching %s: %w", w.what, err)
 		}
-		synced = append(synced, told.HasSynced)
+		synced = append(synced, registration.HasSynced)
 	}
 	return synced, nil
 }
 
-// readPools gives the ledger the pools of the moment.
-func (b *book) readPools(ctx context.Context) {
+// readPools updates the pools of the ledger.
+func (ad *addresses) readPools(ctx context.Context) {
 	var pools []*address.Pool
-	for _, obj := range b.pools.GetStore().List() {
+	for _, obj := range ad.pools.GetStore().List() {
 		pool, _ := podview.AddressPool(obj.(*networkv1alpha1.IPPool))
 		pools = append(pools, pool)
 	}
-	b.ledger.SetPools(pools)
-	b.upkeep.Poke()
-	b.wake(ctx)
+	ad.ledger.SetPools(pools)
+	ad.upkeep.Poke()
+	ad.wake(ctx)
 }
 
-// reserved has the pod tried that a reservation has come or changed for.
-func (b *book) reserved(ctx context.Context, r *networkv1alpha1.IPReservation) {
-	if b.observe(ctx, r) {
-		b.wakePod(ctx, holderOf(r), "")
+// reserved wakes the pod for which a reservation has come or changed.
+func (ad *addresses) reserved(ctx context.Context, r *networkv1alpha1.IPReservation) {
+	if ad.observe(ctx, r) {
+		ad.wakePod(ctx, holderOf(r), "")
 	}
-	b.upkeep.Poke()
+	ad.upkeep.Poke()
 }
 
-// released has the pods tried that may have the address now, and the one that may have another one.
-func (b *book) released(ctx context.Context, r *networkv1alpha1.IPReservation) {
+// released wakes the pods that may have the address now, and the pod that may have another one.
+func (ad *addresses) released(ctx context.Context, r *networkv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
-	if err != nil || !b.ledger.Forget(a, string(r.UID)) {
+	if err != nil || !ad.ledger.Forget(a, string(r.UID)) {
 		return
 	}
-	b.upkeep.Poke()
-	b.wake(ctx)
-	b.wakePod(ctx, holderOf(r), "")
+	ad.upkeep.Poke()
+	ad.wake(ctx)
+	ad.wakePod(ctx, holderOf(r), "")
 }
 
-// observe tells the ledger of a reservation, and reports whether that is news.
-func (b *book) observe(ctx context.Context, r *networkv1alpha1.IPReservation) bool {
+// observe records a reservation in the ledger, and reports whether that changes anything.
+func (ad *addresses) observe(ctx context.Context, r *networkv1alpha1.IPReservation) bool {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "An IPReservation cannot be read, and keeps no address", "reservation", r.Name)
 		return false
 	}
-	return b.ledger.Observe(address.Holding{Address: a, Object: string(r.UID),
+	return ad.ledger.Observe(address.Reservation{Address: a, Object: string(r.UID),
 		Domain: podview.AddressDomain(r.Spec.Domain), Pod: holderOf(r)})
 }
 
@@ -180,35 +181,35 @@ func nameOf(pod *v1.Pod) address.PodName {
 	return address.PodName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// ask reads what the pod wants, nil for a pod that gets no address.
-func (b *book) ask(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
+// ask reads the pod's request, nil for a pod that gets no address.
+func (ad *addresses) ask(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
 	pool, bad := podview.PodIPPool(pod)
-	if bad != nil || pool == "" && !b.ledger.Concerns(nameOf(pod)) {
+	if bad != nil || pool == "" && !ad.ledger.HasReservation(nameOf(pod)) {
 		return nil, bad
 	}
 	return &address.Ask{UID: string(pod.UID), Pod: nameOf(pod), Pool: pool}, nil
 }
 
-// wakePod has the pending pod of the name tried again, unless it is the one with the UID.
-func (b *book) wakePod(ctx context.Context, name address.PodName, except string) {
-	pod, err := b.pods.Pods(name.Namespace).Get(name.Name)
+// wakePod has the pending pod of the name tried again, unless it has the UID except.
+func (ad *addresses) wakePod(ctx context.Context, name address.PodName, except string) {
+	pod, err := ad.pods.Pods(name.Namespace).Get(name.Name)
 	if err == nil && pod.Spec.NodeName == "" && string(pod.UID) != except {
-		b.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{string(pod.UID): pod})
+		ad.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{string(pod.UID): pod})
 	}
 }
 
-// wake has the pending pods tried soon that ask for an address of a pool, unless the pool is known to have none.
-func (b *book) wake(ctx context.Context) {
-	if b.waking.Swap(true) {
+// wake has pending pods tried soon if they ask for an address of a pool that may have one.
+func (ad *addresses) wake(ctx context.Context) {
+	if ad.waking.Swap(true) {
 		return
 	}
 	time.AfterFunc(wakeEvery, func() {
-		b.waking.Store(false)
+		ad.waking.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
-		usages := b.usageByPool()
-		process.Wake(klog.FromContext(ctx), b.handle, "Addresses changed", func(pod *v1.Pod) bool {
+		usages := ad.usageByPool()
+		process.Wake(klog.FromContext(ctx), ad.handle, "Addresses changed", func(pod *v1.Pod) bool {
 			name, asks := pod.Annotations[wellknown.IPPoolKey]
 			u, known := usages[name]
 			return asks && (!known || u.Free > 0)

@@ -8,30 +8,30 @@ import (
 )
 
 // seen is the pod as the informer knows it, nil if it is gone.
-func (c *cluster) seen(pod *v1.Pod) *v1.Pod {
-	obj, exists, _ := c.fleet.pods.GetByKey(pod.Namespace + "/" + pod.Name)
+func (c *shared) seen(pod *v1.Pod) *v1.Pod {
+	obj, exists, _ := c.counts.pods.GetByKey(pod.Namespace + "/" + pod.Name)
 	if now, ok := obj.(*v1.Pod); ok && exists && now.UID == pod.UID {
 		return now
 	}
 	return nil
 }
 
-// keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
-// binding was lost. Found is the pod if the API server has said so, else nil. A pod that the informer reports later is
-// taken up then.
-func (c *cluster) keepBound(pod, found *v1.Pod) {
+// keepBound records the devices of a pod again, after Unreserve, if the pod is bound although the answer to the binding
+// was lost. found is the pod as the API server returned it, nil if PreBind did not read it. A pod that the informer
+// reports as bound later is recorded then.
+func (c *shared) keepBound(pod, found *v1.Pod) {
 	now := c.seen(pod)
 	if now != nil && now.Spec.NodeName == "" && found != nil {
 		now = found
 	}
 	if now != nil && now.Spec.NodeName != "" && !podview.Finished(now) {
-		c.holds(nil, now)
+		c.followBound(nil, now)
 	}
 }
 
-// holds follows a pod that is bound: what it was granted is taken down before anybody can edit it, and what is edited
-// or refused later is said once, on the pod. Before is nil when the pod is seen for the first time.
-func (c *cluster) holds(before, pod *v1.Pod) {
+// followBound records the grant of a bound pod, so that later edits do not count, and reports edits and refusals once,
+// in events of the pod. before is nil when the pod is seen for the first time.
+func (c *shared) followBound(before, pod *v1.Pod) {
 	if pod.Spec.NodeName == "" || podview.Finished(pod) {
 		return
 	}
@@ -39,7 +39,7 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	if _, known := c.ledger.of(pod.UID); !known {
 		a, ok := gpuview.Granted(pod)
 		if !ok {
-			c.noteUnassigned(before, pod)
+			c.warnUnassigned(before, pod)
 			return
 		}
 		c.ledger.adopt(pod.UID, a)
@@ -48,7 +48,7 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	if edited && c.ledger.firstEdit(pod.UID) {
 		edits.Inc()
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "GrantEdited", "Reading",
-			"annotations by which the pod asked for GPUs or was told its devices have changed; "+
+			"annotations that ask for GPUs or name the pod's devices have changed; "+
 				"it keeps the devices that it was given")
 	}
 	if gpuview.RefusedByHAMi(pod) && c.ledger.firstRefusal(pod.UID) {
@@ -59,9 +59,8 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	}
 }
 
-// noteUnassigned says of a pod that has come to its node with GPUs in its annotations, and with nothing else that
-// stands for them, that these count for nothing.
-func (c *cluster) noteUnassigned(before, pod *v1.Pod) {
+// warnUnassigned reports, when a pod comes to its node, that its annotations ask for GPUs that do not count for it.
+func (c *shared) warnUnassigned(before, pod *v1.Pod) {
 	if before != nil && before.Spec.NodeName != "" {
 		return
 	}
