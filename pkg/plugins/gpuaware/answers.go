@@ -77,7 +77,7 @@ func foundBound(cycle fwk.CycleState) *v1.Pod {
 // tell writes the patch that word makes of the newest pod, nil for nothing to write.
 func (p *Plugin) tell(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	word func(*v1.Pod) ([]byte, error)) error {
-	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
+	err := process.PatchPodStatus(ctx, p.handle.ClientSet().CoreV1(), pod, p.cluster.seen(pod),
 		types.StrategicMergePatchType, word)
 	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
 		cycle.Write(boundKey, boundMark{bound.Pod})

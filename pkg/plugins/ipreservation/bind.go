@@ -130,7 +130,7 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 		}
 		return nil, errTold
 	}
-	err = process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, seen, types.MergePatchType, word)
+	err = process.PatchPodStatus(ctx, p.handle.ClientSet().CoreV1(), pod, seen, types.MergePatchType, word)
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address %s: %w", pod.Namespace, pod.Name, text, err)
 	}

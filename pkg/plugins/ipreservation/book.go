@@ -49,7 +49,7 @@ const wakeEvery = time.Second
 type book struct {
 	handle       fwk.Handle
 	ledger       *address.Ledger
-	wide         *process.Book
+	wide         *process.Holds
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
@@ -72,7 +72,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide, err := process.BookOf(factory)
+	wide, err := process.HoldsOf(factory)
 	if err != nil {
 		return nil, err
 	}

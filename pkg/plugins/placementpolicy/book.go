@@ -42,7 +42,7 @@ const nominatedIndex = Name + "/nominated"
 // book is what all profiles share: the rules of the moment, and who holds licenses.
 type book struct {
 	handle     fwk.Handle
-	wide       *process.Book
+	wide       *process.Holds
 	policies   cache.SharedIndexInformer
 	pods       corelisters.PodLister
 	podIndex   cache.Indexer
@@ -87,7 +87,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	wide, err := process.BookOf(factory)
+	wide, err := process.HoldsOf(factory)
 	if err != nil {
 		return nil, err
 	}
