@@ -49,18 +49,11 @@ type ownerObject struct {
 	states map[string]read.OwnerState
 }
 
-// plainLists keeps the informer to plain lists, in which a kind that is not served can be waited for.
-type plainLists struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported implements the reflector's question.
-func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
-
 func newOwnerKind(o *Owners, known *read.OwnerKind) *ownerKind {
 	k := &ownerKind{OwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
 	// Which version is read shows when the kind is listed.
 	resource := known.WithVersion("")
-	k.informer = cache.NewSharedIndexInformerWithOptions(
-		plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
+	k.informer = cache.NewSharedIndexInformerWithOptions(informers.NewPlainLists(k.list, k.watch),
 		&unstructured.Unstructured{}, cache.SharedIndexInformerOptions{Identifier: o.name.WithResource(resource)})
 	return k
 }
