@@ -17,7 +17,7 @@ func For(c *schedulerconfig.KubeSchedulerConfiguration, features ...string) []Ne
 	var all []Need
 	for _, need := range needs() {
 		// Only what is enabled is named.
-		need.For = slices.DeleteFunc(need.For, func(feature string) bool { return !wanted.Has(feature) })
+		need.For = slices.DeleteFunc(slices.Clone(need.For), func(feature string) bool { return !wanted.Has(feature) })
 		if len(need.For) > 0 {
 			all = append(all, need)
 		}
