@@ -10,34 +10,33 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Ranker is a plugin whose scores rank the classes of nodes. It says what of a node its Filter and Score read, so that
-// they need not be asked for two nodes for which that is equal. Its NormalizeScore must not read the nodes' names.
+// Ranker is a plugin whose scores rank classes of nodes: it declares what its Filter and Score read of a node, so that
+// they are called once for all nodes for which that is equal. Its NormalizeScore must not read the nodes' names.
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
-	// Candidates is how many nodes the framework is to look at, 0 for all; AnyNumber leaves it to the other rankers.
+	// Candidates is how many nodes the framework looks at, 0 for all; AnyNumber leaves it to the other rankers.
 	Candidates() int
-	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be
-	// shown of nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
+	// Class appends all that Filter and Score read of the node to the key. It also returns a value for the class, which
+	// the methods of Judge get. Amounts may be rounded: nodes of one class then score nearly alike.
 	Class(key Key, node fwk.NodeInfo) (_ Key, class any)
-	// Basis is what Class reads besides nodes, nil for nothing. When it changes all nodes are classified again.
+	// Basis is what Class reads besides nodes, nil for nothing. When it changes, all nodes are classified again.
 	Basis() any
-	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read
-	// more of a node than its class.
+	// Judge returns the Judge for this pod in this cycle, after PreFilter; nil if Filter and Score read more of a node
+	// than its class.
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
 
-// Sampler is a Ranker that wants more than a sample of the nodes compared for some pods. Others are content with one.
+// Sampler is a Ranker that does not accept a sample of the nodes for all pods. Other rankers do.
 type Sampler interface {
-	// SampleDoes reports whether a sample will do for the pod where a plugin scores nodes that knows more of them than
-	// their class.
+	// SampleDoes reports whether a sample is enough for the pod if another plugin scores nodes by more than their class.
 	SampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.Pod) bool
 }
 
-// AnyNumber is what a ranker wants that is right for any number of candidates.
+// AnyNumber is Candidates of a ranker that works with any number.
 const AnyNumber = -1
 
-// Locator is a plugin whose Score depends on where a node is, and not on its state: nodes of one class differ in it.
+// Locator is a plugin whose Score depends on where a node is, and not on its state, so that it differs within a class.
 // Its NormalizeScore must not read the nodes' names, and maps the best of all scores to the highest.
 type Locator interface {
 	fwk.ScorePlugin
@@ -45,20 +44,19 @@ type Locator interface {
 	Locate(state fwk.CycleState) (func(fwk.NodeInfo) int64, error)
 }
 
-// Key is a key in the making. Fixed is what PreScore reads of a node; nodes that differ in All alone are one to it.
+// Key is a key under construction. Fixed is what PreScore reads of a node, and All what Filter and Score read besides.
 type Key struct{ Fixed, All []byte }
 
 // Judge judges the classes of nodes for one pod in one scheduling cycle.
 type Judge interface {
 	// Refuses reports whether Filter refuses the nodes of the class.
 	Refuses(class any) bool
-	// Score returns what Score returns for the nodes of the class; member is one of them. PreScore has run.
+	// Score returns what Score returns for the nodes of the class, after PreScore; member is one of them.
 	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 
 // Wrap replaces each profile that asks for candidates by one that looks at the best nodes first. The plugins of a
-// profile keep the handle that they were made with: gangs that are tried out, preemption and explanations see all
-// nodes.
+// profile keep the handle that they were made with: dry runs of gangs, preemption and explanations see all nodes.
 func Wrap(profiles map[string]framework.Framework) {
 	for name, inner := range profiles {
 		if p := newProfile(inner); p != nil {
@@ -74,13 +72,13 @@ type profile struct {
 	framework.Framework
 	plugins *plugins
 	index   *index
-	turn    int
-	cycle   cycle
-	ranks   scratch
+	// rotation is where equal nodes are tried first.
+	rotation int
+	cycle    cycle
+	ranks    scratch
 }
 
-// newProfile returns nil for a profile whose plugins rank no nodes, or in which a ranker or an extender wants all to be
-// seen.
+// newProfile returns nil for a profile without rankers, and for one in which a ranker or an extender needs all nodes.
 func newProfile(inner framework.Framework) *profile {
 	found := pluginsOf(inner)
 	if found.limit == 0 || len(inner.Extenders()) > 0 {
@@ -91,13 +89,13 @@ func newProfile(inner framework.Framework) *profile {
 	return p
 }
 
-// cycle is what was found in the scheduling cycle of the moment.
+// cycle is what was found in the current scheduling cycle.
 type cycle struct {
-	// state tells the cycle apart. It is nil where nothing was found out.
+	// state identifies the cycle, nil if nothing was found.
 	state fwk.CycleState
-	// restricted reports that the framework was given candidates, whose scores are prepared.
+	// restricted is set if the framework was given candidates, for which PreScore has run.
 	restricted bool
-	// statuses are those of the nodes that were filtered. A node that passed has none, but is in the map.
+	// statuses has the nodes that were filtered; nil for one that passed.
 	statuses map[fwk.NodeInfo]*fwk.Status
 }
 
@@ -112,21 +110,16 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	}
 	nodes, why := p.candidates(ctx, state, pod, result)
 	cycles.WithLabelValues(p.ProfileName(), string(why)).Inc()
-	if why == sampled {
-		klog.FromContext(ctx).V(4).Info("Looking at a sample of nodes", "pod", klog.KObj(pod), "nodes", len(nodes))
-		return &fwk.PreFilterResult{NodeNames: nodes}, status, by
-	}
-	if why != restricted {
-		klog.FromContext(ctx).V(4).Info("Looking at all nodes", "pod", klog.KObj(pod), "reason", why)
+	klog.FromContext(ctx).V(4).Info("Ranked the nodes", "pod", klog.KObj(pod), "outcome", why, "nodes", len(nodes),
+		"classes", len(p.index.byKey))
+	if why != sampled && why != restricted {
 		return result, status, by
 	}
-	klog.FromContext(ctx).V(4).Info("Looking at the best nodes", "pod", klog.KObj(pod), "nodes", len(nodes),
-		"classes", len(p.index.byKey))
-	p.cycle.restricted = true
+	p.cycle.restricted = why == restricted
 	return &fwk.PreFilterResult{NodeNames: nodes}, status, by
 }
 
-// RunFilterPluginsWithNominatedPods returns what was found in this cycle, and else filters the node.
+// RunFilterPluginsWithNominatedPods filters the node, unless that was done in this cycle.
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	node fwk.NodeInfo) *fwk.Status {
 	if p.cycle.state == state {
@@ -137,8 +130,8 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	return p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 }
 
-// RunPreScorePlugins does nothing where PreScore has seen a node of each class: scales that it derives from the nodes
-// must not depend on how many candidates there are.
+// RunPreScorePlugins does nothing if PreScore has seen a node of each class: the scales that it derives from nodes must
+// not depend on the number of candidates.
 func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) *fwk.Status {
 	if p.ranked(state) {
@@ -147,7 +140,7 @@ func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, 
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
-// GetNodeHint hints at nothing where there are candidates: the hint is drawn from an older pod's nodes, which may be
+// GetNodeHint returns no hint if there are candidates: the hint is from the nodes of an earlier pod, which may be
 // fewer.
 func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState,
 	cycleCount int64) string {
@@ -157,7 +150,7 @@ func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.Po
 	return p.Framework.GetNodeHint(ctx, pod, signature, state, cycleCount)
 }
 
-// StoreScheduleResults keeps candidates out of what batching remembers as all feasible nodes.
+// StoreScheduleResults does not store candidates: batching takes what it stores for all feasible nodes.
 func (p *profile) StoreScheduleResults(ctx context.Context, signature fwk.PodSignature, hintedNode, chosenNode string,
 	otherNodes framework.SortedScoredNodes, cycleCount int64) {
 	if p.cycle.restricted {

@@ -2,8 +2,8 @@ package candidates
 
 import "iter"
 
-// heap has the class to try next in front. It is written out because the standard heap calls interfaces, which would be
-// most of the work.
+// heap has the class to try next in front. It does without container/heap, whose calls of an interface would be most of
+// the work.
 type heap []ranked
 
 func newHeap(classes []ranked) heap {
@@ -14,8 +14,7 @@ func newHeap(classes []ranked) heap {
 	return h
 }
 
-// before orders by rank. Of equal ones the one that has the pod's images goes first, and the order is never left to
-// chance.
+// before orders by rank, then by images of the pod, then by number, so that the order is always the same.
 func (e *ranked) before(o *ranked) bool {
 	switch {
 	case e.rank != o.rank:
@@ -28,7 +27,7 @@ func (e *ranked) before(o *ranked) bool {
 	return e.class < o.class
 }
 
-// after are the classes behind the one in front, roughly in their order.
+// after yields the classes behind the one in front, roughly in their order.
 func (h heap) after() iter.Seq[*ranked] {
 	return func(yield func(*ranked) bool) {
 		for i := 1; i < len(h); i++ {

@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// images says which nodes have which images, by slot. Scores for an image decide within a class.
+// images knows which nodes have which images, by slot. The score for images differs within a class.
 type images struct {
 	bySlot map[int32][]string
 	nodes  map[string]*slotSet
@@ -26,7 +26,7 @@ func (s *slotSet) has(at int32) bool {
 	return word < len(s.words) && s.words[word]&(1<<(at%64)) != 0
 }
 
-// set takes note of the images that a node has now.
+// set replaces the images of a node.
 func (m *images) set(at int32, now map[string]*fwk.ImageStateSummary) {
 	for _, name := range m.bySlot[at] {
 		if _, ok := now[name]; !ok {
@@ -59,7 +59,7 @@ func (m *images) set(at int32, now map[string]*fwk.ImageStateSummary) {
 	m.bySlot[at] = names
 }
 
-// find returns the nodes of each of the images that any node has.
+// find returns the nodes with each of the images, without images that no node has.
 func (m *images) find(names []string) []*slotSet {
 	var found []*slotSet
 	for _, name := range names {
@@ -70,8 +70,8 @@ func (m *images) find(names []string) []*slotSet {
 	return found
 }
 
-// held counts the images that a node has.
-func held(wanted []*slotSet, at int32) int {
+// countImages counts the wanted images that a node has.
+func countImages(wanted []*slotSet, at int32) int {
 	n := 0
 	for _, set := range wanted {
 		if set.has(at) {

@@ -11,15 +11,15 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Parts of a class: what a node's taints say, what it has left of things that are counted, and what each ranker reads.
-// Few varieties of a part make many classes.
+// Parts of a class: the node's taints, its amounts of counted resources, and what each ranker reads. A few varieties of
+// each part make many classes.
 const (
-	doorPart = iota
+	taintPart = iota
 	countedPart
 	firstRanker
 )
 
-// placePart is no part: what nodes of one class differ in.
+// placePart stands for where a node is, which is no part of its class.
 const placePart = -1
 
 const none = int32(-1)
@@ -28,31 +28,33 @@ const none = int32(-1)
 // last cycle get a new class.
 type index struct {
 	rankers []Ranker
-	// bases are those of the rankers when the nodes were classified.
+	// bases are the bases of the rankers when the nodes were classified.
 	bases []any
-	// slots are the nodes. A slot is a node's own while it exists; freeSlots were given up.
+	// slots are the nodes. A node keeps its slot while it exists; freeSlots are not in use.
 	slots     []slot
 	freeSlots []int32
 	byInfo    map[fwk.NodeInfo]int32
 	// order is the slots in the order of the snapshot's list, updates how many lists were compared.
 	order   []int32
 	updates uint64
-	parts   []varieties
-	// kinds are what PreScore of each ranker tells apart: coarser than the varieties of its part.
-	kinds []varieties
+	parts   []part
 	// classes by number; free are the numbers not in use.
 	classes []class
 	free    []int32
 	byKey   map[string]int32
 	images  images
+	buffers buffers
+}
 
+// buffers is memory that the classification of every node reuses.
+type buffers struct {
 	partKey   Key
 	classKey  []byte
 	resources []string
 	numbers   []int32
 }
 
-// slot is a node in the state in which it was last seen.
+// slot is a node as it was last seen.
 type slot struct {
 	// info is the snapshot's own record of the node, which it updates in place.
 	info       fwk.NodeInfo
@@ -63,33 +65,39 @@ type slot struct {
 	class, at int32
 }
 
-// class is a set of nodes between which no score decides.
+// class is a set of nodes that all scores by class rate alike.
 type class struct {
 	key     string
 	members []int32
 	// parts are the numbers of the variety of each part.
 	parts []int32
-	// free is at most what members have left.
+	// free is an upper bound of what each member has free.
 	free amounts
 }
 
 // amounts are thousandths of a CPU, and bytes.
 type amounts struct{ milliCPU, memory, storage int64 }
 
-// below says whether more of something is asked for than there is.
+// below reports whether more of something is asked for than there is.
 func (a amounts) below(asked amounts) bool {
 	return asked.milliCPU > max(a.milliCPU, 0) || asked.memory > max(a.memory, 0) || asked.storage > max(a.storage, 0)
 }
 
-// varieties number the different contents of one part of the classes.
+// part has the varieties of one part of the classes.
+type part struct {
+	varieties
+	// shown is what Ranker.Class returned for each variety, nil for parts that are no ranker's.
+	shown []any
+	// kinds are what PreScore tells apart, which is coarser, and kind has the kind of each variety.
+	kinds varieties
+	kind  []int32
+}
+
+// varieties numbers different keys.
 type varieties struct {
 	byKey map[string]int32
 	keys  []string
-	// shown is what the ranker wants to be shown of a variety, nil for parts that are no ranker's.
-	shown []any
-	// kind is the number of the kind of a variety.
-	kind []int32
-	// users is how many classes, or for a kind how many varieties, there are of each.
+	// users is how many classes have a variety, or how many varieties are of a kind.
 	users []int32
 	free  []int32
 }
@@ -97,10 +105,10 @@ type varieties struct {
 func newIndex(rankers []Ranker) *index {
 	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{},
 		byKey: map[string]int32{}, images: newImages(),
-		parts: make([]varieties, firstRanker+len(rankers)), kinds: make([]varieties, firstRanker+len(rankers)),
-		numbers: make([]int32, firstRanker+len(rankers))}
+		parts:   make([]part, firstRanker+len(rankers)),
+		buffers: buffers{numbers: make([]int32, firstRanker+len(rankers))}}
 	for i := range x.parts {
-		x.parts[i].byKey, x.kinds[i].byKey = map[string]int32{}, map[string]int32{}
+		x.parts[i].byKey, x.parts[i].kinds.byKey = map[string]int32{}, map[string]int32{}
 	}
 	return x
 }
@@ -111,7 +119,7 @@ func (x *index) update(list []fwk.NodeInfo) {
 		if basis := ranker.Basis(); basis != x.bases[i] {
 			x.bases[i] = basis
 			for at := range x.slots {
-				x.slots[at].generation = 0 // no state of a node has that
+				x.slots[at].generation = 0 // no node has that
 			}
 		}
 	}
@@ -169,7 +177,7 @@ func (x *index) newSlot(info fwk.NodeInfo) int32 {
 	return at
 }
 
-// read puts a node into the class of its present state.
+// read moves a node to the class of its current state.
 func (x *index) read(at int32) {
 	s := &x.slots[at]
 	s.generation = s.info.GetGeneration()
@@ -177,36 +185,30 @@ func (x *index) read(at int32) {
 		s.object = node
 		x.images.set(at, s.info.GetImageStates())
 	}
-	key := x.classKey[:0]
-	for part := range x.parts {
+	b := &x.buffers
+	key := b.classKey[:0]
+	for i := range x.parts {
 		var shown any
-		x.partKey.Fixed, x.partKey.All = x.partKey.Fixed[:0], x.partKey.All[:0]
-		switch part {
-		case doorPart:
-			x.partKey.All = appendDoor(x.partKey.All, s.info.Node())
+		b.partKey.Fixed, b.partKey.All = b.partKey.Fixed[:0], b.partKey.All[:0]
+		switch i {
+		case taintPart:
+			b.partKey.All = appendTaints(b.partKey.All, s.info.Node())
 		case countedPart:
-			x.partKey.All = x.appendCounted(x.partKey.All, s.info)
+			b.partKey.All = b.appendCounted(b.partKey.All, s.info)
 		default:
-			x.partKey, shown = x.rankers[part-firstRanker].Class(x.partKey, s.info)
+			b.partKey, shown = x.rankers[i-firstRanker].Class(b.partKey, s.info)
 		}
-		kind, _ := x.kinds[part].number(x.partKey.Fixed)
-		x.partKey.All = binary.AppendUvarint(x.partKey.All, uint64(kind))
-		number, fresh := x.parts[part].number(x.partKey.All)
-		if fresh {
-			x.kinds[part].users[kind]++
-			x.parts[part].kind[number], x.parts[part].shown[number] = kind, shown
-		}
-		x.numbers[part] = number
-		key = binary.AppendUvarint(key, uint64(number))
+		b.numbers[i] = x.parts[i].numberOf(&b.partKey, shown)
+		key = binary.AppendUvarint(key, uint64(b.numbers[i]))
 	}
 	key, free := appendAmounts(key, s.info)
-	x.classKey = key
+	b.classKey = key
 	number, known := x.byKey[string(key)]
 	if known && number == s.class {
 		return
 	}
 	if !known {
-		number = x.newClass(class{key: string(key), parts: slices.Clone(x.numbers), free: free})
+		number = x.newClass(class{key: string(key), parts: slices.Clone(b.numbers), free: free})
 	}
 	x.leave(at)
 	c := &x.classes[number]
@@ -230,7 +232,7 @@ func (x *index) newClass(c class) int32 {
 	return number
 }
 
-// leave takes a node out of its class, and drops a class that it leaves empty.
+// leave removes a node from its class, and drops a class without members.
 func (x *index) leave(at int32) {
 	s := &x.slots[at]
 	if s.class == none {
@@ -243,9 +245,10 @@ func (x *index) leave(at int32) {
 	c.members = c.members[:len(c.members)-1]
 	if len(c.members) == 0 {
 		delete(x.byKey, c.key)
-		for part, variety := range c.parts {
-			if kind := x.parts[part].kind[variety]; x.parts[part].release(variety) {
-				x.kinds[part].release(kind)
+		for i, variety := range c.parts {
+			if p := &x.parts[i]; p.release(variety) {
+				p.shown[variety] = nil
+				p.kinds.release(p.kind[variety])
 			}
 		}
 		*c = class{members: c.members}
@@ -254,7 +257,20 @@ func (x *index) leave(at int32) {
 	s.class = none
 }
 
-// number returns that of a variety, and whether it is new. A new one must be given a user.
+// numberOf returns the number of the variety with the key, and keeps what to show of a new one.
+func (p *part) numberOf(key *Key, shown any) int32 {
+	kind, _ := p.kinds.number(key.Fixed)
+	key.All = binary.AppendUvarint(key.All, uint64(kind))
+	number, fresh := p.number(key.All)
+	if fresh {
+		p.kinds.users[kind]++
+		p.kind, p.shown = sized(p.kind, len(p.keys)), sized(p.shown, len(p.keys))
+		p.kind[number], p.shown[number] = kind, shown
+	}
+	return number
+}
+
+// number returns the number of a key, and whether it is new. A new one must be given a user.
 func (v *varieties) number(key []byte) (number int32, fresh bool) {
 	if number, ok := v.byKey[string(key)]; ok {
 		return number, false
@@ -264,26 +280,25 @@ func (v *varieties) number(key []byte) (number int32, fresh bool) {
 		v.keys[number] = string(key)
 	} else {
 		number = int32(len(v.keys))
-		v.keys, v.shown = append(v.keys, string(key)), append(v.shown, nil)
-		v.kind, v.users = append(v.kind, none), append(v.users, 0)
+		v.keys, v.users = append(v.keys, string(key)), append(v.users, 0)
 	}
 	v.byKey[v.keys[number]] = number
 	return number, true
 }
 
-// release takes a user from a variety and reports whether it was the last.
+// release removes a user of a number, and reports whether it was the last.
 func (v *varieties) release(number int32) bool {
 	if v.users[number]--; v.users[number] > 0 {
 		return false
 	}
 	delete(v.byKey, v.keys[number])
-	v.keys[number], v.shown[number] = "", nil
+	v.keys[number] = ""
 	v.free = append(v.free, number)
 	return true
 }
 
-// appendDoor appends what keeps pods off a node that do not tolerate it.
-func appendDoor(key []byte, node *v1.Node) []byte {
+// appendTaints appends the taints of a node, and whether it is unschedulable.
+func appendTaints(key []byte, node *v1.Node) []byte {
 	if node.Spec.Unschedulable {
 		key = append(key, 1)
 	}
@@ -293,7 +308,8 @@ func appendDoor(key []byte, node *v1.Node) []byte {
 	return key
 }
 
-// appendAmounts appends what stock scores read of a node's CPU, memory and disk, and returns what is free at most.
+// appendAmounts appends what scores of kube-scheduler read of a node's CPU, memory and disk, and returns an upper bound
+// of what is free.
 func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	allocatable, requested, nonZero := info.GetAllocatable(), info.GetRequested(), info.GetNonZeroRequested()
 	memory, storage := podview.CoarseStep(allocatable.GetMemory()), podview.CoarseStep(allocatable.GetEphemeralStorage())
@@ -311,21 +327,21 @@ func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	}
 }
 
-// appendCounted appends what a node has and what is taken of the resources that are counted one by one, and whether it
-// holds as many pods as it may.
-func (x *index) appendCounted(key []byte, info fwk.NodeInfo) []byte {
+// appendCounted appends the allocatable and the requested amounts of counted resources of a node, and whether it has
+// the most pods that it may have.
+func (b *buffers) appendCounted(key []byte, info fwk.NodeInfo) []byte {
 	if len(info.GetPods()) >= info.GetAllocatable().GetAllowedPodNumber() {
 		key = append(key, 1)
 	}
 	key = append(key, 0)
 	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(),
 		info.GetRequested().GetScalarResources()} {
-		x.resources = x.resources[:0]
+		b.resources = b.resources[:0]
 		for name := range maps.Keys(scalars) {
-			x.resources = append(x.resources, string(name))
+			b.resources = append(b.resources, string(name))
 		}
-		slices.Sort(x.resources)
-		for _, name := range x.resources {
+		slices.Sort(b.resources)
+		for _, name := range b.resources {
 			if amount := scalars[v1.ResourceName(name)]; amount != 0 {
 				key = binary.AppendVarint(append(append(key, name...), 0), amount)
 			}

@@ -104,7 +104,7 @@ func (x *index) contents(t *testing.T) map[string][]string {
 		if len(c.members) == 0 || c.key != key {
 			t.Errorf("class %d is kept under another key or has no members", number)
 		}
-		name := fmt.Sprint(x.parts[doorPart].keys[c.parts[doorPart]], x.parts[firstRanker].shown[c.parts[firstRanker]],
+		name := fmt.Sprint(x.parts[taintPart].keys[c.parts[taintPart]], x.parts[firstRanker].shown[c.parts[firstRanker]],
 			c.free)
 		for part, variety := range c.parts {
 			users[part][variety]++
@@ -151,7 +151,7 @@ func TestAnIndexThatFollowsChangesIsTheIndexMadeAfresh(t *testing.T) {
 					info := followed.slots[at].info
 					want := info != nil && info.GetImageStates()[name] != nil
 					sets := followed.images.find([]string{name})
-					if got := held(sets, int32(at)) == 1; got != want {
+					if got := countImages(sets, int32(at)) == 1; got != want {
 						t.Fatalf("seed %d, step %d: slot %d has %s: %t, want %t", seed, step, at, name, got, want)
 					}
 				}

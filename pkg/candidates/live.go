@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// live finds the classes that may have room.
+// live finds the classes whose nodes may accept the pod.
 func (r *ranking) live() {
 	x, skipped := r.index, r.state.GetSkipFilterPlugins()
 	r.alive = r.alive[:0]
@@ -35,7 +35,7 @@ func (r *ranking) live() {
 	}
 }
 
-// admitted says whether any node of the class may take the pod as far as its class and its labels say.
+// admitted reports whether any node of the class may accept the pod by its class and its labels.
 func (r *ranking) admitted(c *class) bool {
 	for part, variety := range c.parts {
 		known := &r.asked[part][variety]
@@ -49,18 +49,18 @@ func (r *ranking) admitted(c *class) bool {
 	return r.selector == nil || slices.ContainsFunc(c.members, r.selected)
 }
 
-// selected says whether the node has the labels that the pod asks for.
+// selected reports whether the node has the labels that the pod asks for.
 func (r *ranking) selected(at int32) bool {
 	return r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess()
 }
 
-// ask says whether nodes with a variety of a part may take the pod; member is one of them.
+// ask returns whether nodes with a variety of a part may accept the pod; member is one of them.
 func (r *ranking) ask(part int, variety, member int32) answer {
 	skipped, info := r.state.GetSkipFilterPlugins(), r.index.slots[member].info
 	no := false
 	switch part {
-	case doorPart:
-		no = slices.ContainsFunc(r.plugins.atDoor, func(filter fwk.FilterPlugin) bool {
+	case taintPart:
+		no = slices.ContainsFunc(r.plugins.byTaints, func(filter fwk.FilterPlugin) bool {
 			return !skipped.Has(filter.Name()) && !filter.Filter(r.ctx, r.state, r.pod, info).IsSuccess()
 		})
 	case countedPart:
@@ -79,17 +79,16 @@ func (r *ranking) ask(part int, variety, member int32) answer {
 	return accepted
 }
 
-// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by
-// one. Which of these it ignores, or leaves to device classes, is its own affair. One in other words is found when a
-// node of the class is tried.
+// ofCounted reports whether a reason of NodeResourcesFit is about the number of pods or an extended resource. Other
+// reasons show when a node of the class is tried.
 func ofCounted(reason string) bool {
-	name, short := strings.CutPrefix(reason, "Insufficient ")
+	name, insufficient := strings.CutPrefix(reason, "Insufficient ")
 	switch v1.ResourceName(name) {
 	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
 		return false
 	}
-	return short || reason == "Too many pods"
+	return insufficient || reason == "Too many pods"
 }
 
-// sized returns a slice of that length, which keeps its elements.
+// sized returns the slice with that length. It keeps the elements.
 func sized[T any](s []T, length int) []T { return slices.Grow(s, max(0, length-len(s)))[:length] }

@@ -12,23 +12,23 @@ type outcome string
 
 const (
 	restricted outcome = "restricted"
-	// sampled: a sample was given of the size that kube-scheduler compares by default, the best by what is known.
+	// sampled: the framework was given a sample, as large as kube-scheduler's own.
 	sampled outcome = "sampled"
 	// fewNodes: the cluster is hardly larger than the number of candidates.
 	fewNodes outcome = "few_nodes"
-	// nominated: the pod has a node already, which is tried first.
+	// nominated: the pod has a nominated node, which is tried first.
 	nominated outcome = "nominated"
-	// podGroup: a group is scheduled as a whole, which looks at nodes for all of its pods.
+	// podGroup: a native group is scheduled as a whole, and needs nodes for all of its pods.
 	podGroup outcome = "pod_group"
 	// chosen: a PreFilter plugin has chosen the nodes.
 	chosen outcome = "chosen_by_plugin"
 	// notByClass: a plugin of ours reads more of nodes than their class.
 	notByClass outcome = "more_than_class"
-	// otherScore: an unknown score plugin has a say, and a sample does not do.
+	// otherScore: a plugin scores nodes by more than their class, and a sample is not enough.
 	otherScore outcome = "other_score"
-	// noneFits: no node passes, so that the reasons of all are asked for.
+	// noneFits: no node passes, so that users need the reasons of all nodes.
 	noneFits outcome = "none_fits"
-	// failed: a plugin returned an error, which the framework is to meet itself.
+	// failed: a plugin returned an error, which the framework shall meet itself.
 	failed outcome = "error"
 )
 

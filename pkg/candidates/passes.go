@@ -6,23 +6,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// fewFailures is how many nodes are filtered one after the other before others are filtered ahead of their turn, in
-// parallel.
+// fewFailures is how many nodes are filtered one after the other before further nodes are filtered ahead, in parallel.
 const fewFailures = 32
 
-// passes says whether any member passes all filters, those first that have the pod's images. Where members start
-// rotates, so that a pod that fails on one of many equal nodes is not put there again and again. The classes after it
-// are those that are likely to be asked next.
+// passes reports whether any member passes all filters, and tries those with most of the pod's images first. Otherwise
+// the first member rotates, so that a pod that fails on one of many equal nodes is not put there again and again. after
+// yields the classes that are likely to be asked next.
 func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 	if e.node != none {
 		return e.node >= 0
 	}
 	members := r.members(e)
-	first, most := r.turn%len(members), 0
+	first, most := r.rotation%len(members), 0
 	if len(r.wanted) > 0 {
 		for i := range members {
-			at := (r.turn + i) % len(members)
-			if n := held(r.wanted, members[at]); n > most && r.selected(members[at]) {
+			at := (r.rotation + i) % len(members)
+			if n := countImages(r.wanted, members[at]); n > most && r.selected(members[at]) {
 				first, most = at, n
 			}
 		}
@@ -56,22 +55,21 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 	return false
 }
 
-// ahead filters nodes before they are asked for, one for each that has failed so far: what turns out not to be asked
-// for is no more work than what was.
+// ahead filters nodes before they are needed, one for each that has failed so far: this at most doubles the work.
 func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 	r.aheadAt = r.failures
 	r.nodes = r.nodes[:0]
-	r.await(e)
+	r.addUnfiltered(e)
 	for next := range after {
 		if len(r.nodes) >= r.failures {
 			break
 		}
-		r.await(next)
+		r.addUnfiltered(next)
 	}
 	r.filter()
 }
 
-// filter filters nodes in parallel. It keeps no errors: the framework is to meet them itself.
+// filter filters nodes in parallel. It keeps no errors: the framework shall meet them itself.
 func (r *ranking) filter() {
 	r.statuses = sized(r.statuses, len(r.nodes))
 	r.Parallelizer().Until(r.ctx, len(r.nodes), func(i int) {
@@ -89,8 +87,8 @@ func (r *ranking) filter() {
 	clear(r.statuses)
 }
 
-// await adds the nodes of a class for which it is not known whether they pass.
-func (r *ranking) await(e *ranked) {
+// addUnfiltered adds the nodes of a class that have not been filtered.
+func (r *ranking) addUnfiltered(e *ranked) {
 	if e.node != none {
 		return
 	}

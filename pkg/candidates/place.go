@@ -11,8 +11,8 @@ type place struct {
 	slot  int32
 }
 
-// locate splits the living classes by the locator's score, so that a node that is in the right place is found however
-// many of its class are not.
+// locate splits the living classes by the locator's score, so that a node in the right place is found even if most of
+// its class are elsewhere.
 func (r *ranking) locate(locator Locator) bool {
 	score, err := locator.Locate(r.state)
 	if err != nil {
@@ -25,8 +25,7 @@ func (r *ranking) locate(locator Locator) bool {
 		for _, slot := range r.index.classes[e.class].members {
 			r.places = append(r.places, place{score(r.index.slots[slot].info), slot})
 		}
-		slices.SortFunc(r.places, func(a,
-			b place) int {
+		slices.SortFunc(r.places, func(a, b place) int {
 			return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.slot, b.slot))
 		})
 		for i, p := range r.places {
@@ -41,7 +40,7 @@ func (r *ranking) locate(locator Locator) bool {
 	return true
 }
 
-// members are the nodes of a living class, those alone that are in its place.
+// members returns the nodes of a living class that are in its place.
 func (r *ranking) members(e *ranked) []int32 {
 	if e.last == 0 {
 		return r.index.classes[e.class].members

@@ -11,32 +11,31 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// plugins are those of a profile by the part that they have in ranking.
+// plugins are the plugins of a profile by their role in ranking.
 type plugins struct {
-	// limit is how many nodes the framework is to look at: what the ranker that wants to be surest asks for, 0 for all
-	// nodes.
-	limit int
-	// rankers are ours, and filters says which of them filter.
+	// limit is how many nodes the framework looks at: the most that a ranker asks for, 0 for all nodes.
+	limit   int
 	rankers []Ranker
+	// filters tells which of the rankers filter.
 	filters []bool
-	// weights are those of the profile's scores by name.
+	// weights are the weights of the profile's scores by name.
 	weights map[string]int64
 	// scorers score each variety of a part of the class; see index.
 	scorers []scorer
 	// locator scores nodes by where they are; nil if the profile has none.
 	locator *scorer
-	// fit scores a class as a whole; nil if the profile does not have it.
-	fit fwk.ScorePlugin
-	// atDoor read nothing of a node but its taints and whether it is unschedulable.
-	atDoor []fwk.FilterPlugin
-	// selector reads labels, and is cheaper than all filters together.
-	selector fwk.FilterPlugin
-	// fits refuses nodes that have too little of a resource.
+	// fit is NodeResourcesFit as a score of whole classes, and fits as a filter; nil if the profile does not run it so.
+	fit  fwk.ScorePlugin
 	fits fwk.FilterPlugin
-	// others score what a class does not tell, and are not kube-scheduler's; strangers is set if some cannot be asked.
-	others    []fwk.ScorePlugin
-	strangers bool
-	// claims are those for volumes.
+	// byTaints filter only by taints and by whether the node is unschedulable.
+	byTaints []fwk.FilterPlugin
+	// selector filters by labels, which costs less than all filters together.
+	selector fwk.FilterPlugin
+	// others are further plugins that score by more than a class and are not kube-scheduler's; unknown is set if there are
+	// some whose instance is not known.
+	others  []fwk.ScorePlugin
+	unknown bool
+	// claims are PersistentVolumeClaims.
 	claims corelisters.PersistentVolumeClaimLister
 }
 
@@ -52,7 +51,7 @@ var upstream = sets.New(names.DynamicResources, names.ImageLocality, names.Inter
 	names.NodeResourcesBalancedAllocation, names.NodeResourcesFit, names.PodTopologySpread, names.TaintToleration,
 	names.VolumeBinding)
 
-// pluginsOf finds the plugins. The framework lists no instances but those that wait for events, which all of these do.
+// pluginsOf finds the plugins. The framework lists only instances that register for events, as all of these do.
 func pluginsOf(f framework.Framework) *plugins {
 	p := &plugins{weights: map[string]int64{}}
 	list := f.ListPlugins()
@@ -90,43 +89,47 @@ func pluginsOf(f framework.Framework) *plugins {
 			}
 		case name == names.TaintToleration:
 			if scores {
-				p.scorers = append(p.scorers, scorer{score, p.weights[name], doorPart})
+				p.scorers = append(p.scorers, scorer{score, p.weights[name], taintPart})
 			}
 			if filters[name] {
-				p.atDoor = append(p.atDoor, filter)
+				p.byTaints = append(p.byTaints, filter)
 			}
 		case name == names.NodeUnschedulable && filters[name]:
-			p.atDoor = append(p.atDoor, filter)
+			p.byTaints = append(p.byTaints, filter)
 		case name == names.NodeAffinity && isFilter && filters[name]:
 			p.selector = filter
 		case scores && !upstream.Has(name):
 			p.others = append(p.others, score)
 		}
 	}
-	p.strangers = len(unseen) > 0
-	for _, ranker := range p.rankers {
-		wanted := ranker.Candidates()
-		if wanted == AnyNumber {
-			continue
-		}
-		if wanted == 0 {
-			p.limit = 0
-			break
-		}
-		p.limit = max(p.limit, wanted)
-	}
+	p.unknown = len(unseen) > 0
+	p.limit = limitOf(p.rankers)
 	return p
 }
 
-// decided says whether a score plugin that is active in this cycle scores nodes of one class alike, or decides within
-// classes by what is known.
+// limitOf returns the most candidates that a ranker asks for, 0 if one asks for all nodes or none asks.
+func limitOf(rankers []Ranker) int {
+	limit := 0
+	for _, ranker := range rankers {
+		switch wanted := ranker.Candidates(); wanted {
+		case 0:
+			return 0
+		case AnyNumber:
+		default:
+			limit = max(limit, wanted)
+		}
+	}
+	return limit
+}
+
+// decided reports whether the ranking knows the score of a plugin that is active in this cycle: by class, place or
+// image.
 func (p *plugins) decided(name string, state fwk.CycleState, pod *v1.Pod) bool {
 	switch name {
 	case names.NodeResourcesFit, names.NodeResourcesBalancedAllocation, names.TaintToleration, names.ImageLocality:
 		return true
 	case names.DynamicResources, names.VolumeBinding:
-		// Their PreScore does not say so, but they have nothing to score for a pod without claims of devices or volumes,
-		// nor for one whose claims for volumes have theirs.
+		// Even if PreScore does not skip VolumeBinding, it scores nothing if all volumes of the pod are bound.
 		return state.GetSkipFilterPlugins().Has(name) || name == names.VolumeBinding &&
 			podview.VolumesBound(pod, p.claims.PersistentVolumeClaims(pod.Namespace).Get)
 	}

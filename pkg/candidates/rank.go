@@ -11,45 +11,44 @@ import (
 )
 
 const (
-	// clearlyMore is how many times the candidates a cluster must have for ranking to be worth its while.
+	// clearlyMore is how many times the number of candidates a cluster must have for ranking to pay.
 	clearlyMore = 2
-	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
-	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
+	// mostTies bounds the candidates if those beyond the limit are as good as the last one. The framework never samples so
+	// few nodes, whatever the profile's percentageOfNodesToScore.
 	mostTies = Few - 1
-	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left
-	// as it is.
+	// maxRounds is how often the best class by one score may not fit before the scale of that score stays as it is.
 	maxRounds = 32
 )
 
 // scratch is memory that every cycle reuses.
 type scratch struct {
-	// asked are the answers of rankers and of the filters at the door, by part and variety.
+	// asked are the answers of filters about each variety, by part.
 	asked [][]answer
-	// present are the varieties that living classes have, by part, and position is where a variety stands there.
+	// present are the varieties that living classes have, by part, and position has the index of each in present.
 	present  [][]variety
 	position [][]int32
-	// raw are scores by scorer and number of the variety, and scores those of the varieties present on the common scale.
+	// raw are scores by scorer and number of the variety, and scores the normalized scores of the varieties present.
 	raw    [][]int64
 	scores []fwk.NodeScoreList
 
-	// judges are those of the rankers.
 	judges []Judge
 	alive  []ranked
-	// located are the classes as they were before they were split by place, places their members by place.
+	// located are the living classes before they were split by place, and places the members of one by place.
 	located []ranked
 	places  []place
 	slots   []int32
 	seen    []bool
 	nodes   []fwk.NodeInfo
-	// statuses are those of nodes that are filtered ahead of their turn.
+	// statuses are the results for nodes.
 	statuses []*fwk.Status
-	anchors  []int32
+	// anchors are nodes of the classes with the best score of each scorer.
+	anchors []int32
 	// leaders are positions of living classes.
 	leaders []int32
 	scorers []scorer
 }
 
-// variety is one with a node that has it.
+// variety is the number of a variety, and a node that has it.
 type variety struct{ number, slot int32 }
 
 type answer uint8
@@ -62,15 +61,15 @@ const (
 
 // ranked is a class in the order in which classes are tried.
 type ranked struct {
-	// rank is the score of the class by what is known, and at most that until it is exact.
+	// rank is the known score of the class, and an upper bound until it is exact.
 	rank  int64
 	class int32
-	// node is the member that passed, none while none has been tried and dead when none does.
+	// node is the member that passed, none before any was tried, and dead if none passes.
 	node  int32
 	exact bool
 	// images is how many of the pod's images some member has.
 	images int
-	// score is that of the locator, of the members from first to last of the scratch's slots; all members if last is 0.
+	// score is the locator's score of the members, which are scratch.slots[first:last], or all of the class if last is 0.
 	score       int64
 	first, last int32
 	// taken is how many members are in a sample.
@@ -79,25 +78,24 @@ type ranked struct {
 
 const dead = int32(-2)
 
-// ranking is one cycle's way to its candidates.
+// ranking is the search for the candidates of one cycle.
 type ranking struct {
 	*profile
 	*scratch
 	ctx   context.Context
 	state fwk.CycleState
 	pod   *v1.Pod
-	// selector reads labels; nil where the pod asks for none.
+	// selector filters by labels, nil if the pod asks for none.
 	selector fwk.FilterPlugin
 	// wanted are the nodes of the pod's images.
 	wanted []*slotSet
-	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead
-	// of their turn.
+	// failures is how many nodes have failed the filters, and aheadAt how many had when nodes were last filtered ahead.
 	failures, aheadAt int
 	// err is set if a filter returned an error or the cycle is over.
 	err bool
 }
 
-// candidates returns the names of the nodes that the framework is to look at, or why it is to look at all.
+// candidates returns the names of the nodes that the framework looks at, or why it looks at all.
 func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	result *fwk.PreFilterResult) (sets.Set[string], outcome) {
 	switch {
@@ -108,8 +106,8 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 	case state.IsPodGroupSchedulingCycle():
 		return nil, podGroup
 	}
-	undecided := prefers(pod)
-	if undecided && !p.sampleDoes(ctx, state, pod) {
+	ownScore := prefers(pod)
+	if ownScore && !p.sampleDoes(ctx, state, pod) {
 		return nil, otherScore
 	}
 	list, err := p.SnapshotSharedLister().NodeInfos().List()
@@ -128,10 +126,10 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 		p.ranks.judges = append(p.ranks.judges, judge)
 	}
 	p.index.update(list)
-	p.turn++
+	p.rotation++
 	p.cycle.state = state
 	r := &ranking{profile: p, scratch: &p.ranks, ctx: ctx, state: state, pod: pod}
-	if !undecided {
+	if !ownScore {
 		names, why := r.run()
 		if why != otherScore || !p.sampleDoes(ctx, state, pod) {
 			return names, why
@@ -140,7 +138,8 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 	return r.sample(len(list))
 }
 
-// prefers spares pods with preferences that only their own nodes can answer what leads up to that finding.
+// prefers reports whether the pod has preferences that kube-scheduler scores by more than the class of a node. PreScore
+// would tell as well, but is slow for such pods.
 func prefers(pod *v1.Pod) bool {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		if pod.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.ScheduleAnyway {

@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// sampleDoes reports whether no ranker wants more than a sample for the pod.
+// sampleDoes reports whether a sample is enough for all rankers.
 func (p *profile) sampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.Pod) bool {
 	for _, ranker := range p.plugins.rankers {
 		if s, has := ranker.(Sampler); has && !s.SampleDoes(ctx, state, pod) {
@@ -19,8 +19,8 @@ func (p *profile) sampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.
 	return true
 }
 
-// sample returns the number of nodes that kube-scheduler compares by default in a cluster of that size: those that pass
-// the filters and are the best by what is known. The framework compares them by the rest.
+// sample returns as many nodes as kube-scheduler compares by default in a cluster of that size: the best of those that
+// pass, by the scores of classes. The framework compares them by the other scores as well.
 func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 	wanted := Enough(nodes, 0)
 	if wanted >= nodes {
@@ -36,7 +36,7 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 	if r.score() != restricted || !r.normalize() {
 		return nil, failed
 	}
-	r.hopeFor(fit)
+	r.addMost(fit)
 	picked := sets.New[string]()
 	for heap := newHeap(r.alive); len(heap) > 0 && len(picked) < wanted; {
 		r.nodes = r.nodes[:0]
@@ -68,27 +68,27 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 	return picked, sampled
 }
 
-// take adds members of a class to the nodes until there are enough, and reports whether all have been taken. Where they
-// start rotates, as with kube-scheduler's own sample.
+// take adds members of a class to the nodes until there are enough, and reports whether all have been taken. The first
+// member rotates, as in kube-scheduler's own sample.
 func (r *ranking) take(e *ranked, enough int) bool {
 	members := r.members(e)
 	for ; int(e.taken) < len(members); e.taken++ {
 		if len(r.nodes) >= enough {
 			return false
 		}
-		if at := members[(r.turn+int(e.taken))%len(members)]; r.selected(at) {
+		if at := members[(r.rotation+int(e.taken))%len(members)]; r.selected(at) {
 			r.nodes = append(r.nodes, r.index.slots[at].info)
 		}
 	}
 	return true
 }
 
-// prepareKnown runs PreScore of the plugins that score classes, and finds out which of them have a say: fit is nil if
-// that of resources has none. What kube-scheduler's others prepare may take longer than all else, and is prepared later
-// for the sample alone. Where another plugin has a say, a sample does not do.
+// prepareKnown runs PreScore of the plugins that score classes, and keeps those that it does not skip; fit is nil if it
+// skips NodeResourcesFit. PreScore of kube-scheduler's other plugins may be slow, and runs later for the sample only.
+// If any further plugin scores, a sample is not enough.
 func (r *ranking) prepareKnown() (fit fwk.ScorePlugin, why outcome) {
 	r.listKinds()
-	if r.plugins.strangers || slices.ContainsFunc(r.plugins.others, func(s fwk.ScorePlugin) bool {
+	if r.plugins.unknown || slices.ContainsFunc(r.plugins.others, func(s fwk.ScorePlugin) bool {
 		pre, has := s.(fwk.PreScorePlugin)
 		return !has || !pre.PreScore(r.ctx, r.state, r.pod, r.nodes).IsSkip()
 	}) {

@@ -1,9 +1,8 @@
 package candidates
 
-// How many nodes that fit are enough for a scheduling cycle: kube-scheduler compares a sample in a large cluster and
-// all nodes in a small one.
+// The size of kube-scheduler's own sample of nodes.
 const (
-	// Few is the number of nodes that are always looked for. A smaller cluster is never sampled.
+	// Few is the least size of a sample. A smaller cluster is never sampled.
 	Few = 100
 
 	startPercent  = 50
@@ -11,8 +10,8 @@ const (
 	leastPercent  = 5
 )
 
-// Percentage is the share of the cluster's nodes that is enough: the one that is set, or, where that is 0, one that
-// falls with the size of the cluster.
+// Percentage returns the share of the cluster's nodes that is enough: set, or, if that is 0, a share that falls with
+// the size of the cluster.
 func Percentage(nodes, set int) int {
 	if set > 0 {
 		return set
@@ -20,8 +19,7 @@ func Percentage(nodes, set int) int {
 	return max(startPercent-nodes/nodesPerPoint, leastPercent)
 }
 
-// Enough is how many nodes that fit the scheduler compares. set is percentageOfNodesToScore, 0 for the scheduler's
-// choice.
+// Enough returns how many nodes that fit the scheduler compares. set is percentageOfNodesToScore, 0 for the default.
 func Enough(nodes, set int) int {
 	if nodes < Few {
 		return nodes

@@ -37,7 +37,7 @@ func (r *ranking) listKinds() {
 	r.list()
 	r.nodes = r.nodes[:0]
 	for part, varieties := range r.present {
-		r.seen = sized(r.seen, len(r.index.kinds[part].keys))
+		r.seen = sized(r.seen, len(r.index.parts[part].kinds.keys))
 		clear(r.seen)
 		for _, v := range varieties {
 			if seen := &r.seen[r.index.parts[part].kind[v.number]]; !*seen {
@@ -48,7 +48,7 @@ func (r *ranking) listKinds() {
 	}
 }
 
-// prepare runs PreScore on a node of each kind, which also tells which plugins have a say.
+// prepare runs PreScore on a node of each kind, and keeps the scorers that it does not skip.
 func (r *ranking) prepare() outcome {
 	r.listKinds()
 	if !r.Framework.RunPreScorePlugins(r.ctx, r.state, r.pod, r.nodes).IsSuccess() {
@@ -100,9 +100,8 @@ func (r *ranking) score() outcome {
 	return restricted
 }
 
-// scale puts the scores on the scale on which the framework will see them. It is set by the best score of each ranker:
-// so the class that has it must have a node that passes, and is among the candidates. Classes that have none are
-// dropped.
+// scale normalizes the scores as the framework will. The best score of each ranker sets its scale, so that the class
+// with it must have a node that passes, which becomes a candidate. Classes without one are dropped.
 func (r *ranking) scale() outcome {
 	for round := 0; ; round++ {
 		if !r.normalize() {
@@ -110,7 +109,7 @@ func (r *ranking) scale() outcome {
 		}
 		r.anchors = r.anchors[:0]
 		for i, s := range r.scorers {
-			if s.part == doorPart {
+			if s.part == taintPart {
 				continue
 			}
 			if node := r.best(i); node != none {
@@ -169,8 +168,8 @@ func (r *ranking) of(scorer, at int) int64 {
 	return r.scores[scorer][r.position[part][r.index.classes[class].parts[part]]].Score
 }
 
-// best returns a node of the best class by one scorer in which one passes, and none if none does or it was not found
-// out. Of classes that score alike those are tried first that rank higher.
+// best returns a node that passes, of the best class by one scorer; none if none passes or a filter fails. Classes with
+// equal scores are tried by rank.
 func (r *ranking) best(scorer int) int32 {
 	before := func(a, b int32) int {
 		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank),
@@ -184,7 +183,7 @@ func (r *ranking) best(scorer int) int32 {
 	}
 	for n, left := 0, r.leaders; len(left) > 0; n, left = n+1, left[1:] {
 		switch n {
-		case 0: // most of the time it passes, so that the others need no order
+		case 0: // it usually passes, so that the others need no order
 			first := slices.Index(left, slices.MinFunc(left, before))
 			left[0], left[first] = left[first], left[0]
 		case 1:
@@ -201,7 +200,7 @@ func (r *ranking) best(scorer int) int32 {
 	return none
 }
 
-// those are living classes by position.
+// those yields the living classes at the positions.
 func (r *ranking) those(positions []int32) iter.Seq[*ranked] {
 	return func(yield func(*ranked) bool) {
 		for _, at := range positions {
@@ -212,8 +211,8 @@ func (r *ranking) those(positions []int32) iter.Seq[*ranked] {
 	}
 }
 
-// hopeFor adds to the rank of each class what fit may score at most; nil scores nothing.
-func (r *ranking) hopeFor(fit fwk.ScorePlugin) {
+// addMost adds the highest score of fit to the rank of each class; nil scores nothing.
+func (r *ranking) addMost(fit fwk.ScorePlugin) {
 	if fit == nil {
 		return
 	}
@@ -222,7 +221,7 @@ func (r *ranking) hopeFor(fit fwk.ScorePlugin) {
 	}
 }
 
-// weigh puts what fit does score in the place of that, and reports whether it could.
+// weigh replaces the highest score of fit by its real score, and reports whether that succeeded.
 func (r *ranking) weigh(e *ranked, fit fwk.ScorePlugin) bool {
 	e.exact = true
 	if fit == nil {
@@ -233,7 +232,7 @@ func (r *ranking) weigh(e *ranked, fit fwk.ScorePlugin) bool {
 	return status.IsSuccess()
 }
 
-// pick takes classes from the best on, until the next can no longer win or there are enough.
+// pick takes nodes of the best classes, until the next class cannot win anymore or there are enough.
 func (r *ranking) pick() (sets.Set[string], outcome) {
 	skipped := r.state.GetSkipScorePlugins()
 	fit := r.plugins.fit
@@ -247,7 +246,7 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 	if len(r.wanted) > 0 {
 		unknown += fwk.MaxScore * r.plugins.weights[names.ImageLocality]
 	}
-	r.hopeFor(fit)
+	r.addMost(fit)
 	picked := sets.New[string]()
 	var best, last int64
 	for heap := newHeap(r.alive); len(heap) > 0; {
@@ -291,7 +290,7 @@ func (r *ranking) mostImages(e *ranked) int {
 	most := 0
 	if len(r.wanted) > 0 {
 		for _, at := range r.members(e) {
-			most = max(most, held(r.wanted, at))
+			most = max(most, countImages(r.wanted, at))
 		}
 	}
 	return most

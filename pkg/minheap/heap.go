@@ -1,4 +1,4 @@
-// Package minheap is a heap of values of any type, over container/heap, which has each user write five methods.
+// Package minheap is a generic heap over container/heap.
 package minheap
 
 import "container/heap"

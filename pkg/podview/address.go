@@ -19,10 +19,10 @@ const (
 	longestIPPool = 253
 )
 
-// ipPoolName is what an IPPool may be called.
+// ipPoolName matches names of IPPools.
 var ipPoolName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// PodIPPool returns the name of the IPPool that the pod wants an address of, empty for none.
+// PodIPPool returns the name of the IPPool from which the pod asks for an address, empty for none.
 func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 	value, ok := pod.Annotations[wellknown.IPPoolKey]
 	if !ok {
@@ -43,8 +43,7 @@ func StatefulSetOf(pod *v1.Pod) string {
 	return owner.Name
 }
 
-// ReservationName is the only name that an IPReservation of the address may have: so the API server lets there be one
-// of each address.
+// ReservationName is the only name that an IPReservation of the address may have, so that there is at most one.
 func ReservationName(a netip.Addr) string {
 	name := "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a.String())
 	if strings.HasSuffix(name, "-") {
@@ -53,7 +52,7 @@ func ReservationName(a netip.Addr) string {
 	return name
 }
 
-// AddressPool reads an IPPool. What cannot be read is named, and the pool then has a problem and no addresses.
+// AddressPool reads an IPPool. With an error, the pool has the first error as its problem, and no addresses.
 func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 	pool := &address.Pool{Name: p.Name, Namespaces: p.Spec.Namespaces}
 	var problems field.ErrorList
@@ -80,7 +79,7 @@ func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 	return pool, problems
 }
 
-// AddressDomain reads where addresses are routable; by default that is everywhere.
+// AddressDomain reads where addresses are routable: everywhere if d is nil.
 func AddressDomain(d *networkv1alpha1.Domain) address.Domain {
 	if d == nil {
 		return address.Domain{}

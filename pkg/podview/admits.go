@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot
-// be read admits none.
+// Admits reports whether the pod's selector, affinity and tolerations let it run on the node. An invalid affinity
+// admits no node.
 func Admits(node *v1.Node, pod *v1.Pod) bool {
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
 		return false
@@ -23,11 +23,11 @@ func Admits(node *v1.Node, pod *v1.Pod) bool {
 // Tolerates reports whether the pod tolerates those of the taints that keep pods off a node.
 func Tolerates(pod *v1.Pod, taints []v1.Taint) bool {
 	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
-		KeepsOff, false)
+		keepsOff, false)
 	return !untolerated
 }
 
-// KeepsOff reports whether a taint keeps pods off its node.
-func KeepsOff(t *v1.Taint) bool {
+// keepsOff reports whether a taint keeps pods off its node.
+func keepsOff(t *v1.Taint) bool {
 	return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
 }

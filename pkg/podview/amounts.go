@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amounts returns the resources of a list in thousandths of a CPU and in units of everything else. What is not positive
-// is left out.
+// Amounts returns the positive resources of a list: CPU in thousandths, all others in units.
 func Amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
 	out := make(map[v1.ResourceName]int64, len(list))
 	for name, q := range list {
@@ -19,10 +18,10 @@ func Amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
 	return out
 }
 
-// AllocatableOf returns what the node offers to pods, in the units of Amounts.
+// AllocatableOf returns the allocatable resources of the node, in the units of Amounts.
 func AllocatableOf(node *v1.Node) map[v1.ResourceName]int64 { return Amounts(node.Status.Allocatable) }
 
-// Amount is in thousandths of a CPU or in units of anything else, and never wraps around.
+// Amount returns CPU in thousandths and any other resource in units. It is at most math.MaxInt64, without overflow.
 func Amount(name v1.ResourceName, q resource.Quantity) int64 {
 	switch {
 	case name != v1.ResourceCPU:
@@ -34,7 +33,7 @@ func Amount(name v1.ResourceName, q resource.Quantity) int64 {
 	}
 }
 
-// Quantity is the amount as users write it.
+// Quantity is the inverse of Amount, in the form that users write.
 func Quantity(name v1.ResourceName, amount int64) *resource.Quantity {
 	switch name {
 	case v1.ResourceCPU:

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// OfferedResources are the resources that the kubelet offers.
+// OfferedResources returns the names of the node's allocatable resources that are not zero, sorted.
 func OfferedResources(node *v1.Node) []string {
 	var names []string
 	for name, amount := range node.Status.Allocatable {
@@ -20,10 +20,10 @@ func OfferedResources(node *v1.Node) []string {
 	return names
 }
 
-// AskedResource is a resource that a container asks for, with the path to the amounts in the pod's spec.
+// AskedResource is a resource of a container, with the path of its resource list in the pod's spec.
 type AskedResource struct{ Path, Resource string }
 
-// AskedResources are those of all containers of a pod, limits before requests.
+// AskedResources returns the resources of all containers of a pod, limits before requests.
 func AskedResources(pod *v1.Pod) []AskedResource {
 	var asked []AskedResource
 	add := func(path string, amounts v1.ResourceList) {
@@ -45,5 +45,5 @@ func AskedResources(pod *v1.Pod) []AskedResource {
 	return asked
 }
 
-// Allocatable is all that a node offers to pods. It must not be changed.
+// Allocatable returns the node's allocatable resources, which must not be changed.
 func Allocatable(node *v1.Node) v1.ResourceList { return node.Status.Allocatable }

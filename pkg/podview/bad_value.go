@@ -7,7 +7,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// BadAnnotation says what the annotation may be that a pod or a PodGroup has, or lacks.
+// BadAnnotation is the error about a bad or missing annotation of a pod or a PodGroup.
 func BadAnnotation(of metav1.Object, key, allowed string) *wellknown.BadValue {
 	object := "PodGroup " + of.GetName()
 	if _, ok := of.(*v1.Pod); ok {

@@ -9,13 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// longestOwner bounds the text of a reference to a controller: a name has at most 253 characters, a kind 63, and a
-// group and version the sum of both.
+// longestOwner bounds the text of an owner reference, whose names have at most 253 characters and kinds at most 63.
 const longestOwner = 1024
 
-// ControllerOf returns the reference of a pod to its controller. It is nil for a pod without one, and for a reference
-// with more text than that to any object: the API server takes a reference to anything from any client that creates a
-// pod, and what is remembered or written of owners has to stay small.
+// ControllerOf returns the reference of a pod to its controller, nil if it has none or the reference is longer than any
+// real one: whoever creates a pod may write any reference, and what is kept of owners must stay small.
 func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || len(owner.APIVersion)+len(owner.Kind)+len(owner.Name)+len(owner.UID) > longestOwner {
@@ -24,14 +22,14 @@ func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	return owner
 }
 
-// WorkloadOf names the controller of a pod that users know: the Deployment of a ReplicaSet, else the controller itself.
-// A pod without one is its own, with the kind Pod.
+// WorkloadOf returns the controller of a pod that users know: the Deployment of a ReplicaSet, else the controller
+// itself, and for a pod without one the kind Pod and its own name.
 func WorkloadOf(pod *v1.Pod) (kind, name string) {
 	owner := ControllerOf(pod)
 	if owner == nil {
 		return "Pod", pod.Name
 	}
-	// The ReplicaSets of a Deployment carry its name and the hash of the template, which is on their pods, too.
+	// A ReplicaSet of a Deployment has its name and the hash of the template, which is a label of the pods.
 	if hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; owner.Kind == "ReplicaSet" && hash != "" {
 		if name, of := strings.CutSuffix(owner.Name, "-"+hash); of {
 			return "Deployment", name
@@ -40,8 +38,8 @@ func WorkloadOf(pod *v1.Pod) (kind, name string) {
 	return owner.Kind, owner.Name
 }
 
-// BelongsToNode says whether a pod is there because its node is: a DaemonSet's pod or a static one. It keeps no node
-// alive, and has no choice of nodes.
+// BelongsToNode reports whether a pod is a DaemonSet's or a static one. It keeps no node alive, and can run on no
+// other.
 func BelongsToNode(pod *v1.Pod) bool {
 	if _, static := pod.Annotations[v1.MirrorPodAnnotationKey]; static {
 		return true
@@ -49,17 +47,16 @@ func BelongsToNode(pod *v1.Pod) bool {
 	return ofDaemonSet(pod)
 }
 
-// ofDaemonSet says whether a DaemonSet has made the pod for one node. Any client that creates a pod may write such a
-// reference, so it must be one that others look after: the garbage collector deletes pods of DaemonSets that do not
-// exist, and the DaemonSet controller those that it does not want on their node. Neither knows DaemonSets of another
-// group.
+// ofDaemonSet reports whether a DaemonSet of apps created the pod for one node. The reference could be forged, but the
+// garbage collector deletes pods of DaemonSets that do not exist, and the DaemonSet controller those that it does not
+// want on their node.
 func ofDaemonSet(pod *v1.Pod) bool {
 	owner := ControllerOf(pod)
 	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") &&
 		madeForNode(pod)
 }
 
-// madeForNode says whether the pod may run on one node only, as the DaemonSet controller writes it.
+// madeForNode reports whether the pod may run only on one node, in the form that the DaemonSet controller writes.
 func madeForNode(pod *v1.Pod) bool {
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -73,7 +70,7 @@ func madeForNode(pod *v1.Pod) bool {
 	})
 }
 
-// LabelOrAnnotation returns the value of the label, or of the annotation of that key where there is no label.
+// LabelOrAnnotation returns the value of the label or, if there is none, of the annotation.
 func LabelOrAnnotation(pod *v1.Pod, key string) string {
 	if value := pod.Labels[key]; value != "" {
 		return value

@@ -5,7 +5,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// AmountIn returns how much of a resource there is, in the unit of Amount.
+// AmountIn returns the amount of a resource, in the unit of Amount.
 func AmountIn(of fwk.Resource, name v1.ResourceName) int64 {
 	switch name {
 	case v1.ResourceCPU:
@@ -20,8 +20,8 @@ func AmountIn(of fwk.Resource, name v1.ResourceName) int64 {
 	return of.GetScalarResources()[name]
 }
 
-// Free returns how much of a resource the pods of a node leave, those included that are on their way to it. It is
-// negative if they use more than there is.
+// Free returns how much of a resource is free on a node, in the unit of Amount. Assumed pods count; it is negative if
+// pods request more than is allocatable.
 func Free(n fwk.NodeInfo, name v1.ResourceName) int64 {
 	has := AmountIn(n.GetAllocatable(), name)
 	if name == v1.ResourcePods {
@@ -30,7 +30,7 @@ func Free(n fwk.NodeInfo, name v1.ResourceName) int64 {
 	return has - AmountIn(n.GetRequested(), name)
 }
 
-// UsedBy returns how much of a resource the pod counts for.
+// UsedBy returns how much of a resource the pod requests, in the unit of Amount.
 func UsedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
 	if name == v1.ResourcePods {
 		return 1

@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// FailingHardware says which hardware of the node fails by what the node reports, as a clause without a subject;
-// nothing if none does. The node is about to go, or its kubelet offers some of the devices of a kind, but not all. With
-// none on offer, their plugin may be away.
+// FailingHardware is the message about a node that is about to go or has failed devices, as a clause without a subject;
+// empty for other nodes. Devices have failed if some, but not all, are allocatable: if none is, their plugin may be
+// down.
 func FailingHardware(node *v1.Node) string {
 	switch taint := LeavingTaint(node); {
 	case taint != "":
@@ -28,7 +28,7 @@ func FailingHardware(node *v1.Node) string {
 	return ""
 }
 
-// isExtended reports whether the resource is one of devices, and not one of Kubernetes itself.
+// isExtended reports whether the resource is not one of Kubernetes itself.
 func isExtended(name v1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
 }

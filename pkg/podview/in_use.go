@@ -5,8 +5,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// InUse says whether any pod keeps the node from being given back: one that does not belong to the node itself and is
-// not already on its way out.
+// InUse reports whether any pod keeps the node from being given back.
 func InUse(info fwk.NodeInfo) bool {
 	for _, p := range info.GetPods() {
 		if KeepsNode(p.GetPod()) {
@@ -16,7 +15,7 @@ func InUse(info fwk.NodeInfo) bool {
 	return false
 }
 
-// KeepsNode says whether a pod on a node keeps it from being given back.
+// KeepsNode reports whether a pod keeps its node from being given back: it neither belongs to the node nor terminates.
 func KeepsNode(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !BelongsToNode(pod)
 }

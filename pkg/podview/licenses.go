@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// mostPolicyNames is how many licenses or datasets a pod may name, mostLicenses how many of one license it may use.
+	// mostPolicyNames bounds the licenses or datasets of a pod, and mostLicenses the amount of one license.
 	mostPolicyNames = 16
 	mostLicenses    = 1_000_000
 
@@ -20,7 +20,7 @@ const (
 	datasetsAllowed = "a list of at most 16 datasets, each once, such as imagenet,laion"
 )
 
-// policyName is what licenses and datasets may be called.
+// policyName matches names of licenses and datasets.
 var policyName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // License is an amount of a license that a pod asks for.
@@ -51,8 +51,8 @@ func PodDatasets(pod *v1.Pod) ([]string, *wellknown.BadValue) {
 	return datasets, nil
 }
 
-// namesIn reads a list of names, which may have amounts if they are counted, and reports whether it can be read. A pod
-// without the annotation has none.
+// namesIn reads a list of names, which may have amounts if counted is set; ok is false for a bad value. A pod without
+// the annotation has none.
 func namesIn(pod *v1.Pod, key string, counted bool) (names []License, ok bool) {
 	value, ok := pod.Annotations[key]
 	if !ok {
@@ -60,7 +60,7 @@ func namesIn(pod *v1.Pod, key string, counted bool) (names []License, ok bool) {
 	}
 	for part := range strings.SplitSeq(value, ",") {
 		name, text, hasAmount := strings.Cut(strings.TrimSpace(part), "=")
-		// What is remembered of the pod must not keep the whole value in memory, which spaces may fill up.
+		// The clone does not keep the whole value in memory, which may be long.
 		one := License{Name: strings.Clone(strings.TrimSpace(name)), Amount: 1}
 		if hasAmount {
 			amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// InPlaceOfClaims returns a copy of the pod that asks for more resources, in its first container, in the place of the
-// claims that were made for it from templates.
+// InPlaceOfClaims returns a copy of the pod without the claims that were made for it from templates, whose first
+// container requests more instead.
 func InPlaceOfClaims(pod *v1.Pod, more v1.ResourceList) *v1.Pod {
 	out := pod.DeepCopy()
 	made := map[string]bool{}
@@ -30,14 +30,14 @@ func InPlaceOfClaims(pod *v1.Pod, more v1.ResourceList) *v1.Pod {
 	return out
 }
 
-// Offering returns a copy of the node that offers more resources.
+// Offering returns a copy of the node with more allocatable resources.
 func Offering(node *v1.Node, more v1.ResourceList) *v1.Node {
 	out := *node
 	out.Status.Allocatable = withMore(node.Status.Allocatable, more)
 	return &out
 }
 
-// withMore returns a copy of the list with more resources.
+// withMore returns a copy of the list in which more replaces or adds resources.
 func withMore(list, more v1.ResourceList) v1.ResourceList {
 	out := maps.Clone(list)
 	if out == nil {
@@ -47,17 +47,17 @@ func withMore(list, more v1.ResourceList) v1.ResourceList {
 	return out
 }
 
-// NeverPreempts reports whether no pod is evicted for this one.
+// NeverPreempts reports whether the pod's preemption policy is Never.
 func NeverPreempts(pod *v1.Pod) bool {
 	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
 }
 
-// Finished says whether a pod has ended and so holds nothing of its node.
+// Finished reports whether a pod has ended, and so uses nothing of its node.
 func Finished(pod *v1.Pod) bool {
 	return slices.Contains([]v1.PodPhase{v1.PodSucceeded, v1.PodFailed}, pod.Status.Phase)
 }
 
-// ScheduledAt is when the pod was given its node; false while its status does not say.
+// ScheduledAt returns when the pod was scheduled, false without the condition.
 func ScheduledAt(pod *v1.Pod) (time.Time, bool) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {

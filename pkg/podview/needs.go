@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// PodImages returns the images that a pod needs under the names by which nodes list them, which have a tag.
+// PodImages returns the names of the pod's images in the form in which nodes list them, with a tag.
 func PodImages(pod *v1.Pod) []string {
 	names := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	add := func(name string) {
@@ -29,8 +29,8 @@ func PodImages(pod *v1.Pod) []string {
 	return names
 }
 
-// PodNeeds returns the CPU, in thousandths of a core, and the bytes of memory and of ephemeral storage that a pod asks
-// for.
+// PodNeeds returns the CPU, in thousandths of a core, and the bytes of memory and ephemeral storage that a pod
+// requests.
 func PodNeeds(pod *v1.Pod) (milliCPU, memory, storage int64) {
 	requests := Requests(pod)
 	return requests.Cpu().MilliValue(), requests.Memory().Value(), requests.StorageEphemeral().Value()

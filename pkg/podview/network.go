@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// NetworkLevels are the keys of node labels that name the domain at each level of a network, the narrowest level first.
+// NetworkLevels are the keys of the node labels with the domain at each level of a network, the narrowest level first.
 // Of the keys of a level, the first that a node has counts.
 type NetworkLevels [][]string
 
@@ -18,7 +18,7 @@ type Domain struct {
 	Value string `json:"value"`
 }
 
-// at is the domain of the node at one level, the zero value where it lies in none.
+// at returns the domain of the node at a level, zero if it is in none.
 func (l NetworkLevels) at(level int, node *v1.Node) Domain {
 	for _, key := range l[level] {
 		if value := node.Labels[key]; value != "" {
@@ -28,7 +28,7 @@ func (l NetworkLevels) at(level int, node *v1.Node) Domain {
 	return Domain{}
 }
 
-// Path returns the domain of the node at each level, the widest level first; empty where it lies in none.
+// Path returns the domain of the node at each level, the widest level first; empty if it is in none.
 func (l NetworkLevels) Path(node *v1.Node) []string {
 	values := make([]string, len(l))
 	for i := range l {
@@ -37,8 +37,7 @@ func (l NetworkLevels) Path(node *v1.Node) []string {
 	return values
 }
 
-// Narrowest returns the domain of the narrowest level at which the node lies in one, the zero value if there is none. A
-// host name is that of the node itself, and no domain.
+// Narrowest returns the narrowest domain of the node, zero if it is in none. A host name is no domain.
 func (l NetworkLevels) Narrowest(node *v1.Node) Domain {
 	for i := range l {
 		if d := l.at(i, node); d.Level != "" && d.Level != v1.LabelHostname {
@@ -64,7 +63,7 @@ func (d Domain) Compare(other Domain) int {
 	return cmp.Or(cmp.Compare(d.Level, other.Level), cmp.Compare(d.Value, other.Value))
 }
 
-// CommonLevel is the name of the level that the domains are of, empty if they are of several levels, or of none.
+// CommonLevel returns the name of the level of all domains, empty if there are several or none.
 func CommonLevel(domains []Domain) string {
 	common := ""
 	for _, d := range domains {

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// leavingTaints mark nodes that are about to be taken away or given back.
+// leavingTaints mark nodes that are about to be removed or given back.
 var leavingTaints = []string{
 	"karpenter.sh/disrupted",
 	"aws-node-termination-handler/spot-itn",
@@ -16,7 +16,7 @@ var leavingTaints = []string{
 	"ToBeDeletedByClusterAutoscaler",
 }
 
-// Leaving says whether a node is marked as about to go, or already being deleted.
+// Leaving reports whether a node is about to go or being deleted.
 func Leaving(node *v1.Node) bool {
 	return node.DeletionTimestamp != nil || LeavingTaint(node) != ""
 }
@@ -27,7 +27,7 @@ var keepAnnotations = []string{
 	"karpenter.sh/do-not-disrupt",
 }
 
-// Removable says whether an autoscaler may give the node back once it is empty.
+// Removable reports whether an autoscaler may give the node back when it is empty.
 func Removable(node *v1.Node) bool {
 	return !slices.ContainsFunc(keepAnnotations, func(key string) bool { return node.Annotations[key] == "true" })
 }
@@ -48,7 +48,7 @@ func Undisturbed(pod *v1.Pod) string {
 	return ""
 }
 
-// LeavingTaint is the first taint by which a node is marked as about to go; empty for none.
+// LeavingTaint returns the first taint that marks a node as about to go, empty for none.
 func LeavingTaint(node *v1.Node) string {
 	for _, t := range node.Spec.Taints {
 		if IsLeavingTaint(t.Key) {
@@ -58,10 +58,10 @@ func LeavingTaint(node *v1.Node) string {
 	return ""
 }
 
-// IsLeavingTaint says whether a taint marks nodes that are about to go.
+// IsLeavingTaint reports whether a taint marks nodes that are about to go.
 func IsLeavingTaint(key string) bool { return slices.Contains(leavingTaints, key) }
 
-// NodeSize says what pods may have of a node without its GPUs: cores and GiB of memory.
+// NodeSize returns the allocatable CPU and memory of a node as text.
 func NodeSize(node *v1.Node) string {
 	cores, bytes := node.Status.Allocatable.Cpu().Value(), node.Status.Allocatable.Memory().Value()
 	return fmt.Sprintf("%d cores, %d GiB", cores, bytes>>30)

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// DescribeRequest says what one pod asks for: its extended resources, or CPU and memory if it asks for none.
+// DescribeRequest returns the requests of a pod as text: its extended resources or, without any, all others.
 func DescribeRequest(pod *v1.Pod) string {
 	requests := Requests(pod)
 	var extended, basic []string

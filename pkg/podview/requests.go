@@ -5,8 +5,8 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// Requests returns what a pod requests in all, as resource.PodRequests, which adds up lists in several maps. Most pods
-// have one list, and get that. The result must not be changed.
+// Requests is resource.PodRequests, but returns the list of a pod that has only one without a copy, as most pods do.
+// The result must not be changed.
 func Requests(pod *v1.Pod) v1.ResourceList {
 	if c, one := onlyRequests(pod); one {
 		return c.Resources.Requests
@@ -14,7 +14,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
-// RequestsNow is Requests of a pod that may be resized while it runs: what its containers were given counts, too.
+// RequestsNow is Requests for a pod that may be resized while it runs: what its containers have counts as well.
 func RequestsNow(pod *v1.Pod) v1.ResourceList {
 	if c, one := onlyRequests(pod); one && given(pod, c) {
 		return c.Resources.Requests
@@ -25,8 +25,7 @@ func RequestsNow(pod *v1.Pod) v1.ResourceList {
 // noContainer stands for the container of a pod that requests nothing.
 var noContainer v1.Container
 
-// onlyRequests returns the container that has all that the pod requests, and false if several lists have to be added
-// up.
+// onlyRequests returns the container with all requests of the pod, and false if several lists have to be added.
 func onlyRequests(pod *v1.Pod) (*v1.Container, bool) {
 	if len(pod.Spec.Overhead) > 0 || resource.IsPodLevelRequestsSet(pod) {
 		return nil, false
@@ -50,8 +49,8 @@ func onlyRequests(pod *v1.Pod) (*v1.Container, bool) {
 	return only, true
 }
 
-// given reports whether the containers of the pod have what they request, as far as its status says. Only is the one
-// that requests something.
+// given reports whether the containers have what they request, by the status of the pod. only is the container with
+// requests.
 func given(pod *v1.Pod, only *v1.Container) bool {
 	if resource.IsPodResizeInfeasible(pod) {
 		return false

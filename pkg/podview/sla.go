@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// SLAClass returns the class of the pod, nil if it has none. A nil order has no classes.
+// SLAClass returns the class of the pod, nil if it has none. The order may be nil.
 func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
 	class, ok := FindSLAClass(order, pod)
 	if ok {
@@ -25,7 +25,7 @@ func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
 		Allowed: slaClassesFor(order, pod)}
 }
 
-// FindSLAClass is SLAClass for where it is asked often and no user is told what is wrong: then ok is false.
+// FindSLAClass is SLAClass without the error, which it does not have to build: ok is false for a bad value.
 func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
 	name, kind, agree := statedSLAClass(pod)
 	switch {
@@ -40,8 +40,8 @@ func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
 	return class, class != nil
 }
 
-// statedSLAClass returns the class that the pod names, whether its label or its annotation does, empty if neither does,
-// and whether they agree.
+// statedSLAClass returns the class that the pod names, kind "label" or "annotation", empty if it names none, and
+// whether both agree.
 func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 	label, labelled := pod.Labels[wellknown.SLAClassKey]
 	annotation, annotated := pod.Annotations[wellknown.SLAClassKey]
@@ -54,8 +54,8 @@ func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 	return "", "", true
 }
 
-// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if
-// neither does.
+// NamedSLAClass returns the class that the pod names, and kind "label" or "annotation", empty if it names none. It is
+// an error if label and annotation differ.
 func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
 	name, kind, agree := statedSLAClass(pod)
 	if !agree {
@@ -65,7 +65,7 @@ func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
 	return name, kind, nil
 }
 
-// slaClassesFor says in a message which classes the pod may name.
+// slaClassesFor is the part of an error with the classes that the pod may name.
 func slaClassesFor(order *sla.Order, pod *v1.Pod) string {
 	var open []string
 	if order != nil {
@@ -82,13 +82,13 @@ func slaClassesFor(order *sla.Order, pod *v1.Pod) string {
 		strings.Join(open, ", "))
 }
 
-// The largest objectives that are believed: 11 days, and more than any unit needs.
+// The largest objectives: 11 days, and more than any unit needs.
 const (
 	maxLatencyMs  = 1_000_000_000
 	maxThroughput = 1_000_000_000_000
 )
 
-// PodObjective reads what the pod wants of its node.
+// PodObjective reads the objective of the pod.
 func PodObjective(pod *v1.Pod) (o sla.Objective, bad *wellknown.BadValue) {
 	if o.LatencyMs, bad = objective(pod, wellknown.SLOLatencyKey, maxLatencyMs); bad != nil {
 		return sla.Objective{}, bad

@@ -7,7 +7,7 @@ import (
 	storagevolume "k8s.io/component-helpers/storage/volume"
 )
 
-// VolumeClaims returns the names of the claims that the pod's volumes stand for.
+// VolumeClaims returns the names of the PersistentVolumeClaims of the pod's volumes.
 func VolumeClaims(pod *v1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {
@@ -21,7 +21,7 @@ func VolumeClaims(pod *v1.Pod) []string {
 	return names
 }
 
-// VolumesBound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to
+// VolumesBound reports whether all PersistentVolumeClaims of the pod are bound, so that the scheduler has nothing to
 // choose or to write. claim returns a claim of the pod's namespace.
 func VolumesBound(pod *v1.Pod, claim func(name string) (*v1.PersistentVolumeClaim, error)) bool {
 	for _, name := range VolumeClaims(pod) {

@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// readTimeout bounds one look at the pod.
+	// readTimeout bounds one read of the pod.
 	readTimeout = 5 * time.Second
-	// longest is for how long the pod is looked at. A scheduler that cannot reach the API server loses its lease before
-	// that, which ends the process.
+	// longest bounds all reads of the pod. A scheduler that cannot reach the API server loses its lease before that, which
+	// ends the process.
 	longest = time.Minute
 )
 
-// pauses are those between two looks while the API server does not answer.
+// pauses are the pauses between two reads while the API server does not answer.
 var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, Cap: 5 * time.Second}
 
-// SureBindings returns a client whose bindings succeed if the pod has the node in the end, whatever became of the
-// answer: after an error it reads the pod until the API server says what it is, for a minute at most. All else is done
-// by the given client.
+// SureBindings returns the client with another Bind: it succeeds if the pod has the node in the end, even if the answer
+// was lost. After an error it reads the pod until the API server answers, for a minute at most.
 func SureBindings(client clientset.Interface) clientset.Interface {
 	return sure{client, &core{client.CoreV1()}}
 }
@@ -68,8 +67,8 @@ func (p pods) Bind(ctx context.Context, binding *v1.Binding, options metav1.Crea
 	return nil
 }
 
-// refused reports that an API server has answered that it has not done what was asked. A conflict is one of these
-// answers: another scheduler has bound the pod, and may have told it other devices.
+// refused reports whether an API server has answered that it did not do what was asked. A conflict is such an answer:
+// another scheduler has bound the pod, perhaps with other devices.
 func refused(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -83,8 +82,8 @@ func refused(err error) bool {
 	}
 }
 
-// read returns the pod as the API server knows it, nil if it is gone or cannot be read. It looks once although the
-// context has ended, for that may be why the binding has no answer.
+// read returns the pod from the API server, nil if it is gone or cannot be read. It reads once even if the context has
+// ended: that may be why the binding has no answer.
 func (p pods) read(ctx context.Context, name string) *v1.Pod {
 	var pod *v1.Pod
 	look := func(context.Context) (bool, error) {

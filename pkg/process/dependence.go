@@ -11,14 +11,14 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// OpenReserve is implemented by plugins whose Reserve takes note of nothing that the filters of other pods do not see
-// in the NodeInfo or hear by AddPod. Of other plugins it is not known what they keep.
+// OpenReserve is implemented by plugins whose Reserve keeps nothing that the filters of other pods do not learn from
+// the NodeInfo or AddPod. Any other plugin may keep something.
 type OpenReserve interface{ ReservesOpenly() }
 
 // stockOpenReserve are plugins of Kubernetes whose Reserve concerns only pods with claims or volumes.
 var stockOpenReserve = []string{names.VolumeBinding, names.DynamicResources}
 
-// findDependence finds out how the profile's plugins make pods depend on each other.
+// findDependence fills in how the profile's plugins make pods depend on each other.
 func (t *Traits) findDependence(profile framework.Framework) {
 	plugins := map[string]fwk.EnqueueExtensions{}
 	for _, plugin := range profile.EnqueueExtensions() {
@@ -42,17 +42,16 @@ func (t *Traits) findDependence(profile framework.Framework) {
 	}
 }
 
-// Reserves reports whether Reserve of the profile's plugins takes note of the pod where its siblings would not see it
-// otherwise: devices of claims, volumes, or what an unknown plugin keeps.
+// Reserves reports whether Reserve of the profile's plugins keeps something for the pod that its siblings do not see:
+// devices of claims, volumes, or what an unknown plugin keeps.
 func (t *Traits) Reserves(pod *v1.Pod) bool {
 	return t.HiddenReserve || HasVolumes(pod) || t.Claims(pod)
 }
 
-// ReadsOthers reports whether a plugin that filters or scores the pod looks at where other pods are placed, beyond what
-// the node shows.
+// ReadsOthers reports whether a plugin that filters or scores the pod in this cycle looks at pods on other nodes.
 func (t *Traits) ReadsOthers(state fwk.CycleState) bool { return anyRuns(t.readOthers, state) }
 
-// FiltersByOthers reports whether one that filters the pod does.
+// FiltersByOthers reports whether a plugin that filters the pod in this cycle looks at pods on other nodes.
 func (t *Traits) FiltersByOthers(state fwk.CycleState) bool { return anyRuns(t.filterByOthers, state) }
 
 // anyRuns reports whether PreFilter has left one of the plugins to run.
@@ -67,13 +66,13 @@ func (t *Traits) OrderMatters(pod *v1.Pod) bool {
 		len(pod.Spec.TopologySpreadConstraints) > 0 || t.Reserves(pod)
 }
 
-// HasVolumes reports whether the pod has volumes that are claimed.
+// HasVolumes reports whether the pod has volumes with a PersistentVolumeClaim.
 func HasVolumes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes,
 		func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
-// Claims reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
+// Claims reports whether devices are allocated to the pod by ResourceClaims: its own, or one for an extended resource.
 func (t *Traits) Claims(pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 || t.profile == nil {
 		return len(pod.Spec.ResourceClaims) > 0
@@ -86,7 +85,7 @@ func (t *Traits) Claims(pod *v1.Pod) bool {
 	return false
 }
 
-// Claimed reports whether a device class hands the resource out, so that what nodes offer of it is not all there is.
+// Claimed reports whether a DeviceClass serves the extended resource, so that nodes need not list it as allocatable.
 func Claimed(profile framework.Framework, name v1.ResourceName) bool {
 	dra := profile.SharedDRAManager()
 	if dra == nil {

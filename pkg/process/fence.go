@@ -14,11 +14,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Fence keeps a scheduler that may no longer lead from writing: it lets writes through while the lease was renewed
-// within a time. The leader election tells a process that it has lost its lease only when it next tries to renew it. A
-// process that was stopped for longer than its lease, by a debugger, a paused virtual machine or a host without memory,
-// goes on scheduling for up to the renew deadline after it has woken, with what it knew before, while another replica
-// leads: nodes and GPUs are given away twice.
+// Fence keeps a scheduler that may no longer lead from writing: it allows writes only if the lease was renewed
+// recently. The leader election notices a lost lease only when it next tries to renew it. A process that was stopped
+// for longer than its lease, for example with its virtual machine, would go on scheduling with outdated state for up to
+// the renew deadline while another replica leads: nodes and GPUs would be given away twice.
 type Fence struct {
 	within time.Duration
 	clock  clock.PassiveClock
@@ -34,12 +33,12 @@ func NewFence(within time.Duration) *Fence {
 	return &Fence{within: within, clock: clock.RealClock{}}
 }
 
-// Lock returns the lock with the fence told of each renewal.
+// Lock returns the lock, whose renewals open the fence.
 func (f *Fence) Lock(of resourcelock.Interface) resourcelock.Interface {
 	return &lock{Interface: of, fence: f}
 }
 
-// Guarded returns the configuration of a client whose writes the fence lets through or refuses.
+// Guarded returns the configuration of a client whose writes fail while the fence is closed.
 func (f *Fence) Guarded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{f, next} })
@@ -49,8 +48,8 @@ func (f *Fence) Guarded(config *rest.Config) *rest.Config {
 // Leads reports whether this replica leads.
 func (f *Fence) Leads() bool { return f.Check() == nil }
 
-// Check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as
-// that of the machine's own, which may stand still while the machine is suspended.
+// Check returns an error if another replica may lead. Wall-clock time counts as well as monotonic time, which may stand
+// still while the machine is suspended.
 func (f *Fence) Check() error {
 	f.mu.Lock()
 	renewed := f.renewed
@@ -67,7 +66,7 @@ func (f *Fence) Check() error {
 	return nil
 }
 
-// lock is a lock that tells a fence of each renewal.
+// lock opens the fence at each renewal.
 type lock struct {
 	resourcelock.Interface
 	fence *Fence
@@ -83,12 +82,12 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(record, func() error { return l.Interface.Update(ctx, record) })
 }
 
-// write counts a lease from before the request: others count it from when they see it.
+// write counts the lease from before the request, because other replicas count it from when they see it.
 func (l *lock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
 	began := l.fence.clock.Now()
 	mine := record.HolderIdentity == l.Identity()
 	if !mine {
-		// From the moment when the lease is free another replica may have it.
+		// Another replica may have the lease as soon as it is free.
 		l.fence.set(time.Time{})
 	}
 	err := send()
@@ -111,7 +110,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if decides(request) {
+	if needsLead(request) {
 		if err := t.fence.Check(); err != nil {
 			if request.Body != nil {
 				_ = request.Body.Close()
@@ -122,22 +121,21 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets others see what is behind this transport.
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// free are the groups that replicas write to whether they lead or not: the lease itself, what they say, and what they
-// ask about rights.
-var free = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/",
+// unfenced are the API groups that every replica may write to: leases, events and reviews of rights.
+var unfenced = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/",
 	"/apis/authentication.k8s.io/"}
 
-// decides says whether a request is one that only the leader may make.
-func decides(request *http.Request) bool {
+// needsLead reports whether only the leader may make the request.
+func needsLead(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
 	path := request.URL.Path
-	for _, prefix := range free {
+	for _, prefix := range unfenced {
 		if strings.Contains(path, prefix) {
 			return false
 		}

@@ -142,7 +142,7 @@ func TestOnlyWhatTheLeaderDecidesIsRefused(t *testing.T) {
 		"POST /k8s/clusters/c/api/v1/namespaces/n/pods/p/binding":              true,
 	} {
 		method, path, _ := strings.Cut(line, " ")
-		assert.Equal(t, line+": only the leader's", want, decides(httptest.NewRequest(method, path, nil)))
+		assert.Equal(t, line+": only the leader's", want, needsLead(httptest.NewRequest(method, path, nil)))
 	}
 }
 

@@ -9,21 +9,21 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// Networks tells those who plan gangs where nodes are in the network of a profile. It is safe for concurrent use.
+// Networks holds the network levels by which gangs are planned, by profile. It is safe for concurrent use.
 type Networks struct{ levels sync.Map }
 
-// NetworksOf returns those of the scheduler to which the factory belongs.
+// NetworksOf returns the networks of the scheduler to which the factory belongs.
 func NetworksOf(factory kubeinformers.SharedInformerFactory) *Networks {
 	n, _ := informers.Shared(factory, func() (*Networks, error) { return &Networks{}, nil })
 	return n
 }
 
-// Follow makes gangs of the profile be planned by these levels.
+// Follow sets the levels by which gangs of the profile are planned.
 func (n *Networks) Follow(profile string, levels podview.NetworkLevels) {
 	n.levels.Store(profile, &levels)
 }
 
-// Levels returns what gangs of the profile are planned by; nil where they may lie anywhere.
+// Levels returns the levels by which gangs of the profile are planned, nil if there are none.
 func (n *Networks) Levels(profile string) *podview.NetworkLevels {
 	levels, _ := n.levels.Load(profile)
 	found, _ := levels.(*podview.NetworkLevels)

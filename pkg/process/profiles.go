@@ -7,15 +7,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Profiles is the profiles of this process that have a plugin.
+// Profiles holds the profiles of this process that run a plugin. It is safe for concurrent use.
 type Profiles struct {
 	mu     sync.RWMutex
 	byName map[string]framework.Framework
-	// traits holds those of the profiles that were asked for, by name.
+	// traits is filled by the first call of Traits for a profile.
 	traits map[string]*Traits
 }
 
-// Add adds a profile.
+// Add adds a profile that runs the plugin.
 func (p *Profiles) Add(profile framework.Framework) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,8 +32,8 @@ func (p *Profiles) Of(pod *v1.Pod) framework.Framework {
 	return p.byName[pod.Spec.SchedulerName]
 }
 
-// Traits returns those of the profile that schedules the pod, AllTraits if another scheduler does. A profile must have
-// all its plugins before.
+// Traits returns the traits of the profile that schedules the pod, AllTraits if another scheduler does. Call it only
+// after all plugins of the profile have been made.
 func (p *Profiles) Traits(pod *v1.Pod) *Traits {
 	p.mu.RLock()
 	known, profile := p.traits[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]
@@ -44,17 +44,17 @@ func (p *Profiles) Traits(pod *v1.Pod) *Traits {
 	case known != nil:
 		return known
 	}
-	f := TraitsOf(profile)
+	traits := TraitsOf(profile)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.traits == nil {
 		p.traits = map[string]*Traits{}
 	}
-	p.traits[pod.Spec.SchedulerName] = f
-	return f
+	p.traits[pod.Spec.SchedulerName] = traits
+	return traits
 }
 
-// Claimed reports whether a device class hands the resource out.
+// Claimed reports whether a DeviceClass serves the extended resource.
 func (p *Profiles) Claimed(name v1.ResourceName) bool {
 	profile := p.Any()
 	return profile != nil && Claimed(profile, name)

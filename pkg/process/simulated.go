@@ -7,8 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Simulated are the other members of the pod's native pod group that the scheduler has put on nodes in its simulation
-// of the group: it says so in the nodes alone.
+// Simulated yields the other members of the pod's native group that the scheduler has placed in its simulation of the
+// group, with their nodes. Only the NodeInfos of the cycle show them.
 func Simulated(pod *v1.Pod, state fwk.CycleState, nodes []fwk.NodeInfo) iter.Seq2[*v1.Pod, fwk.NodeInfo] {
 	return func(yield func(*v1.Pod, fwk.NodeInfo) bool) {
 		if pod.Spec.SchedulingGroup == nil || !state.IsPodGroupSchedulingCycle() {

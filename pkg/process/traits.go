@@ -17,29 +17,53 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the
-// filters that the profile runs: it must refuse nothing that the profile accepts.
+// NodeCounter is a plugin whose Filter counts what the pods in a NodeInfo take of the node beyond its resources, such
+// as shares of GPUs.
+type NodeCounter interface {
+	fwk.PreFilterPlugin
+	fwk.FilterPlugin
+	CountsOnNodes()
+	// Unfit returns what keeps the pod off a node whatever runs there, beyond resources; nil if nothing does on any node.
+	Unfit(*v1.Pod) func(*v1.Node) obstacle.NodeCause
+}
+
+// NodeRuler is a plugin whose Filter refuses nodes for what they are, whatever runs there.
+type NodeRuler interface {
+	fwk.FilterPlugin
+	// NodeRule returns the rule for a pod, nil for one that may be on any node.
+	NodeRule(*v1.Pod) NodeRule
+}
+
+// NodeRule says which nodes a plugin refuses for what they are.
+type NodeRule interface {
+	// Key is equal for equal rules.
+	Key() string
+	// Against returns why the rule refuses the node, empty if it does not.
+	Against(*v1.Node) string
+}
+
+// Traits are what the account of capacity and dry runs have to know of the plugins of a profile. The account must
+// refuse nothing that the profile accepts, so that it counts only what the profile's filters do.
 type Traits struct {
 	// Rules are the filters that look at what a node is.
 	Rules Checks
+	// ports is set if the profile runs NodePorts.
 	ports bool
-	// profile is nil where it is not known, fit where it does not run NodeResourcesFit.
-	profile framework.Framework
-	fit     nodeFilter
-	// counters are the plugins that count what pods take of a node beyond its resources.
+	// profile is nil if it is not known, and fit if the profile does not run NodeResourcesFit.
+	profile  framework.Framework
+	fit      nodeFilter
 	counters []NodeCounter
-	// rulers are the plugins that refuse nodes for what they are.
-	rulers []NodeRuler
+	rulers   []NodeRuler
 	// HiddenReserve is set if a plugin reserves something that other pods may not see.
 	HiddenReserve bool
-	// readOthers are the plugins that are told of pods that are added to nodes, filterByOthers those of them that filter.
+	// readOthers are the plugins with AddPod and RemovePod, and filterByOthers those of them that filter.
 	readOthers, filterByOthers []string
 }
 
-// AllTraits are those of a scheduler that is not known: all filters, and plugins that may keep anything.
+// AllTraits are those of an unknown scheduler: all filters, and plugins that may reserve anything.
 var AllTraits = &Traits{Rules: ChecksAll, ports: true, HiddenReserve: true}
 
-// Checks are those of the filters that look at what a node is and not at what it has.
+// Checks is a set of filters that look at what a node is, and not at what it has.
 type Checks uint8
 
 // The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity.
@@ -61,7 +85,7 @@ type nodeFilter interface {
 // TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait
 // for events, which NodeResourcesFit does.
 func TraitsOf(profile framework.Framework) *Traits {
-	f := &Traits{profile: profile}
+	t := &Traits{profile: profile}
 	enabled := profile.ListPlugins().Filter.Enabled
 	runs := func(name string) bool {
 		return slices.ContainsFunc(enabled, func(p config.Plugin) bool { return p.Name == name })
@@ -71,36 +95,36 @@ func TraitsOf(profile framework.Framework) *Traits {
 		names.NodeAffinity: ChecksAffinity,
 	} {
 		if runs(name) {
-			f.Rules |= check
+			t.Rules |= check
 		}
 	}
-	f.ports = runs(names.NodePorts)
+	t.ports = runs(names.NodePorts)
 	for _, plugin := range profile.EnqueueExtensions() {
 		if !runs(plugin.Name()) {
 			continue
 		}
 		if fit, ok := plugin.(nodeFilter); ok && plugin.Name() == names.NodeResourcesFit {
-			f.fit = fit
+			t.fit = fit
 		}
 		if counter, ok := plugin.(NodeCounter); ok {
-			f.counters = append(f.counters, counter)
+			t.counters = append(t.counters, counter)
 		}
 		if ruler, ok := plugin.(NodeRuler); ok {
-			f.rulers = append(f.rulers, ruler)
+			t.rulers = append(t.rulers, ruler)
 		}
 	}
-	f.findDependence(profile)
-	return f
+	t.findDependence(profile)
+	return t
 }
 
-// Fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
+// Fits reports whether the node has the pod's resources, its host ports, and what NodeCounters count.
 func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
-	return t.hasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
+	return t.hasResources(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
 		!slices.ContainsFunc(t.counters, func(counter NodeCounter) bool { return !passes(counter, pod, node) })
 }
 
-// hasRoom reports whether the node has what the pod requests.
-func (t *Traits) hasRoom(pod *v1.Pod, node fwk.NodeInfo) bool {
+// hasResources reports whether the node has the resources that the pod requests.
+func (t *Traits) hasResources(pod *v1.Pod, node fwk.NodeInfo) bool {
 	switch {
 	case t.profile == nil:
 		return len(noderesources.Fits(pod, node, nil,
@@ -111,8 +135,7 @@ func (t *Traits) hasRoom(pod *v1.Pod, node fwk.NodeInfo) bool {
 	return passes(t.fit, pod, node)
 }
 
-// Unfit returns what keeps the pod off a node whatever runs there, beyond its resources and the rules of Checks; nil if
-// that is nothing for any node.
+// Unfit is NodeCounter.Unfit of the first of the profile's plugins that returns something.
 func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	for _, counter := range t.counters {
 		if unfit := counter.Unfit(pod); unfit != nil {
@@ -122,7 +145,7 @@ func (t *Traits) Unfit(pod *v1.Pod) func(*v1.Node) obstacle.NodeCause {
 	return nil
 }
 
-// NodeRules are those of the plugins that have one for the pod.
+// NodeRules returns the rules that the profile's plugins have for the pod.
 func (t *Traits) NodeRules(pod *v1.Pod) []NodeRule {
 	var rules []NodeRule
 	for _, ruler := range t.rulers {
@@ -133,7 +156,7 @@ func (t *Traits) NodeRules(pod *v1.Pod) []NodeRule {
 	return rules
 }
 
-// passes asks the filter.
+// passes reports whether PreFilter and Filter of the plugin accept the pod on the node.
 func passes(filter nodeFilter, pod *v1.Pod, node fwk.NodeInfo) bool {
 	state := framework.NewCycleState()
 	switch _, status := filter.PreFilter(context.Background(), state, pod, nil); {

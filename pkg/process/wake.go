@@ -7,8 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Wake has the pods tried that wait for a node and are wanted, for something that no event of the cluster announces.
-// Why is what the log says of it.
+// Wake has the scheduler try the wanted pods without a node again, for a change that no cluster event announces. why
+// begins the log message.
 func Wake(logger klog.Logger, handle fwk.Handle, why string, wanted func(*v1.Pod) bool) {
 	lister := handle.SharedInformerFactory().Core().V1().Pods().Lister()
 	pods, _ := lister.List(labels.Everything()) // a lister of a cache has no errors

@@ -13,29 +13,29 @@ type Objective struct {
 // None reports whether there is no objective.
 func (o Objective) None() bool { return o == Objective{} }
 
-// Figures are what is measured of a node; 0 is not known.
+// Figures are the measurements of a node; 0 is unknown.
 type Figures struct{ LatencyMs, Throughput float64 }
 
-// The points of a node, from 0 to 100, by how it stands to the objective.
+// The points of a node, from 0 to 100.
 const (
 	mostPoints = 100
-	// spareLoss is what a node loses that has no use at all for its speed.
+	// spareLoss is the loss of a node that is infinitely faster than needed.
 	spareLoss = 20
-	// metPoints is what a node has that only just meets the objective.
+	// metPoints are the points of a node that just meets the objective.
 	metPoints = 60
-	// unknownPoints is what a node has about which too little is known: less than one that meets the objective, more
-	// than one that misses it.
+	// unknownPoints are the points of a node with unknown figures: less than one that meets the objective, more than one
+	// that misses it.
 	unknownPoints = 50
-	// missedPoints is what a node has that only just misses the objective, and doublingLoss what it loses each time
-	// that it misses it by twice as much.
+	// missedPoints are the points of a node that just misses the objective, and doublingLoss is lost each time that the
+	// ratio doubles.
 	missedPoints = 40
 	doublingLoss = 10
 )
 
-// Loss is what a node lacks to 100 points, by reason. At most one of them is not 0.
+// Loss is the difference of a node to 100 points, by reason. At most one of them is not 0.
 type Loss struct {
-	// Spare is lost by nodes that are better than needed, Tight by those that meet the objective with less headroom
-	// than wanted, Missed by those that miss it, and Unknown by those for which that is not known.
+	// Spare is for nodes that are better than needed, Tight for those that meet the objective with less than the headroom,
+	// Missed for those that miss it, and Unknown for those with unknown figures.
 	Spare, Tight, Missed, Unknown float64
 }
 
@@ -66,7 +66,7 @@ func Judge(want Objective, have Figures, headroom float64) Loss {
 	edge := 1 - headroom
 	switch {
 	case use > 1:
-		// Missed for sure, whatever is not known besides.
+		// One figure is enough to know that it is missed.
 		return Loss{Missed: min(mostPoints-missedPoints+doublingLoss*math.Log2(use), mostPoints)}
 	case !known:
 		return Loss{Unknown: mostPoints - unknownPoints}

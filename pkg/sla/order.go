@@ -103,12 +103,12 @@ type Place struct {
 	Wait time.Duration
 }
 
-// longestOwn bounds what pods say for the same reason.
-const longestOwn = 80 * 365 * 24 * time.Hour
-
-// longestWait keeps sums of times from running over. It is reached only by priorities that would catch up in centuries,
-// and pods that reach it are ordered by their arrival.
-const longestWait = 200 * 365 * 24 * time.Hour
+// longestOwn and longestWait keep sums of times from overflowing. longestWait is reached only by priorities that would
+// catch up in centuries; pods that reach it are ordered by their arrival.
+const (
+	longestOwn  = 80 * 365 * 24 * time.Hour
+	longestWait = 200 * 365 * 24 * time.Hour
+)
 
 // Place returns the place of a pod. The class may be nil.
 //

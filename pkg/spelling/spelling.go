@@ -1,4 +1,4 @@
-// Package spelling finds which of some names a misspelt one was meant to be.
+// Package spelling finds the known name that a misspelled one was meant to be.
 package spelling
 
 import (
@@ -26,16 +26,16 @@ func Closest[T any](name string, known map[string]T) string {
 	return best
 }
 
-// NoLabel says of the first of the keys that is no label of a node that none has it, and which was likely meant; empty
-// if all are. None is how it calls no node.
+// NoLabel is the message about the first key that no node has as a label, with the one that was likely meant; empty if
+// there is no such key. none is the subject, such as "no node".
 func NoLabel(none string, keys []string, labels map[string]string) string {
 	for _, key := range keys {
 		if _, known := labels[key]; !known {
-			says := none + " has the label " + key
+			message := none + " has the label " + key
 			if like := Closest(key, labels); like != "" {
-				says += "; did you mean " + like + "?"
+				message += "; did you mean " + like + "?"
 			}
-			return says
+			return message
 		}
 	}
 	return ""

@@ -2,9 +2,9 @@ package wellknown
 
 import "fmt"
 
-// BadValue says which key holds a value that cannot be used, and in which object.
+// BadValue is a label or annotation with a value that cannot be used.
 type BadValue struct { //nolint:errname // it is a finding first; only some callers return it as an error
-	// Object that holds it, such as "pod" or "PriorityClass low".
+	// Object with the value, such as "pod" or "PriorityClass low".
 	Object string
 	// Kind of the key: "annotation" or "label".
 	Kind string
@@ -13,13 +13,13 @@ type BadValue struct { //nolint:errname // it is a finding first; only some call
 	Value string
 	// Missing is set if the object lacks the key altogether.
 	Missing bool
-	// Allowed says what the value may be.
+	// Allowed describes the allowed values, in a noun phrase.
 	Allowed string
-	// Effect says what follows where it is more than that the value counts as absent.
+	// Effect is what the bad value causes, empty if it counts as absent.
 	Effect string
 }
 
-// longestQuoted is how much of a bad value a message repeats: events are cut off at 1 KiB.
+// longestQuoted bounds the part of a bad value in a message: events are cut off at 1 KiB.
 const longestQuoted = 120
 
 // Error names object, key, value and what is allowed.

@@ -12,11 +12,11 @@ const (
 	GPUSharingKey = "berth.dev/gpu-sharing"
 	// GPUModeKey is the label of a node that says who decides on devices: device-plugin, shared or dra.
 	GPUModeKey = "berth.dev/gpu-mode"
-	// GPUAgentKey is the label of a node that names the agent there which holds pods to the devices and shares that they
-	// are told. HAMi's device plugin needs none: it registers itself.
+	// GPUAgentKey is the label of a node that names the agent that enforces the devices and shares of pods there. HAMi's
+	// device plugin needs none: it registers itself.
 	GPUAgentKey = "berth.dev/gpu-agent"
-	// GPUAssignedKey is the annotation of a pod with the devices that it was given, as JSON. The scheduler writes it
-	// before it binds the pod, for those who read annotations. It goes by GPUsAssigned itself.
+	// GPUAssignedKey is the annotation of a pod with its devices, as JSON. The scheduler writes it before it binds the
+	// pod, for other programs; it reads the condition GPUsAssigned itself.
 	GPUAssignedKey = "berth.dev/gpu-assigned"
 	// GPULinksKey is the annotation of a node with the links among its GPUs, as JSON.
 	GPULinksKey = "berth.dev/gpu-links"

@@ -2,7 +2,7 @@ package wellknown
 
 // Keys of Berth's own.
 const (
-	// SpotKey is the annotation of a pod that says how the pod stands to spot capacity.
+	// SpotKey is the annotation of a pod that says whether it may, must or must not use spot capacity.
 	SpotKey = "berth.dev/spot"
 	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that
 	// its pods get. The policies of manifests/admission read it.
@@ -11,8 +11,8 @@ const (
 	PricePerHourKey = "berth.dev/price-per-hour"
 	// StartWindowKey is the annotation of a pod that names the price window it may start in.
 	StartWindowKey = "berth.dev/start-window"
-	// DeadlineKey is the annotation of a pod with the time by which it is to end if it declares its run time, and else the
-	// time after which no window holds it back.
+	// DeadlineKey is the annotation of a pod with the time by which it has to end if it declares its run time, else the
+	// time after which it waits for no price window.
 	DeadlineKey = "berth.dev/deadline"
 	// SLAClassKey is the label or the annotation of a pod with the name of its service level.
 	SLAClassKey = "berth.dev/sla-class"
@@ -22,16 +22,16 @@ const (
 	SLOThroughputKey = "berth.dev/slo-throughput"
 )
 
-// RackLabel is the label by which nodes commonly tell their rack.
+// RackLabel is the usual label of nodes for their rack.
 const RackLabel = "topology.kubernetes.io/rack"
 
 // Keys of Berth's own that concern gangs.
 const (
-	// GangKey is the annotation that makes a gang of the pods of one controller. It stands on the pod template, and its
-	// value is "true".
+	// GangKey is the annotation that makes a gang of the pods of one controller. It is on the pod template, and its value
+	// is "true".
 	GangKey = "berth.dev/gang"
-	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
-	// minimum in labels. Its value is the minMember that it wrote.
+	// StandInKey is the annotation of a PodGroup that Berth generated for pods whose labels or owner declare the minimum.
+	// Its value is the minMember that Berth wrote.
 	StandInKey = "berth.dev/stand-in"
 	// MinMembersByRoleKey is the annotation of a PodGroup that says how many members of each role have to start together.
 	MinMembersByRoleKey = "berth.dev/min-members-by-role"
@@ -59,26 +59,26 @@ const (
 	// SegmentTopologyKey is the annotation of a PodGroup or a pod with the node label whose value all members of a segment
 	// must share.
 	SegmentTopologyKey = "berth.dev/segment-topology"
-	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
-	// evicted when that can start. Its value is "allow".
+	// BackfillKey is the annotation of a pod or a PodGroup that may run in capacity that is kept for a larger gang, and is
+	// evicted when that gang can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"
-	// RunTimeKey is the annotation of a pod or a PodGroup with how long it is expected to run once it has started.
+	// RunTimeKey is the annotation of a pod or a PodGroup with its expected run time.
 	RunTimeKey = "berth.dev/run-time"
 	// LastCheckpointKey is the annotation of a pod or a PodGroup with the time at which its work was last saved, in RFC
 	// 3339. The job writes it.
 	LastCheckpointKey = "berth.dev/last-checkpoint"
-	// CheckpointEveryKey is the annotation of a pod or a PodGroup with how often it saves its work: no more is lost.
+	// CheckpointEveryKey is the annotation of a pod or a PodGroup with the time between two checkpoints of its work.
 	CheckpointEveryKey = "berth.dev/checkpoint-every"
-	// RestartCostKey is the annotation of a pod or a PodGroup with how long it needs to come back after an eviction.
+	// RestartCostKey is the annotation of a pod or a PodGroup with how long it needs to restart after an eviction.
 	RestartCostKey = "berth.dev/restart-cost"
-	// ProtectForKey is the annotation of a pod or a PodGroup with for how long after its start it is the last to be
-	// evicted of its priority.
+	// ProtectForKey is the annotation of a pod or a PodGroup with for how long after its start it is evicted after all
+	// others of its priority.
 	ProtectForKey = "berth.dev/protect-for"
 )
 
 // Keys of Berth's own about fixed addresses.
 const (
-	// IPPoolKey is the annotation of a pod with the name of the IPPool that it wants an address of.
+	// IPPoolKey is the annotation of a pod with the name of the IPPool from which it asks for an address.
 	IPPoolKey = "berth.dev/ip-pool"
 	// IPAddressKey is the annotation of a pod with the address that the scheduler has reserved for it.
 	IPAddressKey = "berth.dev/ip-address"

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// ownPrefix begins the keys of Berth's own.
+// ownPrefix is the prefix of Berth's keys.
 const ownPrefix = "berth.dev/"
 
-// Place is where keys stand: in the annotations or the labels of a kind of object.
+// Place is where keys are read: in the annotations or the labels of a kind of object.
 type Place struct{ Of, In string }
 
-// What carries keys of Berth's own. PodGroups stand for the groups of other projects, too.
+// The values of Place. PodGroup includes the groups of other projects.
 const (
 	Pods            = "the pods"
 	PodGroups       = "the PodGroup"
@@ -22,8 +22,8 @@ const (
 	Labels      = "labels"
 )
 
-// ownKeys are all keys with the prefix berth.dev/ that mean anything, by where they are read. Those without a place
-// are labels of namespaces, taints, or what Berth writes itself.
+// ownKeys are all keys of Berth by where they are read. Those without a place are labels of namespaces, taints, or
+// written by Berth.
 var ownKeys = []struct {
 	Place
 	keys []string
@@ -42,7 +42,7 @@ var ownKeys = []struct {
 	{Place{}, []string{GPUAssignedKey, IPAddressKey, SchedulerKey, StandInKey}},
 }
 
-// Own returns the annotations and labels of Berth's own, sorted: those that are read of some kind of object, or all.
+// Own returns Berth's annotations and labels, sorted: those of the kinds of objects, or all.
 func Own(carriers ...string) []string {
 	var all []string
 	for _, read := range ownKeys {
@@ -54,7 +54,7 @@ func Own(carriers ...string) []string {
 	return slices.Compact(all)
 }
 
-// Places are where a key of Berth's own is read, none for other keys; an empty place stands for everywhere.
+// Places returns where a key of Berth is read, nil for other keys. An empty Place stands for everywhere.
 func Places(key string) []Place {
 	var places []Place
 	for _, read := range ownKeys {
@@ -65,5 +65,5 @@ func Places(key string) []Place {
 	return places
 }
 
-// IsOwn says whether a key claims to be one of Berth's own. Nothing reads those that have no place.
+// IsOwn reports whether a key has Berth's prefix. Nothing reads such a key if it has no Places.
 func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }

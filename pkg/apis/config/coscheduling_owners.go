@@ -35,8 +35,7 @@ type GangOwnerKind string
 // GangOwnerKinds are the kinds that GangOwners may name.
 func GangOwnerKinds() []GangOwnerKind {
 	return []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob",
-		"MXJob", "JAXJob",
-		"RayCluster", gangStatefulSet}
+		"MXJob", "JAXJob", "RayCluster", gangStatefulSet}
 }
 
 const gangStatefulSet GangOwnerKind = "StatefulSet"
@@ -91,7 +90,7 @@ func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
 		[]GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
 }
 
-// validateUnique refuses entries that occur twice, and any that stand beside "*".
+// validateUnique returns errors for duplicates, and for "*" beside other entries.
 func validateUnique[T ~string](path *field.Path, entries []T) field.ErrorList {
 	var errs field.ErrorList
 	for i, entry := range entries {

@@ -126,7 +126,7 @@ func validateSLAClass(path *field.Path, c *SLAClass, ages bool) field.ErrorList 
 	return errs
 }
 
-// Order returns the order that valid args ask for, nil for that by priority and time alone.
+// Order returns the order for valid args, nil for the order by priority and time alone.
 func (q *QueueSLA) Order() *sla.Order {
 	if q == nil {
 		return nil

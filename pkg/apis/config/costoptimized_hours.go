@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	_ "time/tzdata" // images without zone data know the zones all the same
+	_ "time/tzdata" // for images without time zone data
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -48,7 +48,7 @@ func readWindows(path *field.Path, windows []PriceWindow) ([]NamedWindow, field.
 	return read, errs
 }
 
-// readPodSelector returns one that selects nothing for a window without it.
+// readPodSelector returns a selector that selects nothing if s is nil.
 func readPodSelector(path *field.Path, s *metav1.LabelSelector) (labels.Selector, field.ErrorList) {
 	if s == nil {
 		return labels.Nothing(), nil
@@ -64,10 +64,10 @@ func readPodSelector(path *field.Path, s *metav1.LabelSelector) (labels.Selector
 	return selector, errs
 }
 
-// readWindow makes the hours of a window that stands at path.
+// readWindow reads the hours of a window that stands at path.
 func readWindow(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorList) {
 	var errs field.ErrorList
-	// Local would mean another thing on every machine.
+	// Local would differ between machines.
 	place, err := time.LoadLocation(*w.TimeZone)
 	if err != nil || *w.TimeZone == "" || *w.TimeZone == "Local" {
 		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone,

@@ -24,7 +24,7 @@ const (
 	maxLostMinutes      = 60 * 24 * 365 // a year
 )
 
-// CostOptimizedValues are those of CostOptimizedArgs that are text in the configuration.
+// CostOptimizedValues are the values of CostOptimizedArgs that are text in the configuration.
 //
 // +kubebuilder:object:generate=false
 type CostOptimizedValues struct {
@@ -39,14 +39,14 @@ func (a *CostOptimizedArgs) Validate(path *field.Path) error {
 	return err
 }
 
-// Values are those of defaulted args that stand at path in the configuration. It is an error if the args are not valid.
+// Values returns the values of defaulted args that stand at path in the configuration, or all errors of the args.
 func (a *CostOptimizedArgs) Values(path *field.Path) (*CostOptimizedValues, error) {
 	const maxHostNeed = 1 << 40
 	rates := path.Child("defaultRates")
 	values := &CostOptimizedValues{}
 	errs := slices.Concat(
 		validateGPUNames(path, &a.GPUNames),
-		ValidatePriceSignals(a.PriceSource, path.Child("priceSource")),
+		validatePriceSignals(a.PriceSource, path.Child("priceSource")),
 		readPrice(rates.Child("corePerHour"), *a.DefaultRates.CorePerHour, &values.Rates.Core),
 		readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour, &values.Rates.MemoryGiB),
 		readPrice(rates.Child("gpuPerHour"), *a.DefaultRates.GPUPerHour, &values.Rates.GPU),
@@ -64,8 +64,16 @@ func (a *CostOptimizedArgs) Values(path *field.Path) (*CostOptimizedValues, erro
 		errs = append(errs, readNodePrice(path.Child("prices").Index(i), &a.Prices[i], &rules[i])...)
 	}
 	values.Prices = price.NewTable(rules)
-	for i, r := range a.CapacityTypes {
-		at := path.Child("capacityTypes").Index(i)
+	var windowErrs field.ErrorList
+	values.Windows, windowErrs = readWindows(path.Child("windows"), a.Windows)
+	return values, slices.Concat(errs, validateCapacityTypes(path.Child("capacityTypes"), a.CapacityTypes),
+		validateInterruptions(path.Child("interruptions"), a.Interruptions), windowErrs).ToAggregate()
+}
+
+func validateCapacityTypes(path *field.Path, rules []CapacityTypeRule) field.ErrorList {
+	var errs field.ErrorList
+	for i, r := range rules {
+		at := path.Index(i)
 		errs = append(errs, metav1validation.ValidateLabelName(r.Label, at.Child("label"))...)
 		errs = append(errs, validateEnum(at.Child("type"), r.Type, capacityTypes)...)
 		for j, part := range r.Contains {
@@ -75,9 +83,14 @@ func (a *CostOptimizedArgs) Values(path *field.Path) (*CostOptimizedValues, erro
 			}
 		}
 	}
+	return errs
+}
+
+func validateInterruptions(path *field.Path, risks []InterruptionRisk) field.ErrorList {
+	var errs field.ErrorList
 	seen := map[string]bool{}
-	for i, r := range a.Interruptions {
-		at := path.Child("interruptions").Index(i)
+	for i, r := range risks {
+		at := path.Index(i)
 		errs = append(errs, validateEnum(at.Child("capacityType"), r.CapacityType, capacityTypes)...)
 		if seen[r.CapacityType] {
 			errs = append(errs, field.Duplicate(at.Child("capacityType"), r.CapacityType))
@@ -86,10 +99,7 @@ func (a *CostOptimizedArgs) Values(path *field.Path) (*CostOptimizedValues, erro
 		errs = append(errs, validateRange(at.Child("perThousandHours"), &r.PerThousandHours, 0, maxPerThousandHours)...)
 		errs = append(errs, validateRange(at.Child("lostMinutes"), &r.LostMinutes, 0, maxLostMinutes)...)
 	}
-	var windowErrs field.ErrorList
-	values.Windows, windowErrs = readWindows(path.Child("windows"), a.Windows)
-	errs = append(errs, windowErrs...)
-	return values, errs.ToAggregate()
+	return errs
 }
 
 func readNodePrice(path *field.Path, p *NodePrice, rule *price.Rule) field.ErrorList {
@@ -117,8 +127,8 @@ var nodeOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-// nodeSelector makes a selector of nodes from requirements that stand at path. There is at least one: an entry that
-// means every node says so by a label that every node has.
+// nodeSelector makes a selector of nodes from requirements that stand at path. At least one is required: to select
+// every node, use a label that every node has.
 func nodeSelector(path *field.Path, requirements []corev1.NodeSelectorRequirement) (labels.Selector, field.ErrorList) {
 	if len(requirements) == 0 {
 		return labels.Nothing(), field.ErrorList{field.Required(path,

@@ -154,7 +154,7 @@ func (a *GPUAwareArgs) Validate(path *field.Path) error {
 		validateGPUNames(path, &a.GPUNames),
 		validateRange(path.Child("minMemoryMiB"), a.MinMemoryMiB, 0, 1<<30),
 		validateRange(path.Child("cpuIntensiveMinMilliCPU"), a.CPUIntensiveMinMilliCPU, 0, 1<<40),
-		ValidateGPUSignals(a.Signals, path.Child("signals")),
+		validateGPUSignals(a.Signals, path.Child("signals")),
 		validateEnum(path.Child("unassignedShares"), *a.UnassignedShares,
 			[]UnassignedShares{UnassignedSharesRequested, UnassignedSharesAnnotated}),
 		validateRange(path.Child("candidates"), a.Candidates, 0, maxCandidates),

@@ -23,7 +23,7 @@ func setDefaultsGPUNames(n *wellknown.GPUNames) {
 	setDefaultList(&n.InterconnectLabels, names.InterconnectLabels)
 }
 
-// setDefaultList keeps a list that was given empty: it switches the names off.
+// setDefaultList fills a list that was left out. It keeps an empty list, which switches the names off.
 func setDefaultList(field *[]string, value []string) {
 	if *field == nil {
 		*field = value
@@ -59,7 +59,7 @@ func validateGPUNames(path *field.Path, n *wellknown.GPUNames) field.ErrorList {
 	return all
 }
 
-// validateKeys refuses what cannot be a label key or resource name, and duplicates.
+// validateKeys returns errors for bad label keys or resource names, and for duplicates.
 func validateKeys(path *field.Path, keys []string) field.ErrorList {
 	return validateEach(path, keys, validation.IsQualifiedName)
 }

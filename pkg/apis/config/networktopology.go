@@ -171,7 +171,7 @@ func (args *NetworkTopologyArgs) Validate(path *field.Path) error {
 	return errs.ToAggregate()
 }
 
-// validateDistance refuses a distance that is less than within the next narrower level.
+// validateDistance returns errors for a distance that is smaller than that of the next narrower level.
 func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorList {
 	path = path.Child("microseconds")
 	errs := validateRange(path, &d.Microseconds, 0, maxMicroseconds)

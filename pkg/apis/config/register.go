@@ -1,10 +1,9 @@
-// Package config holds the typed arguments of Berth's plugins, as they stand under pluginConfig in a
-// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
+// Package config has the arguments of Berth's plugins in the pluginConfig of a KubeSchedulerConfiguration, with their
+// defaults and validation.
 //
-// Each <Plugin>Args has one Go type for both the v1 and the internal version of that group: optional fields are
-// pointers, the scheduler's own machinery decodes them strictly and applies the defaults of this package before any
-// plugin sees them. A plugin turns its args into domain values once, in New, and refuses bad ones with the field's
-// path.
+// Each <Plugin>Args is one Go type for both the v1 and the internal version of the group. kube-scheduler decodes it
+// strictly and applies the defaults. A plugin validates its args and makes values of them once, in New; the tool does
+// the same. The package never reads a file.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubescheduler.config.k8s.io
@@ -32,8 +31,7 @@ type Args interface {
 	Validate(path *field.Path) error
 }
 
-// Checked returns the args that a plugin is made with in a profile. It is an error if they are of another type or not
-// valid.
+// Checked returns the args of a plugin in a profile. It is an error if they are of another type or invalid.
 func Checked[T Args](obj runtime.Object, profile, plugin string) (T, error) {
 	args, ok := obj.(T)
 	if !ok {
@@ -42,9 +40,9 @@ func Checked[T Args](obj runtime.Object, profile, plugin string) (T, error) {
 	return args, args.Validate(field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(plugin).Child("args"))
 }
 
-// The scheduler keeps two schemes: the global one that decodes the configuration file, and a private one, built on
-// first use from the two shared builders, that converts plugin args. The types have to be in both, so they are put on
-// the builders and, because the global scheme was filled before this init ran, added to it by hand.
+// kube-scheduler has two schemes: a global one, which decodes the configuration file, and a private one for plugin
+// args, which is built from the two shared builders on first use. The types must be in both: the builders get them for
+// the private scheme, and the global one, which exists before this init runs, gets them directly.
 func init() {
 	schedulerconfig.SchemeBuilder.Register(addInternalTypes)
 	kubeschedulerv1.SchemeBuilder.Register(addVersionedTypes)

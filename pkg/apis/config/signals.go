@@ -60,8 +60,8 @@ func SetDefaultsGPUSignals(s *GPUSignals) {
 	setDefault(&s.FaultWindow, metav1.Duration{Duration: time.Hour})
 }
 
-// ValidateGPUSignals returns what is wrong with args whose defaults are set, each fault with its path. Nil is valid.
-func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
+// validateGPUSignals returns the errors of defaulted args. Nil is valid.
+func validateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 	if s == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func validateHostLabels(path *field.Path, labels []string) field.ErrorList {
 	return validateEach(path, labels, notPrometheusLabel)
 }
 
-// notPrometheusLabel says what is wrong with the name of a label.
+// notPrometheusLabel returns what is wrong with the name of a label, nil if nothing is.
 func notPrometheusLabel(name string) []string {
 	if !model.LegacyValidation.IsValidLabelName(name) || name == model.MetricNameLabel {
 		return []string{"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"}
@@ -127,8 +127,8 @@ func SetDefaultsPriceSignals(s *PriceSignals) {
 	setDefault(&s.MaxAge, metav1.Duration{Duration: defaultPriceAge})
 }
 
-// ValidatePriceSignals returns what is wrong with args whose defaults are set, each fault with its path. Nil is valid.
-func ValidatePriceSignals(s *PriceSignals, path *field.Path) field.ErrorList {
+// validatePriceSignals returns the errors of defaulted args. Nil is valid.
+func validatePriceSignals(s *PriceSignals, path *field.Path) field.ErrorList {
 	if s == nil {
 		return nil
 	}

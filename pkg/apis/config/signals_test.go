@@ -18,12 +18,12 @@ func TestDefaultsOfSignalsAreValid(t *testing.T) {
 	t.Parallel()
 	gpu := &GPUSignals{Prometheus: Prometheus{URL: "http://prometheus.monitoring:9090"}}
 	SetDefaultsGPUSignals(gpu)
-	if errs := ValidateGPUSignals(gpu, field.NewPath("signals")); len(errs) > 0 {
+	if errs := validateGPUSignals(gpu, field.NewPath("signals")); len(errs) > 0 {
 		t.Errorf("GPU signals: %v", errs)
 	}
 	prices := &PriceSignals{Prometheus: Prometheus{URL: "https://prometheus.example.com/prefix/"}}
 	SetDefaultsPriceSignals(prices)
-	if errs := ValidatePriceSignals(prices, field.NewPath("priceSource")); len(errs) > 0 {
+	if errs := validatePriceSignals(prices, field.NewPath("priceSource")); len(errs) > 0 {
 		t.Errorf("prices: %v", errs)
 	}
 	if got := []time.Duration{gpu.Prometheus.Interval.Duration, prices.Prometheus.Interval.Duration,
@@ -33,7 +33,7 @@ func TestDefaultsOfSignalsAreValid(t *testing.T) {
 	}
 	SetDefaultsGPUSignals(nil)
 	SetDefaultsPriceSignals(nil)
-	if errs := append(ValidateGPUSignals(nil, nil), ValidatePriceSignals(nil, nil)...); len(errs) > 0 {
+	if errs := append(validateGPUSignals(nil, nil), validatePriceSignals(nil, nil)...); len(errs) > 0 {
 		t.Errorf("signals that are off: %v", errs)
 	}
 }
@@ -94,7 +94,7 @@ func TestBadSignalsAreRefusedWithTheirField(t *testing.T) {
 			var args GPUSignals
 			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsGPUSignals(&args)
-			checkErrors(t, ValidateGPUSignals(&args, field.NewPath("signals")), c.want)
+			checkErrors(t, validateGPUSignals(&args, field.NewPath("signals")), c.want)
 		})
 	}
 }
@@ -115,7 +115,7 @@ func TestBadPriceSourcesAreRefusedWithTheirField(t *testing.T) {
 			var args PriceSignals
 			require.NoError(t, yaml.UnmarshalStrict([]byte(c.yaml), &args))
 			SetDefaultsPriceSignals(&args)
-			checkErrors(t, ValidatePriceSignals(&args, field.NewPath("priceSource")), c.want)
+			checkErrors(t, validatePriceSignals(&args, field.NewPath("priceSource")), c.want)
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateEnum refuses a value that is not one of those allowed.
+// validateEnum returns an error unless the value is allowed.
 func validateEnum[T ~string](path *field.Path, value T, allowed []T) field.ErrorList {
 	if !slices.Contains(allowed, value) {
 		return field.ErrorList{field.NotSupported(path, value, allowed)}
@@ -15,7 +15,7 @@ func validateEnum[T ~string](path *field.Path, value T, allowed []T) field.Error
 	return nil
 }
 
-// validateRange refuses a number outside of [lowest, highest]. One that is absent is right.
+// validateRange returns an error for a number outside of [lowest, highest]. Nil is valid.
 func validateRange[N int32 | int64](path *field.Path, value *N, lowest, highest N) field.ErrorList {
 	if value != nil && (*value < lowest || *value > highest) {
 		return field.ErrorList{field.Invalid(path, *value,
@@ -24,7 +24,7 @@ func validateRange[N int32 | int64](path *field.Path, value *N, lowest, highest 
 	return nil
 }
 
-// validateEach refuses entries with which something is wrong, and those that occur twice.
+// validateEach returns errors for entries for which wrong returns texts, and for duplicates.
 func validateEach[T comparable](path *field.Path, entries []T, wrong func(T) []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, entry := range entries {

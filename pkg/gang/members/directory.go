@@ -18,28 +18,28 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
+// CorePlansNative reports whether kube-scheduler itself plans native groups. Otherwise they are gangs like others.
 func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
 
 // Directory finds members, their gangs and PodGroups.
 type Directory struct {
-	// Policy says which pods are members.
+	// Policy decides which pods are members.
 	Policy *read.OwnerPolicy
 	// Groups has the PodGroups.
 	Groups cache.Store
 	Lister corelisters.PodLister
-	// Ledger knows the members of gangs.
+	// Ledger knows the members of each gang.
 	Ledger *gang.Ledger
 
 	mu sync.RWMutex
-	// finished hold the members that have ended, by namespace/name.
+	// finished have the members that have ended, by namespace/name.
 	finished []cache.Store
-	// declared is what groups of Kubernetes and of other schedulers say about gangs, as PodGroups.
+	// declared is what groups of Kubernetes and of other schedulers declare, as PodGroups.
 	declared map[gang.ID]*schedulingv1alpha1.PodGroup
 }
 
-// Group returns the PodGroup of the gang, or nil. That of a group of another scheduler says what the group says, and
-// what users have written on the PodGroup that was generated for it.
+// Group returns the PodGroup of the gang, nil if there is none. For a group of another scheduler it has what the group
+// declares, and what users have written on the generated PodGroup.
 func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	stored, declared := d.Stored(id), d.Declared(id)
 	if stored != nil && !read.Generated(stored) {
@@ -63,15 +63,15 @@ func (d *Directory) Stored(id gang.ID) *schedulingv1alpha1.PodGroup {
 	return obj.(*schedulingv1alpha1.PodGroup)
 }
 
-// Declared returns what a group of Kubernetes or another scheduler says about the gang, as a PodGroup that must not be
-// changed, or nil.
+// Declared returns what a group of Kubernetes or another scheduler declares for the gang, nil if there is none. The
+// PodGroup must not be changed.
 func (d *Directory) Declared(id gang.ID) *schedulingv1alpha1.PodGroup {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.declared[id]
 }
 
-// Declare notes what such a group says, nil if there is none any more.
+// Declare sets the result of Declared, nil for none.
 func (d *Directory) Declare(id gang.ID, pg *schedulingv1alpha1.PodGroup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +92,7 @@ func (d *Directory) AddFinished(store cache.Store) {
 	d.finished = append(d.finished, store)
 }
 
-// Pod returns the member as the scheduler's informer has it, or nil if the name is another pod's by now.
+// Pod returns the member from the scheduler's informer, nil if it is gone.
 func (d *Directory) Pod(r gang.Ref) *v1.Pod {
 	pod, err := d.Lister.Pods(r.Namespace).Get(r.Name)
 	if err != nil || gang.UID(pod.UID) != r.UID {
@@ -113,7 +113,7 @@ func (d *Directory) Settled(pod *v1.Pod) bool {
 	return now == nil || now.Spec.NodeName != ""
 }
 
-// Any returns the member, also if it has ended, or nil.
+// Any returns the member, even if it has ended, nil if it is gone.
 func (d *Directory) Any(r gang.Ref) *v1.Pod {
 	if pod := d.Pod(r); pod != nil {
 		return pod
@@ -147,13 +147,12 @@ func (d *Directory) Ended(namespace, name string) *v1.Pod {
 	return nil
 }
 
-// Of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an
-// error.
+// Of returns the gang that the pod is a member of, if any. A label or annotation with a bad value is an error.
 func (d *Directory) Of(pod *v1.Pod) (read.Membership, error) {
 	return d.Policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }
 
-// Twice reports whether the pod is in a native group that alone counts, and in one of ours.
+// Twice reports whether the pod is in a native group, which counts, and declares another gang.
 func (d *Directory) Twice(pod *v1.Pod) bool {
 	if !d.Policy.NativeCounts(pod) {
 		return false
@@ -163,13 +162,13 @@ func (d *Directory) Twice(pod *v1.Pod) bool {
 	return d.Has(&alone)
 }
 
-// Has reports whether the pod is, or means to be, a member of a gang.
+// Has reports whether the pod is a member of a gang, or names one with a bad value.
 func (d *Directory) Has(pod *v1.Pod) bool {
 	of, err := d.Of(pod)
 	return err != nil || of.ID != gang.ID{}
 }
 
-// ID returns the gang that the pod is a member of, or the zero ID.
+// ID returns the gang that the pod is a member of, zero for none.
 func (d *Directory) ID(pod *v1.Pod) gang.ID {
 	of, err := d.Of(pod)
 	if err != nil {
@@ -178,8 +177,7 @@ func (d *Directory) ID(pod *v1.Pod) gang.ID {
 	return of.ID
 }
 
-// OwnReason is why the gang holds the pod back: members that others lack do not help one whose group the gang does not
-// have.
+// OwnReason returns the reason for the pod if its gang waits for why: a pod that names an unknown group has its own.
 func (d *Directory) OwnReason(id gang.ID, pod *v1.Pod, why obstacle.Reason) obstacle.Reason {
 	if o, _ := why.(obstacle.Obstacle); o.Cause != obstacle.TooFewMembers {
 		return why

@@ -1,6 +1,6 @@
 // Package members finds the pods that are members of gangs, the gangs of pods and the PodGroups of gangs.
 //
-// Directory reads what informers hold, and keeps only what groups of other schedulers declare, which package status
-// tells it. It is asked by the coscheduling plugin and by what decides and acts for it, and writes no object. Whether a
-// pod is a member is what package read finds in it.
+// Directory reads what informers have, and keeps only what groups of other schedulers declare, which package status
+// writes to it. The coscheduling plugin and the packages of gangs call it. It never writes an object, and package read
+// decides whether a pod is a member.
 package members

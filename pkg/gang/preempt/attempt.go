@@ -7,46 +7,44 @@ import (
 )
 
 const (
-	// grace is how much longer than its own grace period a pod may take to go. After that something holds it, and others
+	// grace is how much longer than its grace period a pod may take to terminate. After that it is late, and other pods
 	// may be chosen.
 	grace = 30 * time.Second
-	// planAge is how long a plan is good for. It is checked before anything is evicted. It must last until the gang has
-	// its turn again and does not fit: with a shorter one many gangs, or one that plans for long, would search again and
-	// again, and evict nothing.
+	// planAge is how long a proposal may be used. It must last until the gang is tried again and does not fit: otherwise,
+	// with many gangs or slow plans, searches would repeat without an eviction.
 	planAge = 30 * time.Second
-	// patience is how long an attempt lasts that waits for no pod. It ends no search that has begun, or the next attempt
+	// patience is how long an attempt lasts that awaits no pod. It ends no search that has begun, or the next attempt
 	// would search at the same time.
 	patience = time.Minute
-	// maxRejected is how many plans in a row may turn out not to help when filters see them.
+	// maxRejected is how many proposals in a row filters may reject.
 	maxRejected = 4
-	// outdatedPause is the pause after a plan that was out of date, for pods to be bound that are assumed: the account of
-	// capacity does not know those. It doubles with each plan that is rejected.
+	// outdatedPause is the pause after an outdated proposal, in which assumed pods are bound: the account of capacity does
+	// not know assumed pods. It doubles with each proposal that is rejected.
 	outdatedPause = 100 * time.Millisecond
 )
 
-// attempt is all that is known of an eviction for one gang or pod: victims are searched for, evicted and awaited.
+// attempt is the state of an eviction for one gang or pod: victims are searched for, evicted and awaited.
 type attempt struct {
 	request *request
-	// searching is set while victims are searched for, and found is what a search has found until it is used.
+	// searching is set during a search for victims, and found is its result until it is used.
 	searching bool
 	found     *proposal
-	// said is what filters said of classes and nodes when proposals were checked, and rejected counts those that did not
-	// help.
+	// said is what filters have found when proposals were checked, and rejected counts the proposals that did not help.
 	said     findings
 	rejected int
-	// awaited are the pods that have to go: those that are being evicted, and others that terminate where members will be
-	// placed. A single pod goes to node then.
+	// awaited are the pods that have to terminate: those that are evicted, and others where members will be placed. After
+	// that a single pod goes to node.
 	awaited []*v1.Pod
 	node    string
-	// until is when the awaited pods have had their time, zero while they are being evicted. Late is set when they have
-	// had it, so that others may be chosen.
+	// until is when the awaited pods should have terminated, zero while they are being evicted. late is set when they have
+	// not, so that others may be chosen.
 	until time.Time
 	late  bool
-	// idle is when no pod was awaited last, zero while some are.
+	// idle is since when no pod is awaited, zero while some are.
 	idle time.Time
-	// stock is set while the scheduler's own preemption evicts for the pod, to when that was looked at last.
+	// stock is set while the scheduler's own preemption evicts for the pod, to when the pod was last tried again.
 	stock time.Time
-	// landing is set if a gang of lower priority is being bound, which can be evicted when it is.
+	// landing is set if a gang of lower priority is being bound, which can be evicted only after that.
 	landing bool
 }
 
@@ -58,9 +56,9 @@ const (
 	toWait step = iota
 	// toSearch means that victims have to be searched for.
 	toSearch
-	// toUsePlan means that what was found is to be checked and carried out.
+	// toUsePlan means that the result of the search has to be checked and used.
 	toUsePlan
-	// toRestart means that all awaited pods have gone: what was known of them is no longer of use.
+	// toRestart means that all awaited pods have terminated, and a new attempt begins.
 	toRestart
 	// toChooseOthers means that awaited pods are late, so that others may be chosen.
 	toChooseOthers
@@ -68,13 +66,13 @@ const (
 	toGiveUp
 )
 
-// awaits reports whether pods have to go before anything else is done.
+// awaits reports whether pods have to terminate before anything else is done.
 func (w *attempt) awaits() bool { return len(w.awaited) > 0 && !w.late }
 
-// overdue reports whether the awaited pods have had their time.
+// overdue reports whether the awaited pods should have terminated.
 func (w *attempt) overdue(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
-// ask returns what to do when the gang or pod does not fit, while left of the awaited pods are there.
+// ask returns what to do when the gang or pod does not fit; left is how many awaited pods still exist.
 func (w *attempt) ask(left int, now time.Time) step {
 	switch {
 	case w.awaits() && left == 0:
@@ -90,7 +88,7 @@ func (w *attempt) ask(left int, now time.Time) step {
 	return toSearch
 }
 
-// review returns what to do as time passes, while left of the awaited pods are there.
+// review returns what to do as time passes; left is how many awaited pods still exist.
 func (w *attempt) review(left int, now time.Time) step {
 	switch {
 	case w.late && left > 0:
@@ -111,8 +109,8 @@ func (w *attempt) review(left int, now time.Time) step {
 	return toWait
 }
 
-// reject notes that what was found does not help, or was out of date. It returns after which pause to search again, or
-// false to give up.
+// reject counts a proposal that does not help or is outdated. It returns the pause before the next search, or false to
+// give up.
 func (w *attempt) reject(outdated bool) (pause time.Duration, again bool) {
 	if outdated {
 		pause = outdatedPause << w.rejected
@@ -121,7 +119,7 @@ func (w *attempt) reject(outdated bool) (pause time.Duration, again bool) {
 	return pause, w.rejected < maxRejected
 }
 
-// await has the attempt wait for the pods, which should have gone at the end of their grace periods.
+// await makes the attempt wait for the pods, until the ends of their grace periods.
 func (w *attempt) await(pods []*v1.Pod, now time.Time) {
 	for _, pod := range pods {
 		gone := now
@@ -138,7 +136,7 @@ func (w *attempt) await(pods []*v1.Pod, now time.Time) {
 	w.idle = time.Time{}
 }
 
-// leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
+// leaves reports whether the pod terminates in time: when a late one will end is not known.
 func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(grace))
 }

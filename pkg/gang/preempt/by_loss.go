@@ -17,17 +17,17 @@ import (
 	"berth.dev/berth/pkg/gang/work"
 )
 
-// byLoss is what the scheduler's own preemption compares pods by.
+// byLoss makes the scheduler's own preemption compare pods by the work that their eviction loses.
 type byLoss struct {
 	Loss *work.Loss
-	// current is what evictions lose in the cycle that runs.
+	// current is what evictions lose in the current cycle.
 	current atomic.Pointer[work.Moment]
 }
 
-// lossAge is for how long what evictions lose is not read again, where no cycle of ours begins.
+// lossAge is how long a Moment is used outside of the cycles that beginCycle begins.
 const lossAge = time.Second
 
-// beginCycle begins a cycle, and the result ends it.
+// beginCycle begins a cycle, and end ends it.
 func (l *byLoss) beginCycle(now time.Time) (end func()) {
 	l.current.Store(l.Loss.At(now))
 	return func() { l.current.Store(nil) }
@@ -53,14 +53,14 @@ func (l *byLoss) cost(pod *v1.Pod) eviction.Cost {
 	return cost
 }
 
-// byLossOnNodes has the scheduler's own preemption choose the node by what is lost there.
+// byLossOnNodes makes the scheduler's own preemption choose the node by the work that is lost there.
 type byLossOnNodes struct {
 	preemption.Interface
 	losses *byLoss
 }
 
-// OrderedScoreFuncs compares budgets first, as the core does, which may exceed them, and then what is lost. Of nodes
-// that are alike it takes the first by name, and not whichever a map yields: a replay gives the same each time.
+// OrderedScoreFuncs compares first how many PodDisruptionBudgets are violated, as kube-scheduler does, and then the
+// lost work. Ties go by the names of nodes, and not by the order of a map, so that replays repeat.
 func (n *byLossOnNodes) OrderedScoreFuncs(ctx context.Context,
 	victims map[string]*extenderv1.Victims) []func(string) int64 {
 	if n.losses.Loss.Limits.Unsaved == 0 {
@@ -91,7 +91,7 @@ func (n *byLossOnNodes) OrderedScoreFuncs(ctx context.Context,
 	}
 }
 
-// latest is the later, the later the first of the pods has started.
+// latest returns when the first of the pods started, in nanoseconds.
 func latest(pods []*v1.Pod) int64 {
 	first := int64(math.MaxInt64)
 	for _, pod := range pods {
@@ -100,8 +100,8 @@ func latest(pods []*v1.Pod) int64 {
 	return first
 }
 
-// moreImportant has the scheduler's own preemption spare pods that would lose more. Between groups of the core it
-// decides as ever.
+// moreImportant makes the scheduler's own preemption spare pods that would lose more. It leaves native groups to
+// otherwise.
 func (l *byLoss) moreImportant(otherwise func(a, b preemption.Victim) bool) func(a, b preemption.Victim) bool {
 	return func(a, b preemption.Victim) bool {
 		if l.Loss.Limits.Unsaved > 0 && a.Priority() == b.Priority() && len(a.Pods()) == 1 &&

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// maxAsked is for how many shapes of members all nodes are asked in one cycle.
+	// maxAsked bounds the shapes of members for which a cycle filters all nodes.
 	maxAsked = 4
-	// maxAskedAlone is how many nodes are asked about one class each in one cycle.
+	// maxAskedAlone bounds the nodes that a cycle filters for one class each.
 	maxAskedAlone = 16
 )
 
-// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without
-// a node is of every node that has room by the account and is not known to accept.
+// findings are what filters have found about a class on a node: true if they refuse it, false if they accept it. A
+// refusal without a node is for every node that has the capacity by the account and is not known to accept.
 type findings = map[gang.Refusal]bool
 
-// checking looks at a proposal with the profile's own filters.
+// checking is one check of a proposal with the filters of the profile.
 type checking struct {
 	profile *Profile
 	ctx     context.Context
@@ -33,31 +33,30 @@ type checking struct {
 	demand  gang.Demand
 	found   *proposal
 	said    findings
-	// alone counts the questions about one node.
+	// alone counts the calls of refusedAlone.
 	alone int
 }
 
-// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
-// that leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is
-// out of date.
+// check places the gang on the nodes of the proposal with the filters of the profile, as if the victims and the pods
+// that terminate were gone. If that fails, it returns what the filters have found, nil if the proposal is outdated.
 func (p *Profile) check(ctx context.Context, r *request, demand gang.Demand, found *proposal) (*plan.Plan, findings,
 	error) {
 	c := &checking{profile: p, ctx: ctx, request: r, demand: demand, found: found, said: findings{}}
 	if r.division != nil {
 		return c.bySet()
 	}
-	// What was proposed is for the minimum; the check is of no more members, and of no others.
+	// The proposal is for the minimum, so that only these members are checked.
 	proposed := c.proposed()
 	nodes, stale := c.nodes()
 	a, err := c.place(proposed, demand.Need, plan.Part{Nodes: nodes})
 	if err != nil || a.Feasible() || stale {
-		// What filters say of nodes that have other pods by now says nothing of the next proposal.
+		// The pods of a node have changed, so that findings are of no use for the next proposal.
 		return a, nil, err
 	}
 	return a, c.said, c.learn(a, proposed)
 }
 
-// nodes returns those of the proposal. Stale is set if they have other pods than it was made for.
+// nodes returns the nodes of the proposal. stale is set if the numbers of their pods have changed since.
 func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.found.pods)) {
 		if n, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
@@ -68,24 +67,24 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 	return nodes, stale
 }
 
-// place tries members on nodes, as if the victims and what leaves were gone from all of them.
+// place plans members on nodes, as if the victims and the pods that terminate were gone.
 func (c *checking) place(members []gang.Member, need gang.Minimum, on plan.Part) (*plan.Plan, error) {
 	demand := c.demand
 	demand.Members, demand.Need = members, need
 	return c.profile.planner.Place(&plan.Work{Ctx: c.ctx}, c.request.id, demand, on, nil, c.found.going())
 }
 
-// proposed returns the members whose places the proposal names: as many of each class, the oldest first.
+// proposed returns the members that the proposal places: of each class the oldest ones.
 func (c *checking) proposed() []gang.Member {
-	type kind struct{ class, role string }
-	wanted := map[kind]int{}
+	type classRole struct{ class, role string }
+	wanted := map[classRole]int{}
 	for _, placed := range c.found.Placed {
 		class := &c.request.classes[placed.Class]
-		wanted[kind{class.class, class.role}] += placed.Members
+		wanted[classRole{class.class, class.role}] += placed.Members
 	}
 	out := make([]gang.Member, 0, c.request.need.Total)
 	for _, m := range c.demand.Members {
-		if of := (kind{m.Class, m.Role}); wanted[of] > 0 {
+		if of := (classRole{m.Class, m.Role}); wanted[of] > 0 {
 			wanted[of]--
 			out = append(out, m)
 		}
@@ -93,7 +92,7 @@ func (c *checking) proposed() []gang.Member {
 	return out
 }
 
-// learn notes what it says about classes and nodes that only some of the proposed members were placed.
+// learn derives findings from the places of the proposal that members did not get.
 func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
 	classOf := make(map[gang.UID]string, len(proposed))
@@ -115,7 +114,7 @@ func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 			continue
 		}
 		if short[n.Class] > 0 && total[n.Class] == 0 && len(c.found.Victims) == 0 {
-			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
+			// No eviction is needed, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue
 		}
@@ -129,7 +128,6 @@ func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 			}
 		case short[n.Class] > 0:
 			c.said[n] = true
-		default: // it went elsewhere, as it may
 		}
 	}
 	for shape := range nowhere {
@@ -145,8 +143,8 @@ func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
 	return nil
 }
 
-// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others:
-// each member of a StatefulSet has a volume of its own.
+// alike returns the classes by the shape that the account knows. A finding about one class counts for all of its shape:
+// otherwise each member of a StatefulSet, with its own volume, would be a class to check.
 func (c *checking) alike() map[capacity.ShapeKey][]string {
 	classes := map[capacity.ShapeKey][]string{}
 	for _, class := range c.request.classes {
@@ -156,7 +154,7 @@ func (c *checking) alike() map[capacity.ShapeKey][]string {
 	return classes
 }
 
-// refusedAlone reports whether a node refuses a member of a class that comes alone. After some questions it says no.
+// refusedAlone reports whether a node refuses a single member of a class. After maxAskedAlone calls it returns false.
 func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 	info, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
 	if c.alone++; err != nil || c.alone > maxAskedAlone {
@@ -168,7 +166,7 @@ func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 	return err == nil && !a.Feasible(), err
 }
 
-// ask finds nodes that accept members of classes of one shape as they are.
+// ask finds nodes that accept members of classes of one shape without an eviction.
 func (c *checking) ask(classes []string) error {
 	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {

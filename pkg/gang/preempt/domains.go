@@ -24,7 +24,7 @@ type division struct {
 	nodes map[string]int
 }
 
-// divide has the request ask for a domain for each group or segment of the gang.
+// divide makes the request ask for a domain for each group or segment of the gang.
 func (r *request) divide(p *plan.Planner, levels read.Topology, members []gang.Member, nodes []*v1.Node) error {
 	numbers, alike := map[string]int{}, map[capacity.ShapeKey]int{}
 	var classes []requestClass
@@ -46,11 +46,11 @@ func (r *request) divide(p *plan.Planner, levels read.Topology, members []gang.M
 	for i, n := range nodes {
 		d.nodes[n.Name] = i
 	}
-	r.division, r.classes, r.required, r.held = d, classes, nil, nil
+	r.division, r.classes, r.required, r.occupied = d, classes, nil, nil
 	return nil
 }
 
-// objectsOf are the nodes of a cycle.
+// objectsOf returns the API objects of nodes.
 func objectsOf(nodes []fwk.NodeInfo) []*v1.Node {
 	out := make([]*v1.Node, len(nodes))
 	for i, n := range nodes {
@@ -59,7 +59,7 @@ func objectsOf(nodes []fwk.NodeInfo) []*v1.Node {
 	return out
 }
 
-// asks reports whether the same sets ask for the same.
+// asks reports whether both divisions have the same sets.
 func (d *division) asks(other *division) bool {
 	if d == nil || other == nil {
 		return d == other
@@ -69,7 +69,7 @@ func (d *division) asks(other *division) bool {
 	})
 }
 
-// addTo has the problem place the sets.
+// addTo adds the sets to the problem.
 func (d *division) addTo(p *eviction.Problem) {
 	if d == nil {
 		return
@@ -87,13 +87,14 @@ func (d *division) addTo(p *eviction.Problem) {
 	}
 }
 
-// addDomains names the sets of nodes that share the required levels: only that in which most members are, if some are.
+// addDomains adds the sets of nodes that share the required levels: only the one with most of the gang's members, if it
+// has any.
 func (b *problemBuilder) addDomains() {
 	r, p := b.request, &b.problem
 	if len(r.required) == 0 {
 		return
 	}
-	in := b.evictor.Capacity.Cluster.Domain(r.held, r.required)
+	in := b.evictor.Capacity.Cluster.Domain(r.occupied, r.required)
 	index := map[string]int{}
 	p.Domains = [][]int{}
 	for n := range b.cluster.Nodes {
@@ -110,8 +111,7 @@ func (b *problemBuilder) addDomains() {
 	}
 }
 
-// bySet places the members of each group or segment on the nodes that the proposal has for them, and notes which of
-// these refuse some.
+// bySet places the members of each group or segment on the nodes of the proposal, and returns which nodes refuse some.
 func (c *checking) bySet() (*plan.Plan, findings, error) {
 	d := c.request.division
 	_, stale := c.nodes()

@@ -2,7 +2,6 @@ package preempt
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -26,9 +25,9 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// Evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The
-// search runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the
-// profile's filters what was found, on the few nodes that it concerns.
+// Evictor owns the attempts to evict pods for gangs, or whole gangs for single pods. The search runs in the background
+// on a copy of the account of capacity; a scheduling cycle only checks its result with the filters of the profile, on
+// the nodes concerned.
 type Evictor struct {
 	Profiles *process.Profiles
 	Members  *members.Directory
@@ -36,14 +35,15 @@ type Evictor struct {
 	Ledger   *gang.Ledger
 	Holds    *hold.Holds
 	Sources  Sources
-	// Inbox has a gang or a pod tried again because a search or an eviction has ended.
+	// Inbox takes gangs and pods to try again when a search or an eviction has ended.
 	Inbox *waiting.Inbox
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// work has the attempts by request.name.
 	work map[string]*attempt
 }
 
-// Sources know what an eviction has to respect besides gangs.
+// Sources are what an eviction has to respect besides the minimums of gangs.
 type Sources struct {
 	// Owners know which members can only be evicted together.
 	Owners  *status.Owners
@@ -52,9 +52,9 @@ type Sources struct {
 	Loss *work.Loss
 }
 
-// lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
-// landed: such a gang is evicted as a whole or spares some members, which it can when all are bound, and no event of
-// the scheduler's queue or of the account says that they are.
+// lookForFlight records whether gangs of lower priority are being bound, and has the request tried again when they are
+// bound: only then can such a gang be evicted as a whole or spare members, and no event of the scheduler's queue or of
+// the account tells it.
 func (e *Evictor) lookForFlight(r *request) {
 	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
 		e.mu.Lock()
@@ -63,7 +63,7 @@ func (e *Evictor) lookForFlight(r *request) {
 	}
 }
 
-// Landed has those tried again that may evict a gang whose members have been bound.
+// Landed retries the requests that may evict a gang whose members have been bound.
 func (e *Evictor) Landed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,7 +79,7 @@ func (e *Evictor) Landed() {
 	}
 }
 
-// again has the gang or the pod tried again.
+// again retries the gang or the pod.
 func (e *Evictor) again(r *request) {
 	if r.only != nil {
 		e.Inbox.Activate([]gang.Ref{read.RefOf(r.only)})
@@ -96,7 +96,7 @@ func (e *Evictor) of(r *request) *attempt {
 	return e.begin(r)
 }
 
-// begin starts afresh for a request. The lock is held.
+// begin replaces the attempt for the request by a new one. The lock is held.
 func (e *Evictor) begin(r *request) *attempt {
 	w := &attempt{request: r, said: findings{}, idle: time.Now()}
 	if before := e.work[r.name]; before != nil {
@@ -109,8 +109,8 @@ func (e *Evictor) begin(r *request) *attempt {
 	return w
 }
 
-// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It
-// may be that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
+// decide returns a proposal to check and carry out, or why the request waits. A proposal without victims means that the
+// account has enough capacity; the check then finds what filters refuse.
 func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -130,7 +130,7 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	case toUsePlan:
 		p := w.found
 		if !p.request.asks(r) {
-			break // members may have come and gone meanwhile
+			break // members were added or deleted meanwhile
 		}
 		w.found = nil
 		switch {
@@ -168,8 +168,8 @@ func (e *Evictor) search(ctx context.Context, w *attempt, pause time.Duration) {
 	})
 }
 
-// searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because
-// it was out of date, in which case said is nil. It looks for another one unless that did not help too often.
+// searchAgain rejects the proposal, because filters refuse it or, if said is nil, because it is outdated. It starts
+// another search, unless too many proposals were rejected, and returns why the request waits.
 func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -187,12 +187,11 @@ func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) st
 	return "looking for other pods to evict"
 }
 
-// postpone has the hold count again once the pods have gone that are late, whenever that is: what replaces them
-// would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
+// postpone suspends the hold until the late pods have terminated. Until then other pods may use the free capacity
+// there; then the hold counts again, or replacements of the late pods would take the place first. The lock is held.
 func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaited) }
 
-// giveUp ends an attempt, and what was kept while pods were awaited. While some of them are late it only begins
-// again. The lock is held.
+// giveUp ends an attempt and its hold. If awaited pods are late, the attempt only begins again. The lock is held.
 func (e *Evictor) giveUp(w *attempt) {
 	if w.late && e.remaining(w.awaited) > 0 {
 		w.said, w.rejected, w.found = findings{}, 0, nil
@@ -200,7 +199,7 @@ func (e *Evictor) giveUp(w *attempt) {
 	}
 	delete(e.work, w.request.name)
 	if w.landing {
-		// What all nodes say of a single pod is large, and soon out of date.
+		// The statuses of all nodes are large and soon outdated.
 		e.begin(&request{name: w.request.name, id: w.request.id, only: w.request.only}).landing = true
 	}
 	e.Holds.Drop(func(o hold.Hold) bool { return o.Kind == hold.AfterEviction }, w.request.id)
@@ -216,8 +215,8 @@ func (e *Evictor) refuse(r *request, why string) string {
 	return why
 }
 
-// Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
-// no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds.
+// Tidy ends the attempts for gangs that do not wait anymore, for pods that have a node or are gone, and those that have
+// awaited no pod for a while. It retries gangs and pods whose awaited pods are late.
 func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
 	var again []*request
 	e.mu.Lock()
@@ -243,7 +242,7 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
 	}
 }
 
-// remaining counts the pods that are still there.
+// remaining counts the pods that still exist.
 func (e *Evictor) remaining(pods []*v1.Pod) int {
 	left := 0
 	for _, pod := range pods {
@@ -254,8 +253,8 @@ func (e *Evictor) remaining(pods []*v1.Pod) int {
 	return left
 }
 
-// await records that what the gang needs is kept for it while pods terminate that were not evicted for it. If there
-// are none, it is about to start, and what is kept stays so for a while.
+// await begins an attempt that evicts nothing and awaits the pods that terminate anyway. If there are none, the gang is
+// about to start.
 func (e *Evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -269,13 +268,13 @@ func (e *Evictor) await(r *request, p *proposal) {
 // podName is the name of the requests of a single pod.
 func podName(namespace, name string) string { return "pod " + namespace + "/" + name }
 
-// waitingFor says how many pods are awaited.
+// waitingFor is the message about awaited pods.
 func waitingFor(pods int) string {
-	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
+	return "waiting for " + plural.Of(pods, "pod") + " to terminate"
 }
 
-// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
-// the cycle began, and what to say about it.
+// awaited returns the node on which pods are evicted for a single pod, as long as one of them exists or did when the
+// cycle began, and a message about it.
 func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -288,8 +287,8 @@ func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	return "", ""
 }
 
-// evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after
-// that.
+// evict evicts the victims of the proposal in the background, a few at a time. After that a single pod goes to the
+// node.
 func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()

@@ -7,20 +7,20 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// lowestPriorities keeps what priority the least important pod of each node has, for nodes that have not changed since.
-// It is for one goroutine.
+// lowestPriorities caches the lowest priority on each node, for one goroutine. Unlike the account of capacity, it knows
+// assumed pods.
 type lowestPriorities struct{ nodes []lowest }
 
-// lowest is of a node in one state. Without pods, the priority is the highest there is.
+// lowest is the lowest priority of the pods on a node at one generation, the highest possible without pods.
 type lowest struct {
 	node       fwk.NodeInfo
 	generation int64
 	priority   int32
 }
 
-// Below reports whether a pod on one of the nodes may have a lower priority, one that is being bound included. That of
-// a pod in a native group may be the group's.
-func (l *lowestPriorities) Below(nodes []fwk.NodeInfo, priority int32) bool {
+// below reports whether a pod on one of the nodes may have a lower priority. A pod in a native group may have the
+// priority of the group.
+func (l *lowestPriorities) below(nodes []fwk.NodeInfo, priority int32) bool {
 	if len(l.nodes) != len(nodes) {
 		l.nodes = make([]lowest, len(nodes))
 	}

@@ -34,7 +34,7 @@ func TestLowestPrioritiesFollowTheNodes(t *testing.T) {
 		if step.change != nil {
 			step.change()
 		}
-		if got := l.Below(nodes, step.below); got != step.want {
+		if got := l.below(nodes, step.below); got != step.want {
 			t.Errorf("%s: below %d is %t, want %t", step.name, step.below, got, step.want)
 		}
 	}

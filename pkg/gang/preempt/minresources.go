@@ -16,36 +16,35 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// Missing is the resources that a gang wants to be free and that are not.
-type Missing struct {
-	Of    gang.ID
-	Short []Shortage
+// shortfall is the resources in the minResources of a gang of which the cluster has too little free.
+type shortfall struct {
+	gang      gang.ID
+	resources []resourceShortfall
 }
 
-// Shortage is how much of one resource a gang wants to be free, and how much is.
-type Shortage struct {
-	Resource     v1.ResourceName
-	Wanted, Free int64
+type resourceShortfall struct {
+	name         v1.ResourceName
+	wanted, free int64
 }
 
-// Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
-func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
-	if m := p.missing(id, nodes, nil); len(m.Short) > 0 {
-		return m
+// Shortfall returns the resources in the gang's minResources of which the nodes have too little free, nil if there are
+// none.
+func (p *Profile) Shortfall(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
+	if s := p.shortfall(id, nodes, nil); len(s.resources) > 0 {
+		return s
 	}
 	return nil
 }
 
-// missing returns the resources in the gang's minResources that the nodes have too little of; Short is empty if there
-// is enough. What the gang's own members and the pods that go hold counts as free, and what a device class hands out is
-// not looked at.
-func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Missing {
-	m, pg := Missing{Of: id}, p.evictor.Members.Group(id)
+// shortfall counts what the gang's own members and the evicted pods use as free, and ignores resources that a
+// DeviceClass serves.
+func (p *Profile) shortfall(id gang.ID, nodes []fwk.NodeInfo, evicted []*v1.Pod) shortfall {
+	s, pg := shortfall{gang: id}, p.evictor.Members.Group(id)
 	if pg == nil || len(pg.Spec.MinResources) == 0 {
-		return m
+		return s
 	}
 	wanted, counted := podview.Amounts(pg.Spec.MinResources), p.own(id, nodes)
-	for _, pod := range goes {
+	for _, pod := range evicted {
 		if info, err := framework.NewPodInfo(pod); err == nil {
 			counted = append(counted, info)
 		}
@@ -59,17 +58,17 @@ func (p *Profile) missing(id gang.ID, nodes []fwk.NodeInfo, goes []*v1.Pod) Miss
 			free += podview.UsedBy(pod, name)
 		}
 		if free < wanted[name] {
-			m.Short = append(m.Short, Shortage{name, wanted[name], free})
+			s.resources = append(s.resources, resourceShortfall{name, wanted[name], free})
 		}
 	}
-	return m
+	return s
 }
 
-// own returns the members of the gang that the nodes hold already.
+// own returns the members of the gang that are on the nodes.
 func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) (own []fwk.PodInfo) {
-	held := p.evictor.Ledger.Nodes(id)
+	occupied := p.evictor.Ledger.Nodes(id)
 	for _, n := range nodes {
-		if held[n.Node().Name] == 0 {
+		if occupied[n.Node().Name] == 0 {
 			continue
 		}
 		for _, info := range n.GetPods() {
@@ -81,7 +80,7 @@ func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) (own []fwk.PodInfo) {
 	return own
 }
 
-// freeOn returns how much of a resource the nodes have free together, with the pods that are on their way to them.
+// freeOn returns how much of a resource the nodes have free in total. Assumed pods count as pods of their node.
 func freeOn(nodes []fwk.NodeInfo, name v1.ResourceName) int64 {
 	free := int64(0)
 	for _, n := range nodes {
@@ -90,21 +89,21 @@ func freeOn(nodes []fwk.NodeInfo, name v1.ResourceName) int64 {
 	return free
 }
 
-// String says how much of each is wanted, and how much is free.
-func (m Missing) String() string {
-	parts := make([]string, len(m.Short))
-	for i, s := range m.Short {
+// String implements obstacle.Reason.
+func (s shortfall) String() string {
+	parts := make([]string, len(s.resources))
+	for i, r := range s.resources {
 		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
-			s.Resource, podview.Quantity(s.Resource, s.Wanted), podview.Quantity(s.Resource, s.Free))
+			r.name, podview.Quantity(r.name, r.wanted), podview.Quantity(r.name, r.free))
 	}
-	return fmt.Sprintf("gang %s needs minResources %s", m.Of, strings.Join(parts, "; "))
+	return fmt.Sprintf("gang %s needs minResources %s", s.gang, strings.Join(parts, "; "))
 }
 
 // Kind names the resources.
-func (m Missing) Kind() string {
-	names := make([]string, len(m.Short))
-	for i, s := range m.Short {
-		names[i] = string(s.Resource)
+func (s shortfall) Kind() string {
+	names := make([]string, len(s.resources))
+	for i, r := range s.resources {
+		names[i] = string(r.name)
 	}
 	return "gang needs minResources " + strings.Join(names, ", ")
 }

@@ -2,7 +2,6 @@ package preempt
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -23,22 +22,21 @@ import (
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
 type request struct {
-	// name says for whom, in messages and as a key; id is the zero ID for a single pod, which only is.
+	// name is for whom the request is, in messages and as a key. id is the gang, or zero for a single pod, which is only.
 	name string
 	id   gang.ID
 	only *v1.Pod
-	// of is the gang that asks, or that of the single pod. statuses say on which nodes no eviction helps the single pod.
-	of       gang.ID
+	// statuses tell on which nodes no eviction helps the single pod.
 	statuses fwk.NodeToStatusReader
 	priority int32
-	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
+	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted only after that.
 	inFlight bool
 	need     gang.Minimum
 	classes  []requestClass
-	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
+	// required are the label keys of the levels that all members share, and occupied counts the members on each node.
 	required []string
-	held     map[string]int
-	// division is how the members are divided into groups or segments, nil if they are not; classes are those of it then.
+	occupied map[string]int
+	// division is how the members are divided into groups or segments, nil if they are not; it then has its own classes.
 	division *division
 }
 
@@ -49,7 +47,7 @@ type requestClass struct {
 	count       int
 }
 
-// asks reports whether both ask for the same: places for as many members of the same classes.
+// asks reports whether both requests ask for the same.
 func (r *request) asks(other *request) bool {
 	return r.priority == other.priority && r.need.Total == other.need.Total && r.division.asks(other.division) &&
 		maps.Equal(r.need.Roles, other.need.Roles) &&
@@ -70,28 +68,28 @@ type proposal struct {
 	// at is when it was found.
 	at      time.Time
 	victims []*v1.Pod
-	// pods is how many pods each node has, by the account, on which members will be placed.
+	// pods counts the pods on each node where members will be placed, by the account.
 	pods map[string]int
-	// leaving are the pods that terminate anyway on the nodes where members will be placed.
+	// leaving are the pods that terminate anyway on these nodes.
 	leaving []*v1.Pod
-	// impacts are what it takes from each gang.
+	// impacts are the victims by gang.
 	impacts []gang.EvictionImpact
-	// names are those of the nodes of Sets.
+	// names are the names of the nodes in Sets.
 	names []string
 }
 
-// going are the pods that have to go before members are placed.
+// going returns the pods that have to terminate before members are placed.
 func (p *proposal) going() []*v1.Pod { return slices.Concat(p.victims, p.leaving) }
 
-// idle says that no pod has to go.
+// idle reports whether no pod has to terminate.
 func (p *proposal) idle() bool { return len(p.victims)+len(p.leaving) == 0 }
 
-// evicting says what is done about what cannot be had otherwise.
+// evicting is the message about the victims.
 func (p *proposal) evicting() string {
-	return fmt.Sprintf("evicting %d %s of lower priority", len(p.victims), plural.Choose(len(p.victims), "pod", "pods"))
+	return "evicting " + plural.Of(len(p.victims), "pod") + " of lower priority"
 }
 
-// propose looks for the pods to evict, with what filters have said so far.
+// propose chooses the pods to evict, with what filters have found so far.
 func (e *Evictor) propose(r *request, said findings) *proposal {
 	keys := make([]capacity.ShapeKey, len(r.classes))
 	for i, c := range r.classes {
@@ -133,13 +131,13 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	}
 	slices.SortFunc(found.leaving, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	if found.Reason != "" && b.kept && r.only != nil {
-		// Nothing else tells it that a hold has ended.
+		// No event tells the pod that a hold has ended.
 		e.Holds.Gate.Wait(r.only)
 	}
 	return found
 }
 
-// problemBuilder turns a request and a copy of the account into a problem.
+// problemBuilder makes a problem of a request and a copy of the account.
 type problemBuilder struct {
 	evictor *Evictor
 	request *request
@@ -150,7 +148,7 @@ type problemBuilder struct {
 	// leaving are the pods of each node that terminate now.
 	leaving map[string][]*v1.Pod
 	now     time.Time
-	// kept is set if something is kept for others.
+	// kept is set if capacity is kept for others.
 	kept bool
 }
 
@@ -215,19 +213,17 @@ func (b *problemBuilder) addNode(n int) {
 	b.problem.Nodes = append(b.problem.Nodes, eviction.Node{Name: node.Name, Free: free})
 }
 
-// addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at
-// once.
+// addVictim adds the pod if it may be evicted. Pods of DaemonSets and static pods would come back at once.
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
 	if priority <= b.request.priority && b.evictor.Holds.Gate.Backfills(b.request.id, pod.Object) {
-		// It runs in what is kept for this very gang. One that is more important would run there without leave, and
-		// again when it was evicted.
+		// It runs in capacity that is kept for this gang, which pods of a higher priority may use in any case.
 		priority = math.MinInt32
 	}
 	id, role := pod.Of, ""
 	with, whole := b.evictor.Sources.Owners.Together(pod.Object)
 	if id == (gang.ID{}) && with != "" {
-		// The scheduler's core plans it. No gang has such a name: it has a space.
+		// kube-scheduler plans its native group. The name has a space, as no gang has.
 		id, with, whole = gang.ID{Namespace: pod.Object.Namespace, Name: with}, "", true
 	}
 	if id != (gang.ID{}) {
@@ -249,13 +245,17 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	b.victims = append(b.victims, pod.Object)
 }
 
-// addKept takes off what is kept for others that are as important.
+// addKept subtracts what is kept for others of the same or a higher priority.
 func (b *problemBuilder) addKept() {
+	of := b.request.id
+	if only := b.request.only; only != nil {
+		of = b.evictor.Members.ID(only)
+	}
 	index := map[string]int{}
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
+	for _, o := range b.evictor.Holds.ToOthers(of, b.request.priority) {
 		if n, known := index[o.Node]; known {
 			b.kept = true
 			b.take(n, o.Info)
@@ -263,14 +263,14 @@ func (b *problemBuilder) addKept() {
 	}
 }
 
-// take takes off the node what the pod asks for.
+// take subtracts what the pod requests from what the node has free.
 func (b *problemBuilder) take(n int, info fwk.PodInfo) {
 	for i, name := range b.cluster.Resources {
 		b.problem.Nodes[n].Free[i] -= podview.UsedBy(info, name)
 	}
 }
 
-// addNominated takes off what pods are nominated for that are as important: they are about to come.
+// addNominated subtracts what nominated pods of the same or a higher priority request.
 func (b *problemBuilder) addNominated() {
 	profile := b.evictor.Profiles.Any()
 	for n := range b.problem.Nodes {
@@ -285,9 +285,9 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class
-// on all nodes but those that are known to accept it. What the account does not know, claims for example, may refuse
-// other nodes as well: that shows when the next proposal is checked.
+// applyFilterFindings rules out the nodes with enough free capacity for a class that filters have refused everywhere,
+// but for nodes that are known to accept it. On other nodes, what the account does not know, such as claims, may refuse
+// the class as well: that shows when the next proposal is checked.
 func (b *problemBuilder) applyFilterFindings(said findings) {
 	for i, c := range b.request.classes {
 		if !said[gang.Refusal{Class: c.class}] {
@@ -303,10 +303,10 @@ func (b *problemBuilder) applyFilterFindings(said findings) {
 	}
 }
 
-// describe fills in what is known of a group of victims besides how many are bound.
+// describe completes a group of victims from the ledger.
 func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
 	v, _ := b.evictor.Ledger.View(id)
-	// A member that is being bound would be all that is left of a gang that is evicted as a whole.
+	// Members that are being bound count: they would be all that is left of a gang that is evicted as a whole.
 	g.Bound = max(g.Bound, v.Count[gang.Bound]) + v.InFlight(b.now)
 	g.Minimum, g.Settled, g.SettledByRole = v.Minimum, v.Settled(), map[string]int{}
 	for role := range v.Roles {

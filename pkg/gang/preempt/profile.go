@@ -18,14 +18,13 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Profile is the evictor in the cycles of one profile, whose plugins judge what it finds.
+// Profile is the evictor in the cycles of one profile.
 type Profile struct {
 	framework framework.Framework
 	evictor   *Evictor
 	planner   *plan.Planner
-	// losses are what evictions lose in the cycle that is running.
-	losses byLoss
-	lowest lowestPriorities
+	losses    byLoss
+	lowest    lowestPriorities
 }
 
 // NewProfile returns the evictor for a profile.
@@ -33,12 +32,12 @@ func NewProfile(e *Evictor, profile framework.Framework, planner *plan.Planner) 
 	return &Profile{framework: profile, evictor: e, planner: planner, losses: byLoss{Loss: e.Sources.Loss}}
 }
 
-// ForGang evicts exactly the pods of lower priority without which a gang that does not fit can start as a whole, all in
-// one wave, or none at all. It returns what to say about it, or nothing if no eviction helps.
+// ForGang evicts pods of lower priority, all at once, if the gang can start without them, and else none. It returns a
+// message for the gang, empty if there is nothing to evict.
 func (p *Profile) ForGang(ctx context.Context, id gang.ID, demand gang.Demand) (string, error) {
 	e := p.evictor
-	r := &request{name: "gang " + id.String(), id: id, of: id,
-		priority: demand.Members[0].Priority, need: demand.Need, held: e.Ledger.Nodes(id)}
+	r := &request{name: "gang " + id.String(), id: id, priority: demand.Members[0].Priority,
+		need: demand.Need, occupied: e.Ledger.Nodes(id)}
 	never, complete := r.addMembers(e.Members, demand.Members)
 	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
@@ -68,7 +67,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, demand gang.Demand) (
 	if found == nil || err != nil {
 		return why, err
 	}
-	kept, err := roomOf(r, plan)
+	kept, err := holdsOf(r, plan)
 	if err != nil {
 		return "", err
 	}
@@ -81,8 +80,8 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, demand gang.Demand) (
 	return found.evicting(), nil
 }
 
-// roomOf is what the plan needs for the gang.
-func roomOf(r *request, plan *plan.Plan) ([]hold.Hold, error) {
+// holdsOf returns the holds for the assignments of the plan.
+func holdsOf(r *request, plan *plan.Plan) ([]hold.Hold, error) {
 	kept := make([]hold.Hold, 0, len(plan.Assignments))
 	for _, placed := range plan.Assignments {
 		info, err := hold.InfoOf(plan.Pods[placed.UID])
@@ -95,8 +94,8 @@ func roomOf(r *request, plan *plan.Plan) ([]hold.Hold, error) {
 	return kept, nil
 }
 
-// addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
-// is gone.
+// addMembers adds what the members ask for. never is the name of a member with the preemption policy Never, if there is
+// one; complete is false if a member is gone.
 func (r *request) addMembers(known *members.Directory, all []gang.Member) (never string, complete bool) {
 	index := map[[2]string]int{}
 	for _, m := range all {
@@ -119,8 +118,8 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 	return never, true
 }
 
-// agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members
-// go then. It returns no victims, and what to say about it, while there are none.
+// agree returns a proposal that the filters of the profile and the ledger accept, with the plan for the members. While
+// there is none, it returns a message instead.
 func (p *Profile) agree(ctx context.Context, r *request, demand gang.Demand) (*proposal, *plan.Plan, string, error) {
 	e := p.evictor
 	found, why := e.decide(ctx, r, time.Now())
@@ -141,37 +140,37 @@ func (p *Profile) agree(ctx context.Context, r *request, demand gang.Demand) (*p
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("listing nodes: %w", err)
 	}
-	if len(p.missing(r.id, nodes, found.going()).Short) > 0 {
+	if len(p.shortfall(r.id, nodes, found.going()).resources) > 0 {
 		return nil, nil, e.refuse(r, "evicting pods of lower priority does not free the minimum resources"), nil
 	}
-	// From now on the other members of gangs that go as a whole wait until all have gone.
+	// From now on, pending members of gangs that are evicted as a whole wait until all have terminated.
 	now := time.Now()
 	if !e.Ledger.Evictions.Evict(found.impacts, now.Add(grace), now) {
-		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
+		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs have changed since the victims were chosen
 	}
 	return found, plan, "", nil
 }
 
-// ForPod evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can
-// spare; and if that is not enough, whole gangs.
+// ForPod evicts pods for a single pod, as the scheduler's own preemption does, but of a gang only members beyond its
+// minimum. If that is not enough, it evicts whole gangs.
 func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	// Without its nomination, the pods that replace the victims would be there before it.
+	// Without a nomination, replacements of the victims would take the place.
 	if node, why := p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		return nominate(node, why)
 	}
 	p.evictor.stockEnds(pod)
 	if !p.anyBelow(corev1helpers.PodPriority(pod)) {
-		// The scheduler's own preemption finds it out by trying each node, which takes longer than all else in the cycle.
+		// The scheduler's own preemption would try each node, which takes longer than the rest of the cycle.
 		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(
 			fwk.UnschedulableAndUnresolvable, "preemption: no pod has a lower priority")
 	}
 	defer p.losses.beginCycle(time.Now())()
-	p.evictor.stockBegins(pod) // before, since it evicts beside the cycle
+	p.evictor.stockBegins(pod) // before, because it evicts in the background
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	evicts := status.IsSuccess() && result != nil && result.NominatedNodeName != ""
 	if !evicts {
@@ -196,28 +195,26 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }
 
-// anyBelow reports whether a pod on a node may have a lower priority. The account of capacity does not know pods that
-// are being bound.
+// anyBelow reports whether a pod on a node may have a lower priority.
 func (p *Profile) anyBelow(priority int32) bool {
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
-	return err != nil || p.lowest.Below(nodes, priority)
+	return err != nil || p.lowest.below(nodes, priority)
 }
 
-// nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.
+// nominate nominates a node for a pod. why becomes the scheduler's message about the pod.
 func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 	return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success, why)
 }
 
-// preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
+// preemptGangs evicts pods, with whole gangs among them. It returns a message, and the node for the pod if it evicts.
 func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string,
 	err error) {
 	e := p.evictor
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
-	r := &request{name: podName(pod.Namespace, pod.Name), only: pod, of: e.Members.ID(pod), statuses: statuses,
-		priority: corev1helpers.PodPriority(pod),
-		need:     gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
+	r := &request{name: podName(pod.Namespace, pod.Name), only: pod, statuses: statuses,
+		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	e.lookForFlight(r)
 	if !e.Capacity.Cluster.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
@@ -229,10 +226,10 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		return why, "", err
 	}
 	if len(found.victims) == 0 {
-		// Single pods are nominated by the scheduler's own preemption while others terminate.
+		// While pods terminate, the scheduler's own preemption nominates single pods.
 		return waitingFor(len(found.leaving)), "", nil
 	}
 	node = plan.Assignments[0].Node
 	e.evict(ctx, p.framework, r, found, node)
-	return found.evicting() + " for room on " + node, node, nil
+	return found.evicting() + " to free capacity on " + node, node, nil
 }

@@ -23,9 +23,8 @@ func PreemptedByScheduler(pod *v1.Pod) bool {
 	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
 }
 
-// evictOne marks the pod as evicted for the sake of the request, and deletes it.
-func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
-	moment *work.Moment) error {
+// evictOne marks the pod as preempted for the request, and deletes it.
+func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request, moment *work.Moment) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
 		Reason:  v1.PodReasonPreemptionByScheduler,
@@ -33,7 +32,7 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 	err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // it was gone before
+		return nil // it is gone already
 	case err != nil:
 		return fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
 	}
@@ -56,7 +55,8 @@ const evictionRequests = 8
 // evictionRetries are the pauses between the attempts to evict a pod.
 var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
-// evictAll evicts the pods, a few at a time. A partial eviction frees too little, so a request that fails is repeated.
+// evictAll evicts the pods, a few at a time. Requests that fail are repeated, because a part of the evictions frees too
+// little.
 func (e *Evictor) evictAll(ctx context.Context, profile framework.Framework, pods []*v1.Pod, r *request) {
 	moment := e.Sources.Loss.At(time.Now())
 	workqueue.ParallelizeUntil(ctx, evictionRequests, len(pods), func(i int) {

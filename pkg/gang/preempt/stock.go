@@ -19,35 +19,34 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 )
 
-// preemptorsAtOnce is how many of the pods are looked at each time for which the scheduler's own preemption evicts
-// others.
+// preemptorsAtOnce bounds the result of Preemptors.
 const preemptorsAtOnce = 16
 
-// stockBegins notes that the scheduler's own preemption may evict pods for the pod, until these have gone and it is
-// tried again.
+// stockBegins records that the scheduler's own preemption may evict pods for the pod, until these have terminated and
+// the pod is tried again.
 //
-// While it evicts, the queue does not wake the pod for what happens, and counts on the end of the last victim. Where
-// two pods have chosen the same victims, that may have ended before. Nothing else would wake the pod for minutes.
+// While the evictions are requested, the queue wakes the pod only for the end of the last victim. If two pods have
+// chosen the same victims, that end may have been before, and nothing else would wake the pod for minutes.
 //
-// Once it has asked for the evictions, all that happens wakes the pod. What the scheduler has heard by then may not
-// show that the victims go, so that it would evict others on another node.
+// After the requests, every event wakes the pod. If the scheduler does not know by then that the victims terminate, it
+// would evict others on another node.
 func (e *Evictor) stockBegins(pod *v1.Pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begin(&request{name: stockName(pod.Namespace, pod.Name), only: pod}).stock = time.Now()
 }
 
-// stockEnds notes that it evicts none for the pod.
+// stockEnds records that the scheduler's own preemption evicts no pods for the pod.
 func (e *Evictor) stockEnds(pod *v1.Pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.work, stockName(pod.Namespace, pod.Name))
 }
 
-// stockName is the name of the attempt of the scheduler's own preemption for a pod.
+// stockName is the name of the request of the scheduler's own preemption for a pod.
 func stockName(namespace, name string) string { return "preemption for " + podName(namespace, name) }
 
-// stockEvicts notes that the API server was asked to evict a victim for the pod.
+// stockEvicts records that the eviction of a victim for the pod was requested.
 func (e *Evictor) stockEvicts(by klog.KMetadata, victim *v1.Pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,8 +57,8 @@ func (e *Evictor) stockEvicts(by klog.KMetadata, victim *v1.Pod) {
 	}
 }
 
-// Preemptors returns pods for which the scheduler's own preemption evicts others, those that have not been looked at
-// for the longest time.
+// Preemptors returns pods for which the scheduler's own preemption evicts others and which should be tried again: those
+// that it has not returned for the longest time.
 func (e *Evictor) Preemptors() []gang.Ref {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,9 +88,9 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 	return nil
 }
 
-// Guard has the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
-// for a member of a gang that has not started it takes no pod. Which members these are depends on the node, so that it
-// may choose on two nodes at a time what together is too much: a member that its gang has come to need is not evicted.
+// Guard makes the scheduler's own preemption spare gangs: it evicts only members beyond the minimum, and no pod for a
+// member of a gang that has not started. Because it chooses victims on each node separately, it may choose too many
+// members of a gang in total: a member that its gang needs by then is not evicted.
 func (p *Profile) Guard() {
 	stock := stockPreemption(p.framework)
 	if stock == nil {
@@ -119,7 +118,7 @@ func (p *Profile) Guard() {
 	stock.Evaluator.Interface = &byLossOnNodes{stock.Evaluator.Interface, &p.losses}
 }
 
-// spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
+// spares reports whether every gang keeps its minimum if the victim is evicted from the node.
 func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
 	e := p.evictor
 	if e.Members.Has(preemptor) && !e.Ledger.Cycles.Standing(gang.UID(preemptor.UID)).Alone {
@@ -128,7 +127,7 @@ func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor 
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
 		if pod.DeletionTimestamp != nil {
-			continue // it goes in any case: a pod that is to have its room waits for that, and evicts no other
+			continue // it terminates in any case: the preemptor waits for that, and evicts no other pod
 		}
 		if !e.Members.Has(pod) {
 			continue
@@ -141,7 +140,7 @@ func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor 
 	return true
 }
 
-// among returns the members of the pod's gang on the node that are less important than the preemptor.
+// among returns the members of the pod's gang on the node with a lower priority than the preemptor.
 func (p *Profile) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
 	known := p.evictor.Members
 	id, priority := known.ID(pod), corev1helpers.PodPriority(preemptor)

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with
-// byOwner set, also without its controller, which may make it one.
+// WithoutGang returns a copy of the pod that is in no gang: without labels and annotations of gangs and, with byOwner
+// set, without its controller.
 func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 	out := pod.DeepCopy()
 	for _, key := range append(Labels(), MinAvailableLabel, grovePodGang, kueueGroup) {
@@ -32,7 +32,7 @@ func Join(pod *v1.Pod, name string) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, schedulingv1alpha1.PodGroupLabel, name)
 }
 
-// NewPodGroup is the group of a gang whose minimum is minMember.
+// NewPodGroup returns a PodGroup.
 func NewPodGroup(namespace, name string, minMember int) *unstructured.Unstructured {
 	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(minMember)}}}
 	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))

@@ -27,15 +27,14 @@ const (
 	MinAvailableLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
 )
 
-// Of returns the gang that the pod is a member of by its own word, with its minimum where the pod itself carries that,
-// else 0. A pod that means to be in a gang but says so wrongly is an error. OwnerPolicy.GangOf also knows the gangs of
-// controllers whose pods say nothing.
+// Of returns the gang that the pod itself declares, with its minimum if the pod carries it, else 0. A bad value is an
+// error. OwnerPolicy.GangOf also knows the gangs of controllers whose pods declare nothing.
 func Of(pod *v1.Pod) (id gang.ID, minimum int, err error) {
 	m, err := (*OwnerPolicy)(nil).GangOf(pod)
 	return m.ID, m.Minimum, err
 }
 
-// labelledGang reads the labels that name a gang: that of a PodGroup, then the older form by labels alone.
+// labelledGang reads the labels that name a gang: that of a PodGroup, then the older form without a PodGroup.
 func labelledGang(pod *v1.Pod) (Membership, error) {
 	if name := pod.Labels[schedulingv1alpha1.PodGroupLabel]; name != "" {
 		return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}}, nil
@@ -58,7 +57,7 @@ func labelledGang(pod *v1.Pod) (Membership, error) {
 	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}, Minimum: minMember}, nil
 }
 
-// parseMinimum reads the minimum of a gang as a label or an annotation of its pods has it.
+// parseMinimum reads the minimum of a gang from a label or an annotation.
 func parseMinimum(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int(n), err == nil && n >= 1 && n <= maxMinMember
@@ -67,15 +66,16 @@ func parseMinimum(text string) (int, bool) {
 // Labels returns the labels; either of them makes a pod the member of a gang.
 func Labels() []string { return []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel} }
 
-// maxTimeout is the longest that a pod may wait to be permitted.
+// maxTimeout is the longest that the framework lets a pod wait in Permit.
 const maxTimeout = 15 * time.Minute
 
-// maxMinMember is the largest minimum that is believed; the CRD has the same bound.
+// maxMinMember is the largest minimum; the CRD has the same bound.
 const maxMinMember = numbering.MaxMembers
 
 var allowedMinimum = fmt.Sprintf("a whole number from 1 to %d", maxMinMember)
 
-// Spec reads a PodGroup. Timeout replaces scheduleTimeoutSeconds where that is absent or 0, as in scheduler-plugins.
+// Spec reads a PodGroup. timeout replaces scheduleTimeoutSeconds if that is absent or 0, as in scheduler-plugins. An
+// error is a BadValue.
 func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, error) {
 	roles, err := minMembersByRole(pg)
 	if err != nil {
@@ -108,14 +108,13 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		Placement:  Placement(pg) + fmt.Sprint(podview.Amounts(pg.Spec.MinResources)),
 	}
 	if t := pg.Spec.ScheduleTimeoutSeconds; t != nil && *t > 0 {
-		// The framework lets no pod wait for longer.
 		s.Timeout = min(time.Duration(*t)*time.Second, maxTimeout)
 	}
 	return s, nil
 }
 
-// Misstated returns what a pod or a PodGroup says wrongly of backfill, its run time or its work, nil if nothing is
-// wrong.
+// Misstated returns the first bad value of a pod or a PodGroup about backfill, its run time or its work, nil if there
+// is none.
 func Misstated(of metav1.Object) *wellknown.BadValue {
 	_, backfill := Backfill(of)
 	_, run := runview.Declared(of)
@@ -130,23 +129,23 @@ func Generated(pg *schedulingv1alpha1.PodGroup) bool {
 		pg.Spec.ScheduleTimeoutSeconds == nil
 }
 
-// Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They
-// count in PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
+// Placement is equal for PodGroups, which may be nil, whose annotations about placement are equal. These annotations
+// also count in generated PodGroups, where they are no edit of the spec.
 func Placement(pg *schedulingv1alpha1.PodGroup) string {
-	said := map[string]string{}
+	annotations := map[string]string{}
 	pg = cmp.Or(pg, &schedulingv1alpha1.PodGroup{})
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
 		wellknown.GroupLabelKey} {
-		// An empty value is not allowed where none is.
+		// An empty value differs from none: it is a bad value.
 		if value, found := pg.Annotations[key]; found {
-			said[key] = value
+			annotations[key] = value
 		}
 	}
-	return fmt.Sprintf("%q", said)
+	return fmt.Sprintf("%q", annotations)
 }
 
-// Member reads a pod as a member of its gang. Ours says whether the process schedules it.
+// Member reads a pod as a member of its gang. ours is set if this process schedules it.
 func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
 	m := gang.Member{
 		Ref:      RefOf(pod),
@@ -179,7 +178,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 // backfillAllowed is the one value of BackfillKey.
 const backfillAllowed = "allow"
 
-// Backfill reads whether a pod, or a PodGroup for its pods, says that they may run in capacity that is kept for a gang.
+// Backfill reads whether a pod, or a PodGroup for its pods, may run in capacity that is kept for a gang.
 func Backfill(of metav1.Object) (bool, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.BackfillKey]
 	if ok && value != backfillAllowed {
@@ -188,7 +187,7 @@ func Backfill(of metav1.Object) (bool, *wellknown.BadValue) {
 	return ok, nil
 }
 
-// MayBackfill reports whether the pod may run in capacity that is kept for a gang: by its own word or by that of its
+// MayBackfill reports whether the pod may run in capacity that is kept for a gang, by its annotation or that of its
 // PodGroup, which may be nil. A bad value allows nothing.
 func MayBackfill(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) bool {
 	may, _ := Backfill(pod)
@@ -198,7 +197,7 @@ func MayBackfill(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) bool {
 	return may
 }
 
-// Late says which deadline the gang cannot keep any more, empty if it keeps it.
+// Late is the message about the deadline that the gang misses, empty if it misses none.
 func Late(pg *schedulingv1alpha1.PodGroup) string {
 	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDeadlineMissed)
 	if c == nil || c.Status != metav1.ConditionTrue {

@@ -39,7 +39,7 @@ func readGroveGang(r *fields.Reader) OwnerState {
 	return s
 }
 
-// groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
+// groveGroups returns the pod groups of a gang. Those that share a constraint are within one group.
 func groveGroups(groups, configs []*fields.Reader) []grouptree.Group {
 	leaf := func(r *fields.Reader) grouptree.Group {
 		required, preferred := groveLevels(r, "topologyConstraint")
@@ -70,7 +70,7 @@ func groveGroups(groups, configs []*fields.Reader) []grouptree.Group {
 	return out
 }
 
-// groveLevels are the levels of a constraint, which are labels of nodes.
+// groveLevels returns the levels of a constraint, which are node labels.
 func groveLevels(r *fields.Reader, path string) (required, preferred string) {
 	return r.Text(path + ".packConstraint.required"), r.Text(path + ".packConstraint.preferred")
 }

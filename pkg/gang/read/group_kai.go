@@ -16,7 +16,7 @@ const (
 	kaiName = "pod-group-name"
 	// kaiSubGroup is the label by which pods name their sub-group.
 	kaiSubGroup = "kai.scheduler/subgroup-name"
-	// kaiLasting is the least priority of groups that KAI does not evict unless they say otherwise.
+	// kaiLasting is the least priority at which KAI by default does not evict a group.
 	kaiLasting = 100
 )
 
@@ -59,6 +59,12 @@ func readKAIGroup(r *fields.Reader) OwnerState {
 		}
 		s.needRoles(r, kaiSubGroup, roles)
 	}
+	s.readKAIPolicies(r)
+	return s
+}
+
+// readKAIPolicies reads the fields that Berth does not follow.
+func (s *OwnerState) readKAIPolicies(r *fields.Reader) {
 	if queue := r.Text("spec.queue"); queue != "" {
 		s.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
@@ -74,11 +80,10 @@ func readKAIGroup(r *fields.Reader) OwnerState {
 	if grace := r.Text("spec.stalenessGracePeriod"); grace != "" {
 		s.notKept("stalenessGracePeriod %s: a group that has lost members is not evicted", grace)
 	}
-	return s
 }
 
-// kaiUnrooted says which sub-group is in none at the root, has the name of another or needs more than it has, empty if
-// none is so.
+// kaiUnrooted returns what is wrong with the sub-groups: one that is not within the root, has the name of another, or
+// needs more sub-groups than it has. It is empty if nothing is.
 func kaiUnrooted(subGroups []*fields.Reader, children map[string][]*fields.Reader) string {
 	rooted := map[string]bool{}
 	for names := []string{""}; len(names) > 0; names = names[1:] {
@@ -105,7 +110,7 @@ func kaiUnrooted(subGroups []*fields.Reader, children map[string][]*fields.Reade
 	return ""
 }
 
-// kaiGroups are the sub-groups of a parent, with those within.
+// kaiGroups returns the sub-groups of a parent, each with its own.
 func kaiGroups(children map[string][]*fields.Reader, parent string) []grouptree.Group {
 	groups := make([]grouptree.Group, 0, len(children[parent]))
 	for _, sub := range children[parent] {
@@ -123,8 +128,8 @@ func kaiGroups(children map[string][]*fields.Reader, parent string) []grouptree.
 	return groups
 }
 
-// kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
-// they are levels of. An alias of a level is told from a label by its lack of a slash; the state, unless nil, says so.
+// kaiLevels returns the levels of a constraint, which are node labels. As in KAI, they count only if the constraint
+// names their Topology. A level without a slash is an alias, which is added to what s does not follow, unless s is nil.
 func kaiLevels(r *fields.Reader, path string, s *OwnerState) (required, preferred string) {
 	if r.Text(path+".topology") == "" {
 		return "", ""

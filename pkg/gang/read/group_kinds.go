@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them, so
-// that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
+// groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them,
+// without a policy; the gang is named after the kind: "volcano.train". Each has its own file.
 var groupKinds = []OwnerKind{
 	groupKind(NativeGroup, "PodGroup", "scheduling.k8s.io", nil, "v1beta1", "v1alpha3"),
 	groupKind(CompositeGroup, "CompositePodGroup", "scheduling.k8s.io", nil, "v1alpha3"),
@@ -41,13 +41,13 @@ func groupKind(kind, object, group string, nameKeys []string, versions ...string
 	return k
 }
 
-// GroupKinds returns all of them.
+// GroupKinds returns the kinds of groups of Kubernetes itself and of other schedulers.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
-// GroupAnnotations are those by which pods name the group of another scheduler.
+// GroupAnnotations returns the annotations by which pods name the group of another scheduler.
 func GroupAnnotations() []string { return []string{volcanoName, volcanoOtherName, kaiName} }
 
-// NameAnnotations are those by which pods name their group, or their part in it.
+// NameAnnotations returns the annotations by which pods name their group, or their part of it.
 func NameAnnotations() []string {
 	keys := append(GroupAnnotations(), volcanoTask, kueueGroup)
 	for _, f := range foreigners {
@@ -56,14 +56,13 @@ func NameAnnotations() []string {
 	return keys
 }
 
-// PodAnnotations are all annotations by which pods say in which gang they are, and their number in it, in a way of
-// other projects.
+// PodAnnotations returns all annotations of other projects about the gang of a pod, and about its number in it.
 func PodAnnotations() []string {
 	return append(append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey, volcanoMinMember,
 		kaiMinMember), numbering.Keys()...)
 }
 
-// StatusResource is the resource by which the status of groups is written, empty if it is not.
+// StatusResource returns the resource through which Berth writes the status of groups, empty if it does not.
 func (k *OwnerKind) StatusResource() string {
 	switch k.Kind {
 	case NativeGroup, CompositeGroup:
@@ -86,7 +85,7 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 	return nil, false
 }
 
-// foreignGroup returns the group of another scheduler that the pod names, or an owner without a kind.
+// foreignGroup returns the group of another scheduler that the pod names, or an Owner without a kind.
 func foreignGroup(pod *v1.Pod) (Owner, error) {
 	for i := range groupKinds {
 		k, of, kind := &groupKinds[i], pod.Annotations, "annotation"
@@ -113,12 +112,12 @@ func groupOwner(pod *v1.Pod, kind, name string) Owner {
 		Priority: corev1helpers.PodPriority(pod)}
 }
 
-// groupState is what every group of Kubernetes or another scheduler says. It stands for a PodGroup, if an empty one.
+// groupState returns the state that every group has. With its empty map Says it stands for a PodGroup.
 func groupState(r *fields.Reader, minimum int) OwnerState {
 	return OwnerState{Minimum: minimum, Class: r.Text("spec.priorityClassName"), Says: map[string]string{}}
 }
 
-// say adds an annotation of a PodGroup that declares what the object does, unless it is empty.
+// say adds an annotation of a PodGroup that declares the same as the object, unless the value is empty.
 func (s *OwnerState) say(key, value string) {
 	if s.Says == nil {
 		s.Says = map[string]string{}
@@ -128,7 +127,7 @@ func (s *OwnerState) say(key, value string) {
 	}
 }
 
-// within has the members share, or better share, the domains of a level, unless a level is declared already.
+// within declares the required and the preferred levels, unless a level is declared already.
 func (s *OwnerState) within(required, preferred string) {
 	if s.Says[wellknown.TopologyRequiredKey]+s.Says[wellknown.TopologyPreferredKey] == "" {
 		s.say(wellknown.TopologyRequiredKey, required)
@@ -136,7 +135,7 @@ func (s *OwnerState) within(required, preferred string) {
 	}
 }
 
-// needRoles has the gang need numbers of pods of some roles. The pods name theirs in the label or annotation key.
+// needRoles declares how many pods of each role the gang needs. Pods have their role in the label or annotation key.
 func (s *OwnerState) needRoles(r *fields.Reader, key string, roles map[string]int) {
 	if len(roles) == 0 {
 		return
@@ -152,8 +151,8 @@ func (s *OwnerState) needRoles(r *fields.Reader, key string, roles map[string]in
 	}
 }
 
-// needGroups has the gang consist of groups, which may have levels of their own or groups within. The pods name theirs
-// in labels or annotations, joined by commas. It needs as many pods as the groups do, or its minimum if that is more.
+// needGroups declares the groups within the gang. Pods have the name of their group in the labels or annotations keys,
+// which are joined by commas. The minimum rises to what the groups need.
 func (s *OwnerState) needGroups(r *fields.Reader, keys string, groups []grouptree.Group) {
 	if len(groups) == 0 {
 		return
@@ -162,14 +161,14 @@ func (s *OwnerState) needGroups(r *fields.Reader, keys string, groups []grouptre
 	s.say(wellknown.GroupsKey, grouptree.EncodeGroups(groups))
 	root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Annotations: s.Says}})
 	if err != nil {
-		_, why, _ := strings.Cut(err.Error(), ": ") // the object has other fields than the annotation that it is put in
+		_, why, _ := strings.Cut(err.Error(), ": ") // the annotation is not a field of the object
 		s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.Kind, r.Name, why)
 		return
 	}
 	s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
 }
 
-// notKept adds to what the group says that is not followed.
+// notKept adds to what the group declares and Berth does not follow.
 func (s *OwnerState) notKept(format string, args ...any) {
 	if s.Unkept != "" {
 		s.Unkept += "; "
@@ -177,7 +176,7 @@ func (s *OwnerState) notKept(format string, args ...any) {
 	s.Unkept += fmt.Sprintf(format, args...)
 }
 
-// ownAnnotations are those of Berth on the object. They count before what it says in its own way.
+// ownAnnotations returns the annotations of Berth on the object. They take precedence over its fields.
 func ownAnnotations(obj *unstructured.Unstructured) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	own := wellknown.Own()
@@ -185,7 +184,7 @@ func ownAnnotations(obj *unstructured.Unstructured) map[string]string {
 	return annotations
 }
 
-// PodGroup returns the PodGroup that says what the object says, nil if it is no group. It shares the annotations.
+// PodGroup returns a PodGroup that declares the same as the object, nil if that is no group. It shares the annotations.
 func (s *OwnerState) PodGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
 	if s.Says == nil {
 		return nil
@@ -196,8 +195,8 @@ func (s *OwnerState) PodGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(s.Minimum)}}
 }
 
-// NotKept says in an event or a warning what of the group is not followed, empty if all is. A priority class that the
-// pods have as well is.
+// NotKept is the message about what the group declares and Berth does not follow, empty for nothing. A priority class
+// that the pods have as well is followed.
 func (s *OwnerState) NotKept(o *Owner) string {
 	var unkept []string
 	if s.Unkept != "" {

@@ -12,15 +12,15 @@ import (
 	"berth.dev/berth/pkg/gang/read/grouptree"
 )
 
-// NativeGroup is the kind of groups of Kubernetes itself, in scheduling.k8s.io, that spec.schedulingGroup of a pod
-// names, and CompositeGroup that of trees of them. With the feature gate GenericWorkload the core of the scheduler
-// plans them; else they are gangs like others.
+// NativeGroup is the kind of the groups in scheduling.k8s.io, which spec.schedulingGroup of a pod names, and
+// CompositeGroup that of trees of them. With the feature gate GenericWorkload, kube-scheduler itself plans them;
+// otherwise they are gangs like others.
 const (
 	NativeGroup    = "Native"
 	CompositeGroup = "Composite"
 )
 
-// nativeOf is the PodGroup that the pod names as its owner, or the tree that this is in.
+// nativeOf returns the native PodGroup, or the tree that contains it, as the owner of the pod.
 func (p *OwnerPolicy) nativeOf(pod *v1.Pod, name string) Owner {
 	if p != nil && p.Trees != nil {
 		if root := p.Trees.RootOf(pod.Namespace, name); root != "" {
@@ -50,7 +50,7 @@ func readNativeGroup(r *fields.Reader, minimum string) OwnerState {
 	return s
 }
 
-// NativeName is the name of the PodGroup of Kubernetes that the pod names, empty for none.
+// NativeName returns the name of the pod's native PodGroup, empty for none.
 func NativeName(pod *v1.Pod) string {
 	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
@@ -58,14 +58,14 @@ func NativeName(pod *v1.Pod) string {
 	return ""
 }
 
-// Trees are those of Kubernetes' own groups; each tree is one gang. They may be used by several goroutines. The
-// operator's tool asks them wherever it counts gangs; the scheduler follows the same objects in pkg/gang/status.
+// Trees are the trees of native groups in the tool; each tree is one gang. The scheduler follows the same objects in
+// pkg/gang/status. Trees is safe for concurrent use.
 type Trees struct {
 	forest *grouptree.Forest
 	policy *OwnerPolicy
 }
 
-// TreesOf reads the trees among objects.
+// TreesOf returns the trees of the native groups among the objects.
 func TreesOf(objects []runtime.Object) *Trees {
 	t := &Trees{forest: grouptree.New()}
 	t.policy = &OwnerPolicy{Trees: t.forest}
@@ -75,8 +75,8 @@ func TreesOf(objects []runtime.Object) *Trees {
 	return t
 }
 
-// Set takes an object as it is now, and returns the PodGroups, by name, whose pods may be in another gang from now on.
-// An object of another kind changes nothing.
+// Set adds or replaces an object, and returns the names of the PodGroups whose pods may be in another gang now. It
+// ignores objects of other kinds.
 func (t *Trees) Set(obj runtime.Object) []string {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	kind := kindOf(gvk)
@@ -92,7 +92,7 @@ func (t *Trees) Set(obj runtime.Object) []string {
 	return t.set(kind, group, &node)
 }
 
-// Delete takes an object that is gone, and returns what Set does.
+// Delete removes an object, and returns what Set does.
 func (t *Trees) Delete(group *unstructured.Unstructured) []string {
 	if kind := kindOf(group.GroupVersionKind()); kind != nil {
 		return t.set(kind, group, nil)
@@ -111,7 +111,7 @@ func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *gro
 	return moved
 }
 
-// kindOf is one of the kinds of Kubernetes' own groups, or nil.
+// kindOf returns the kind of native groups, nil if it is another.
 func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
 	kind, known := GroupKindOf(gvk)
 	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
@@ -120,7 +120,7 @@ func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
 	return kind
 }
 
-// GangOf returns the gang of the pod, which is that of its whole tree.
+// GangOf returns the gang of the pod: its whole tree.
 func (t *Trees) GangOf(pod *v1.Pod) (Membership, error) {
 	return t.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }

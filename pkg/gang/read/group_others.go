@@ -9,7 +9,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// How Kueue's groups of plain pods are declared. Their name is a label or, since Kueue 0.18, an annotation.
+// Keys of Kueue's groups of plain pods. The name is a label or, since Kueue 0.18, an annotation.
 const (
 	kueueGroup = "kueue.x-k8s.io/pod-group-name"
 	kueueCount = "kueue.x-k8s.io/pod-group-total-count"
@@ -18,7 +18,7 @@ const (
 	kueueServing = "kueue.x-k8s.io/pod-group-serving"
 )
 
-// kueueGang reads Kueue's group of the pod, which needs no object: each pod says how many there are.
+// kueueGang reads Kueue's group of the pod. It has no object: each pod carries the number of pods.
 func kueueGang(pod *v1.Pod) (Membership, error) {
 	name, count := podview.LabelOrAnnotation(pod, kueueGroup), pod.Annotations[kueueCount]
 	if name == "" || count == "" || pod.Annotations[kueueFast] == "true" || pod.Annotations[kueueServing] == "true" {
@@ -36,11 +36,10 @@ func kueueGang(pod *v1.Pod) (Membership, error) {
 		FollowEnded: true}, nil
 }
 
-// Foreign is how a pod says to another scheduler that it is in a group that is not read.
+// Foreign is an annotation by which a pod names a group of another scheduler that Berth does not read.
 type Foreign struct {
-	// Key is that of an annotation.
 	Key string
-	// Project reads it.
+	// Project is the other scheduler.
 	Project string
 }
 
@@ -50,7 +49,7 @@ var foreigners = []Foreign{
 	{"yunikorn.apache.org/task-group-name", "YuniKorn"},
 }
 
-// ForeignOf returns the first of these that the pod has.
+// ForeignOf returns the first such annotation of the pod.
 func ForeignOf(pod *v1.Pod) (Foreign, bool) {
 	for _, f := range foreigners {
 		if pod.Annotations[f.Key] != "" {
@@ -60,7 +59,7 @@ func ForeignOf(pod *v1.Pod) (Foreign, bool) {
 	return Foreign{}, false
 }
 
-// String says that it has no effect, and what would have.
+// String is the message that the annotation has no effect, and what to use instead.
 func (f Foreign) String() string {
 	return fmt.Sprintf(
 		"annotation %s names a group of %s, which is not read: the pod is placed on its own. To place the group as a gang, "+

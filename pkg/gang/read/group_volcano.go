@@ -20,7 +20,7 @@ const (
 	volcanoOtherName = "scheduling.volcano.sh/group-name"
 	// volcanoTask is how pods name their task, in an annotation or a label.
 	volcanoTask = "volcano.sh/task-spec"
-	// volcanoPreemptable says whether others may evict the group. An annotation of it counts before a label.
+	// volcanoPreemptable says whether others may evict the group. The annotation takes precedence over the label.
 	volcanoPreemptable = "volcano.sh/preemptable"
 )
 
@@ -30,7 +30,7 @@ func readVolcanoGroup(r *fields.Reader) OwnerState {
 	for _, n := range tasks {
 		inTasks = sum(inTasks, n)
 	}
-	// Volcano looks at tasks only where the minimum of the whole covers them.
+	// Volcano ignores minTaskMember if the sum is larger than minMember.
 	if inTasks <= s.Minimum {
 		s.needRoles(r, volcanoTask, tasks)
 	}
@@ -51,14 +51,13 @@ func readVolcanoGroup(r *fields.Reader) OwnerState {
 	return s
 }
 
-// volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what
-// other tiers mean only HyperNodes say.
+// volcanoNetwork reads a constraint by tiers. Volcano names a tier after the node label that defines it; other tiers
+// are defined only in HyperNodes.
 func volcanoNetwork(r *fields.Reader, s *OwnerState) (required, preferred string) {
 	const path = "spec.networkTopology"
 	if !r.Has(path) {
 		return "", ""
 	}
-	// "hard" is what the definition fills in.
 	mode := r.Text(path + ".mode")
 	tier := r.Text(path + ".highestTierName")
 	if strings.Contains(tier, "/") && len(validation.IsQualifiedName(tier)) == 0 {

@@ -27,8 +27,8 @@ const (
 	exampleGroups  = "[{name: replica, copies: 2, roles: {worker: 4}}]"
 )
 
-// GroupOf returns the group within its gang that the pod names; the PodGroup, which may be nil, can name another label
-// for it than the usual one, or several, whose values are joined.
+// GroupOf returns the pod's group within its gang, empty for none. The PodGroup, which may be nil, can name another
+// label for it, or several, whose values are joined by hyphens.
 func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	if pg == nil {
 		return ""
@@ -50,7 +50,7 @@ func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	return name
 }
 
-// groupLabels are the labels by which pods name their group.
+// groupLabels returns the labels with a pod's group.
 func groupLabels(pg *schedulingv1alpha1.PodGroup) []string {
 	label, named := pg.Annotations[wellknown.GroupLabelKey]
 	if !named {
@@ -59,7 +59,7 @@ func groupLabels(pg *schedulingv1alpha1.PodGroup) []string {
 	return strings.Split(label, ",")
 }
 
-// roleInGroup is how a role is called in the ledger that counts in a group only.
+// roleInGroup is the name in the ledger of a role within a group.
 func roleInGroup(group, role string) string {
 	if role == "" {
 		return group
@@ -106,7 +106,7 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 	return root, nil
 }
 
-// groupsReader reads groups, and keeps their names, which have to differ, and the first thing that is wrong.
+// groupsReader reads groups, and keeps their names, which must differ, and the first error.
 type groupsReader struct {
 	object string
 	names  map[string]bool
@@ -120,7 +120,7 @@ func (r *groupsReader) fail(field, value, allowed string) {
 	}
 }
 
-// number reads a number of pods or of groups, absent if there is none; of says what the bounds are.
+// number reads a number of pods or of groups, absent if there is none; of explains the bounds.
 func (r *groupsReader) number(field string, n *int, absent, least, most int, of string) int {
 	switch {
 	case n == nil:
@@ -132,8 +132,8 @@ func (r *groupsReader) number(field string, n *int, absent, least, most int, of 
 	return *n
 }
 
-// read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
-// holds them, levels counts the levels that are required around them.
+// read reads groups within a group. Their names in labels begin with the prefix, at is the path of their field, and
+// levels counts the required levels of the groups around them.
 func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels, depth int) []tree.Group {
 	if depth > maxGroupsDepth && len(groups) > 0 {
 		r.fail(at, fmt.Sprint(len(groups), " groups"), fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
@@ -164,8 +164,7 @@ func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels,
 	return out
 }
 
-// one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
-// prefix.
+// one reads a group, or one copy of it, with its name in labels; names of groups within begin with the prefix.
 func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, levels, depth int) tree.Group {
 	switch {
 	case len(validation.IsValidLabelValue(name)) > 0:
@@ -213,7 +212,7 @@ func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, level
 	return out
 }
 
-// UnknownGroup says that a pod names a group that the gang does not have.
+// UnknownGroup is the error of a pod that names a group that the gang does not have.
 func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadValue {
 	return &wellknown.BadValue{Object: "pod " + pod.Name, Kind: "label",
 		Key:   cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey),
@@ -224,7 +223,7 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 const maxRoles = 32
 
 // Role returns the member's role in its gang, empty if it has none. The PodGroup, which may be nil, can name another
-// label for it than the usual one. Where the gang has groups within, a role is one of the member's group.
+// label for it. If the gang has groups, the role includes the member's group.
 func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	if pg != nil && pg.Annotations[wellknown.GroupsKey] != "" {
 		if group := GroupOf(pod, pg); group != "" {
@@ -244,7 +243,7 @@ func roleOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	return pod.Labels[wellknown.RoleKey]
 }
 
-// minMembersByRole reads how many members of each role a group needs; nil if it does not say.
+// minMembersByRole reads how many members of each role a gang needs, nil if it has no such annotation.
 func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 	if label, named := pg.Annotations[wellknown.RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
 		return nil, podview.BadAnnotation(pg, wellknown.RoleLabelKey, "the key of a pod label, such as "+wellknown.RoleKey)
@@ -261,7 +260,7 @@ func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 	return roles, nil
 }
 
-// parseRoles reads the least number of members by role. If it cannot be read, allowed says what it should be.
+// parseRoles reads the least number of members by role. For a bad value it returns what is allowed.
 func parseRoles(text string) (roles map[string]int, allowed string) {
 	const form = "roles with their least number of members, such as leader=1,worker=7"
 	roles = map[string]int{}

@@ -14,8 +14,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects'
-// APIs.
+// Labels and annotations of controllers that tell which object a pod belongs to. They are part of these projects' APIs.
 const (
 	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
 	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -35,7 +34,7 @@ const (
 
 	jobNameLabel    = "batch.kubernetes.io/job-name"
 	rayClusterLabel = "ray.io/cluster"
-	// Labels by which pods name their part of the object: the type of a replica, launcher or worker, a group.
+	// Labels with the pod's part of the object: the type of a replica, launcher or worker, a group.
 	ReplicaTypeLabel = "training.kubeflow.org/replica-type"
 	MPIRoleLabel     = "training.kubeflow.org/job-role"
 	rayGroupLabel    = "ray.io/group"
@@ -50,17 +49,17 @@ type OwnerKind struct {
 	Object string
 	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
 	Versions []string
-	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler
-	// does not see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
+	// EndedLabel selects the pods of the kind's objects that have ended, which the scheduler's informer leaves out. It is
+	// empty for kinds whose pods never end: a pod that ends anyway is replaced.
 	EndedLabel string
-	// nameKeys are the annotations, or the label of Grove, by which pods name their group.
+	// nameKeys are the annotations, or for Grove the label, by which pods name their group.
 	nameKeys []string
 	// replicas is the field of a training job that lists its replicas.
 	replicas string
 }
 
-// ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
-// what is controlled by such objects at most, so that the widest gang counts.
+// ownerKinds begins with kinds that are known by labels, because the controllers of their pods are objects of other
+// kinds in this list. So the widest gang counts.
 var ownerKinds = []OwnerKind{
 	ownerKind(leaderWorkerSet, "leaderworkerset.x-k8s.io", "", "v1"),
 	ownerKind("JobSet", "jobset.x-k8s.io", jobNameLabel, "v1alpha2"),
@@ -90,8 +89,8 @@ func trainingKind(kind, replicas string) OwnerKind {
 	return k
 }
 
-// read reads an object of the kind. The state under the empty name is that of all its pods, the others are those of its
-// parts, which only a JobSet has.
+// read reads an object of the kind. The state under the empty name is for all its pods, the others are for its parts,
+// which only a JobSet has.
 func (k *OwnerKind) read(r *fields.Reader) map[string]OwnerState {
 	if k.Kind == "JobSet" {
 		return readJobSet(r)
@@ -114,7 +113,7 @@ func (k *OwnerKind) readWhole(r *fields.Reader) OwnerState {
 	case "ReplicaSet", "ReplicationController":
 		return readReplicas(r)
 	case NativeGroup:
-		// Without a minimum the policy is basic: pods start one by one unless they are a gang by themselves.
+		// Without a minimum the policy is basic: pods start one by one, unless they declare a gang themselves.
 		return readNativeGroup(r, "spec.schedulingPolicy.gang.minCount")
 	case CompositeGroup:
 		return readNativeGroup(r, "spec.schedulingPolicy.gang.minGroupCount")
@@ -128,10 +127,10 @@ func (k *OwnerKind) readWhole(r *fields.Reader) OwnerState {
 	return readTrainingJob(r, k.replicas)
 }
 
-// OwnerKinds returns all of them.
+// OwnerKinds returns the kinds of objects whose controllers create pods that can form a gang.
 func OwnerKinds() []OwnerKind { return slices.Clone(ownerKinds) }
 
-// OwnerKindOf returns what is known of a kind, which may be one of groups.
+// OwnerKindOf returns the kind of that name, of controllers or of groups.
 func OwnerKindOf(kind string) (*OwnerKind, bool) {
 	for _, kinds := range [][]OwnerKind{ownerKinds, groupKinds} {
 		for i := range kinds {
@@ -154,7 +153,7 @@ func (k *OwnerKind) Title() string {
 	return k.Kind + " " + k.Object
 }
 
-// OwnerKindNames lists the kinds of objects whose pods can form a gang.
+// OwnerKindNames returns the names of OwnerKinds.
 func OwnerKindNames() []string {
 	names := make([]string, 0, len(ownerKinds))
 	for i := range ownerKinds {
@@ -163,8 +162,8 @@ func OwnerKindNames() []string {
 	return names
 }
 
-// States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of
-// its parts. An object that cannot be read says so in the state's Why.
+// States reads an object of the kind: the state for the gang of all its pods, under the empty name, and for those of
+// its parts. Bad values are in Why of the states.
 func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState {
 	r := fields.Of(k.Title(), obj.GetName(), obj.Object)
 	states := k.read(r)
@@ -186,8 +185,7 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 	return states
 }
 
-// Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
-// reads.
+// Keep returns a copy of an object of the kind with only its identity and the fields that States reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	r := fields.Of(k.Title(), obj.GetName(), obj.Object)
 	r.Note()
@@ -210,8 +208,8 @@ func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructu
 	return kept
 }
 
-// ownerOf returns the object of the kind that the pod belongs to, or one without a kind if it belongs to none. Kinds of
-// groups have no such objects.
+// ownerOf returns the object of the kind that the pod belongs to, or an Owner without a kind. It is not for kinds of
+// groups.
 func (k *OwnerKind) ownerOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
 	switch k.Kind {
 	case leaderWorkerSet:
@@ -275,14 +273,13 @@ func leaderWorkerSetOf(pod *v1.Pod) (Owner, error) {
 		return Owner{}, podview.BadAnnotation(pod, LeaderWorkerSetSizeKey, allowedMinimum)
 	}
 	if pod.Annotations[lwsExclusiveTopologyKey] != "" || pod.Annotations[lwsSubGroupTopologyKey] != "" {
-		// Which pods have to start together, and where, the object says.
-		minimum = 0
+		minimum = 0 // the object tells which pods have to start together, and where
 	}
 	return Owner{Kind: leaderWorkerSet, Name: name, Part: group, Minimum: minimum}, nil
 }
 
-// mpiJobOf is the owner of a pod of a Job: the MPI operator's launcher is one, while its workers, and all pods of the
-// training operator, belong to the MPIJob itself.
+// mpiJobOf returns the owner of a pod of a Job: the MPI operator's launcher has one, while the MPIJob itself controls
+// its workers and all pods of the training operator.
 func mpiJobOf(pod *v1.Pod) (Owner, error) {
 	if pod.Labels[TrainingOperatorLabel] != mpiOperator || pod.Labels[trainingJobLabel] == "" {
 		return Owner{}, nil

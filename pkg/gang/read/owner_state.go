@@ -22,35 +22,35 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// OwnerState is what an object says about a gang of its pods.
+// OwnerState is what an object declares about a gang of its pods.
 type OwnerState struct {
-	// APIVersion and UID are the object's, empty if it was not read yet. With the owner's kind and name they refer to it.
+	// APIVersion and UID are the object's, empty if it was not read.
 	APIVersion string
 	UID        types.UID
-	// Created is when the object was created, and Attempt how often it has started all its pods again.
+	// Created is when the object was created, and Attempt how often it has restarted all its pods.
 	Created time.Time
 	Attempt int
 	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
 	Minimum int
 	// Limit is after what time the controller ends the pods, 0 if it does not.
 	Limit time.Duration
-	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
-	// create enough pods, or the object says something that cannot be used.
+	// Why is the message why the gang cannot start, however much capacity is free: its controller will never create enough
+	// pods, or the object has a bad value. It is empty if the gang can start.
 	Why string
-	// Says holds what else the object declares, as annotations of a PodGroup, which must not be changed. It is nil for
-	// controllers that declare no more than a minimum. Unkept is what the object declares that is not followed.
+	// Says has what else the object declares, as annotations of a PodGroup, which must not be changed; nil for controllers
+	// that declare only a minimum. Unkept is what the object declares and Berth does not follow.
 	Says   map[string]string
 	Unkept string
-	// Class is the priority class that a group names. Lasting is set if its project evicts no group of a high priority.
+	// Class is the priority class of a group. Lasting is set if its project evicts no group of a high priority.
 	Class   string
 	Lasting bool
-	// Node is the place in a tree of an object of Kubernetes' own groups.
+	// Node is the place of a native group in its tree.
 	Node grouptree.Node
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
-// attempt before the present one. Its controller deletes it, but pods of the present run may come before that.
-// Objects that do not create their pods have no runs.
+// earlier attempt. Its controller deletes it, perhaps after the pods of the current run were created. kind is that of
+// the object, which must be the controller of its pods.
 func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
 		return true
@@ -61,32 +61,32 @@ func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	case controller.Kind == kind:
 		return controller.UID != s.UID
 	default:
-		// The pods of Jobs say no more of the object than its name. Other controllers adopt pods that are older.
+		// Pods of Jobs have only the name of the object. Other controllers adopt older pods.
 		return controller.Kind == "Job" && pod.CreationTimestamp.Time.Before(s.Created)
 	}
 }
 
-// LeavingMinimum is the state of an object that leaves the minimum to the pods, which carry it.
+// LeavingMinimum is the state without a minimum, for an object whose pods carry it.
 func (s OwnerState) LeavingMinimum(o *Owner) OwnerState {
 	switch {
 	case o.MinimumKey == "":
-		// Groups of a LeaderWorkerSet may have another size than new ones.
+		// Existing groups of a LeaderWorkerSet may have another size than new ones.
 	case o.Minimum > s.Minimum:
 		s.Why = fmt.Sprintf("%s %s %s", o.Kind, o.Name, tooMany(s.Minimum, o.Minimum, o.MinimumKey))
 	case o.Minimum == 1 || o.Kind == "JobSet":
-		s.Why = "" // those that come first may be enough
+		s.Why = "" // the pods that are created first may be enough
 	}
 	s.Minimum = 0
 	return s
 }
 
-// tooMany says that an object has fewer pods than it asks for in the field or annotation.
+// tooMany is the message that an object asks for more pods, in the field or annotation, than it has.
 func tooMany(pods, asked int, field string) string {
 	return fmt.Sprintf("has %s and asks for %d (%s): a gang of %[2]d can never be complete; lower %[3]s",
 		plural.Of(pods, "pod"), asked, field)
 }
 
-// lower has the gang of all pods of an object whose pods are alike start with fewer, if an annotation of it says so.
+// lower reduces the minimum of an object whose pods are alike, if it has an annotation with a lower one.
 func (s *OwnerState) lower(r *fields.Reader, pods int) {
 	for _, key := range []string{volcanoMinMember, kaiMinMember} {
 		value, found := r.Key("metadata.annotations", key)
@@ -126,13 +126,13 @@ const (
 	waitForWorkersReady = "WaitForWorkersReady"
 )
 
-// never says why a gang can never be complete: how its controller creates the pods, and what to change.
+// never is the message why a gang can never be complete: how its controller creates the pods, and what to change.
 func never(r *fields.Reader, how string, minimum int, remedy string) string {
 	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.Kind, r.Name, how, minimum, remedy)
 }
 
-// jobPods is how many pods of the Job whose spec is at the path run at a time: its parallelism, and no more than it has
-// completions left. Indexes that have failed for good are lost and get no pods any more.
+// jobPods returns how many pods of the Job with the spec at the path run at the same time: its parallelism, but no more
+// than the completions that are left. Indexes that have failed get no pods anymore.
 func jobPods(r *fields.Reader, spec, failedIndexes string) int {
 	pods := r.Number(spec+".parallelism", 1)
 	if r.Has(spec + ".completions") {
@@ -142,7 +142,7 @@ func jobPods(r *fields.Reader, spec, failedIndexes string) int {
 	return pods
 }
 
-// exclusiveLevel is the node label whose domain each Job has for itself, by the annotations of the object at the path.
+// exclusiveLevel returns the node label of which each Job has a domain to itself, by the annotations of the metadata.
 // The pods of such a Job wait for its first pod.
 func exclusiveLevel(r *fields.Reader, metadata string) string {
 	level := r.Annotation(metadata, exclusiveTopologyKey)
@@ -161,7 +161,7 @@ func readJob(r *fields.Reader) OwnerState {
 	return s
 }
 
-// jobLimit is the Job's activeDeadlineSeconds. One that is longer than a pod may declare to run limits nothing.
+// jobLimit returns the Job's activeDeadlineSeconds, 0 if it is longer than the longest run time that a pod may declare.
 func jobLimit(r *fields.Reader) time.Duration {
 	const longest = 10 * 365 * 24 * 3600
 	seconds, ok := r.Field("spec.activeDeadlineSeconds").(int64)
@@ -186,8 +186,8 @@ func readReplicas(r *fields.Reader) OwnerState {
 	return s
 }
 
-// readLeaderWorkerSet reads what holds for every group. The minimum of each is on its pods, since groups of different
-// sizes exist while the set is updated.
+// readLeaderWorkerSet reads the state of every group. The minimum of each is on its pods, because groups of different
+// sizes exist during an update.
 func readLeaderWorkerSet(r *fields.Reader) OwnerState {
 	s := OwnerState{Minimum: r.Number("spec.leaderWorkerTemplate.size", 1)}
 	switch {
@@ -206,7 +206,7 @@ func readLeaderWorkerSet(r *fields.Reader) OwnerState {
 	return s
 }
 
-// leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
+// leaderWorkerSubGroups returns the sub-groups of a group of a LeaderWorkerSet, each in its own domain. The leader is
 // in the first, or in none.
 func leaderWorkerSubGroups(r *fields.Reader, size int) []grouptree.Group {
 	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
@@ -227,14 +227,13 @@ func leaderWorkerSubGroups(r *fields.Reader, size int) []grouptree.Group {
 	return groups
 }
 
-// exclusiveGroup is a group of pods in a domain of its own. Its first pod starts it: the others are created when that
-// has a node, and the controller ties them to its domain.
+// exclusiveGroup is a group of pods in its own domain. The first pod starts it: when that has a node, the controller
+// creates the others and binds them to its domain.
 func exclusiveGroup(name, level string) grouptree.Group {
 	return grouptree.Group{Name: name, Pods: ptr.To(1), Required: level, Alone: true}
 }
 
-// startsWith has the gang start with what the groups need, whatever its minimum. Pods name theirs by the values of
-// labels, joined by commas.
+// startsWith replaces the minimum of the gang by what the groups need. labels are joined by commas.
 func (s *OwnerState) startsWith(r *fields.Reader, labels string, groups []grouptree.Group) {
 	if len(groups) > 0 {
 		s.Minimum, s.Why = 1, ""
@@ -287,7 +286,7 @@ func readJobSet(r *fields.Reader) map[string]OwnerState {
 	return states
 }
 
-// readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
+// readTrainingJob reads a job of the training operator, whose own gangs have the same minimum.
 func readTrainingJob(r *fields.Reader, replicas string) OwnerState {
 	total, needed, types := 0, map[string]int{}, r.Values("spec."+replicas)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
@@ -299,8 +298,8 @@ func readTrainingJob(r *fields.Reader, replicas string) OwnerState {
 	return trainingState(r, total, ReplicaTypeLabel, needed)
 }
 
-// trainingState is that of a job with a number of pods. It may want fewer to start with; then the pods that the others
-// depend on are among them, if it wants enough for these, or for the first of them.
+// trainingState is the state of a job with a number of pods. Its minimum may be lower; it then includes the needed
+// roles if it is large enough, or else the first of them.
 func trainingState(r *fields.Reader, total int, roleKey string, needed map[string]int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := OwnerState{Minimum: r.Number(minAvailable, total)}
@@ -316,8 +315,7 @@ func trainingState(r *fields.Reader, total int, roleKey string, needed map[strin
 	return s
 }
 
-// readMPIJob counts the launcher unless it is created when the workers are ready: then they are the gang, and the
-// launcher is placed as it fits.
+// readMPIJob counts the launcher, unless it is created when the workers are ready: then only these are the gang.
 func readMPIJob(r *fields.Reader) OwnerState {
 	pods, needed, roleKey := r.Number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
 	if r.Text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
@@ -329,11 +327,11 @@ func readMPIJob(r *fields.Reader) OwnerState {
 	return trainingState(r, pods, roleKey, needed)
 }
 
-// RayHead is how pods of a RayCluster call the group of the head.
+// RayHead is the group of the head in the labels of pods of a RayCluster.
 const RayHead = "headgroup"
 
-// readRayCluster counts the head and the workers of each group. A cluster that is scaled by Ray starts with the least
-// that its groups may have, as Ray adds and removes the others. Groups that cannot be told apart count together.
+// readRayCluster counts the head and the workers of each group. With autoscaling, the minimum of each group counts,
+// because Ray adds and removes the others. Groups without distinct valid names count together.
 func readRayCluster(r *fields.Reader) OwnerState {
 	pods, roles, apart := 1, map[string]int{RayHead: 1}, true
 	scaled := r.Flag("spec.enableInTreeAutoscaling")
@@ -376,8 +374,7 @@ func sum(counts ...int) int {
 // times multiplies two numbers of at most 32 bits without wrapping around.
 func times(a, b int) int { return int(min(int64(a)*int64(b), math.MaxInt32)) }
 
-// countIndexes returns how many indexes of a Job a text names such as "1,3-5,7", which is how its status lists them.
-// What cannot be read counts for nothing.
+// countIndexes counts the indexes in a list such as "1,3-5,7" from the status of a Job. It ignores bad items.
 func countIndexes(text string) int {
 	count := 0
 	for item := range strings.SplitSeq(text, ",") {

@@ -18,26 +18,26 @@ import (
 // maxTopologyLevels is how many levels a gang may name, required and preferred ones together.
 const maxTopologyLevels = 8
 
-// Topology says within which levels the members of a gang must stay together, and should: keys of node labels, the
+// Topology has the levels within which the members of a gang must or should stay together: keys of node labels, the
 // widest level first.
 type Topology struct {
 	// Required is empty if the members may lie anywhere.
 	Required []string
 	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
 	Preferred []string
-	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
+	// Segment is zero if runs of consecutive ranks need not share a domain.
 	Segment Segment
 }
 
-// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
-// The error is a BadValue.
+// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and annotations that it lacks from a
+// member. An error is a BadValue.
 func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) {
 	var t Topology
 	for _, at := range []struct {
 		key    string
 		levels *[]string
 	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
-		of := saying(pg, pod, at.key)
+		of := annotatedObject(pg, pod, at.key)
 		value, found := of.GetAnnotations()[at.key]
 		if !found {
 			continue
@@ -61,8 +61,8 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 	return t, nil
 }
 
-// saying is the PodGroup, which may be nil, if it has one of the annotations, and else the pod.
-func saying(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, keys ...string) metav1.Object {
+// annotatedObject returns the PodGroup, which may be nil, if it has one of the annotations, else the pod.
+func annotatedObject(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, keys ...string) metav1.Object {
 	for _, key := range keys {
 		if pg != nil && metav1.HasAnnotation(pg.ObjectMeta, key) {
 			return pg
@@ -71,7 +71,7 @@ func saying(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, keys ...string) metav1
 	return pod
 }
 
-// topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.
+// topologyLevels reads a comma-separated list of label keys. For a bad value it returns what is allowed.
 func topologyLevels(value string) (levels []string, allowed string) {
 	for i, key := range strings.Split(value, ",") {
 		key = strings.TrimSpace(key)
@@ -91,10 +91,10 @@ func topologyLevels(value string) (levels []string, allowed string) {
 	return levels, ""
 }
 
-// Levels returns the label keys that count, the widest level first; those of Required are the first.
+// Levels returns the label keys of all levels, the widest first: Required, then Preferred.
 func (t Topology) Levels() []string { return slices.Concat(t.Required, t.Preferred) }
 
-// Segment says that each run of Size consecutive ranks shares a value of the node label Level.
+// Segment requires that each run of Size consecutive ranks shares a value of the node label Level.
 type Segment struct {
 	Size  int
 	Level string
@@ -105,7 +105,7 @@ var allowedSize = fmt.Sprintf("a whole number from 2 to %d", maxMinMember)
 // segmentOf reads the segments of a gang from its PodGroup, which may be nil, or from a member if the PodGroup has
 // neither annotation.
 func segmentOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Segment, *wellknown.BadValue) {
-	of := saying(pg, pod, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey)
+	of := annotatedObject(pg, pod, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey)
 	annotations := of.GetAnnotations()
 	size, sized := annotations[wellknown.SegmentSizeKey]
 	level, levelled := annotations[wellknown.SegmentTopologyKey]
@@ -123,7 +123,7 @@ func segmentOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Segment, *wellknow
 	return Segment{Size: int(n), Level: level}, nil
 }
 
-// Unranked says that the pod has no rank, which segments need.
+// Unranked is the error of a pod without a rank in a gang with segments.
 func (s Segment) Unranked(pod *v1.Pod) *wellknown.BadValue {
 	return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SegmentSizeKey,
 		Value: strconv.Itoa(s.Size), Allowed: "allowed for a gang with pods that no controller numbers, such as " + pod.Name +

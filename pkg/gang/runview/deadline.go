@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// PodDeadline reads the deadline of the pod, the zero time if it has none: by when it is to end if it declares a run
-// time, and else by when it is to start.
+// PodDeadline reads the deadline of the pod, zero if it has none. By then the pod has to end if it declares a run time,
+// else to start.
 func PodDeadline(pod *v1.Pod) (time.Time, *wellknown.BadValue) {
 	value, ok := pod.Annotations[wellknown.DeadlineKey]
 	if !ok {
@@ -25,15 +25,15 @@ func PodDeadline(pod *v1.Pod) (time.Time, *wellknown.BadValue) {
 	return deadline, nil
 }
 
-// Due is by when a pod is to end, and by when it has to start for that.
+// Due is by when a pod has to end, and by when it has to start for that.
 type Due struct {
 	End, Start time.Time
-	// Run is how long it declares to run.
+	// Run is the declared run time.
 	Run time.Duration
 }
 
-// DueOf reads by when the pod has to start, false if it, or its PodGroup, which may be nil, does not say both its
-// deadline and how long it runs. Limits do not count: most pods end long before theirs.
+// DueOf reads by when the pod has to start, false if there is no deadline or no run time, of the pod or its PodGroup,
+// which may be nil. Limits do not count: most pods end long before theirs.
 func DueOf(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) (Due, bool) {
 	deadline, bad := PodDeadline(pod)
 	if bad != nil || deadline.IsZero() {
@@ -43,10 +43,10 @@ func DueOf(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) (Due, bool) {
 	return Due{End: deadline, Start: deadline.Add(-run), Run: run}, run > 0
 }
 
-// DeadlineMissed is the condition that is true if a pod cannot end by its deadline any more.
+// DeadlineMissed is the condition that is true if a pod cannot end by its deadline anymore.
 const DeadlineMissed v1.PodConditionType = "berth.dev/DeadlineMissed"
 
-// Missed says which deadline the pod cannot keep any more, empty if it keeps it.
+// Missed returns the message about the deadline that the pod misses, empty if it misses none.
 func Missed(pod *v1.Pod) string {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == DeadlineMissed && c.Status == v1.ConditionTrue {

@@ -1,6 +1,6 @@
-// Package runview reads what pods, their groups and controllers say of how long they run and by when they are to end,
-// and when they started.
+// Package runview reads what pods, their groups and controllers declare about how long they run and by when they have
+// to end, and when they started.
 //
-// Reservations ask it when capacity comes free, the controller of PodGroups and price windows by when work has to
-// start, and the tool what to tell. It reads objects only, and believes no run time of more than ten years.
+// Reservations, the controller of PodGroups, price windows and the tool call it. It never writes an object, and ignores
+// run times of more than ten years.
 package runview

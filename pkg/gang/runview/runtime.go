@@ -15,13 +15,13 @@ import (
 // kueueSecondsLabel is the label of Kueue with the seconds after which a job is ended.
 const kueueSecondsLabel = "kueue.x-k8s.io/max-exec-time-seconds"
 
-// longest is the longest run time that is believed.
+// longest is the longest run time.
 const longest = 10 * 365 * 24 * time.Hour
 
-// late is by how much a pod may outlive its word: it takes time to begin and to go.
+// late is how much longer than its run time a pod may exist, because it takes time to start and to terminate.
 const late = 30 * time.Second
 
-// Declared reads how long a pod, or those of a PodGroup, are declared to run, 0 if the object declares nothing.
+// Declared reads the run time that a pod, or a PodGroup for its pods, declares, 0 for none.
 func Declared(of metav1.Object) (time.Duration, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.RunTimeKey]
 	if !ok {
@@ -35,8 +35,8 @@ func Declared(of metav1.Object) (time.Duration, *wellknown.BadValue) {
 	return d, nil
 }
 
-// RunTime reads how long the pod runs by what it, or its PodGroup, which may be nil, declares, or at the most by a
-// limit of its own or of its controller; 0 if none of them says anything. A wrong value says nothing.
+// RunTime returns the least of the run time that the pod, or its PodGroup, which may be nil, declares, and the limits
+// of the pod and its controller; 0 if there are none. Bad values are ignored.
 func RunTime(pod *v1.Pod, group *schedulingv1alpha1.PodGroup, limit time.Duration) time.Duration {
 	run := expected(pod, group)
 	for _, most := range []time.Duration{limit, kueueLimit(pod), podLimit(pod)} {
@@ -55,8 +55,8 @@ func expected(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) time.Duration {
 	return run
 }
 
-// EndOf returns when a pod that is bound and has this run time, 0 if that is not known, ends. It is not known of one
-// that has outlived its word, for which the time is that at which it was to end.
+// EndOf returns when a bound pod with this run time, 0 if it is not known, ends. known is false for a pod that should
+// have ended before.
 func EndOf(pod *v1.Pod, run time.Duration, now time.Time) (at time.Time, known bool) {
 	began, ran := started(pod)
 	switch {
@@ -72,7 +72,7 @@ func EndOf(pod *v1.Pod, run time.Duration, now time.Time) (at time.Time, known b
 	return at, !now.After(at.Add(late))
 }
 
-// podLimit is after what time the kubelet ends the pod, 0 if it does not.
+// podLimit returns after what time the kubelet ends the pod, 0 if it does not.
 func podLimit(pod *v1.Pod) time.Duration {
 	if pod.Spec.ActiveDeadlineSeconds == nil {
 		return 0
@@ -80,11 +80,11 @@ func podLimit(pod *v1.Pod) time.Duration {
 	return time.Duration(min(*pod.Spec.ActiveDeadlineSeconds, int64(longest/time.Second))) * time.Second
 }
 
-// kueueLimit is after what time Kueue ends the pod, 0 if it does not.
+// kueueLimit returns after what time Kueue ends the pod, 0 if it does not.
 func kueueLimit(pod *v1.Pod) time.Duration {
 	text := pod.Labels[kueueSecondsLabel]
 	if text == "" {
-		return 0 // most pods, for which parsing would word an error
+		return 0 // for most pods, without making a parse error
 	}
 	seconds, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -93,7 +93,7 @@ func kueueLimit(pod *v1.Pod) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// started is when the pod began to run on its node, false if that is not known yet.
+// started returns when the pod started on its node, false if that is not known yet.
 func started(pod *v1.Pod) (time.Time, bool) {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time, true

@@ -22,10 +22,10 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// writeTimeout ends a request that the API server, or a webhook that it asks, does not answer.
+// writeTimeout bounds a request: a webhook may not answer.
 const writeTimeout = 10 * time.Second
 
-// Client writes objects.
+// Client writes PodGroups, pods and the groups of other schedulers.
 type Client struct {
 	Groups restclient.Interface
 	Pods   clientset.Interface
@@ -45,7 +45,7 @@ func (c Client) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, chan
 	return c.send(ctx, c.Groups.Patch(apitypes.MergePatchType).SubResource(subresource...), "podgroups", pg, change)
 }
 
-// remove deletes the PodGroup in the version that is known.
+// remove deletes the PodGroup unless it has changed.
 func (c Client) remove(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error {
 	return c.send(ctx, c.Groups.Delete().SetHeader("Content-Type", runtime.ContentTypeJSON), "podgroups", pg,
 		&metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
@@ -54,12 +54,11 @@ func (c Client) remove(ctx context.Context, pg *schedulingv1alpha1.PodGroup) err
 
 func (c Client) patchPodStatus(ctx context.Context, pod *v1.Pod, status map[string]any) error {
 	return c.send(ctx, c.Pods.CoreV1().RESTClient().Patch(apitypes.StrategicMergePatchType).SubResource("status"), "pods",
-		pod,
-		map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+		pod, map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 }
 
-// send sends a request about an object. One that has changed or gone meanwhile is left as it is: the informer reports
-// it.
+// send sends a request about an object. It is no error if the object has changed or was deleted: the informer reports
+// that.
 func (c Client) send(ctx context.Context, request *restclient.Request, resource string, object metav1.Object,
 	body any) error {
 	data, err := json.Marshal(body)
@@ -85,9 +84,9 @@ var Kind = informers.CustomKind{
 	Unread:   "gangs that name a PodGroup stay pending",
 }
 
-// NewEndedInformer watches the pods that have ended and have the label. The scheduler's own pod informer leaves them
-// out, and a member that has finished counts towards its gang's minimum where one that was deleted does not. It has to
-// be one for each label that makes a pod a member: a selector cannot say "either".
+// NewEndedInformer watches the pods with the label that have ended. The scheduler's pod informer leaves them out, but a
+// member that has succeeded counts for the minimum of its gang, unlike one that was deleted. Each label that makes a
+// pod a member needs an informer, because a selector cannot have alternatives.
 func NewEndedInformer(client clientset.Interface, label string) cache.SharedIndexInformer {
 	ended := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodPending)),
@@ -95,7 +94,5 @@ func NewEndedInformer(client clientset.Interface, label string) cache.SharedInde
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
 	).String()
 	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(o *metav1.ListOptions) {
-			o.FieldSelector, o.LabelSelector = ended, label
-		})
+		func(o *metav1.ListOptions) { o.FieldSelector, o.LabelSelector = ended, label })
 }

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// workers sync gangs, at most workersOfNamespace of them those of one namespace: its webhooks may hang.
+	// workers sync gangs, at most workersOfNamespace of them in one namespace, whose webhooks may hang.
 	workers            = 128
 	workersOfNamespace = 2
 	// A sync that fails is tried again after retryFirst, then after twice as long up to retryLast.
 	retryFirst, retryLast = time.Second, 30 * time.Second
-	// tallyEvery is how often gangs are counted for the metrics.
+	// tallyEvery is how often the metrics count gangs.
 	tallyEvery = 5 * time.Second
 )
 
@@ -47,7 +47,7 @@ type Controller struct {
 	messages *rate.Limiter
 }
 
-// New returns a controller that has yet to start, and until then ignores what is enqueued.
+// New returns a controller that is not started. Until then it ignores what is enqueued.
 func New(source Source) *Controller {
 	c := &Controller{source: source, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
 	c.Pods.c = c
@@ -91,10 +91,10 @@ func (c *Controller) run(ctx context.Context) {
 	}, tallyEvery)
 }
 
-// Enqueue notes that the gang may look different. What changes within a moment of it is written with it.
+// Enqueue has the gang synced after a moment, so that several changes are written together.
 func (c *Controller) Enqueue(id gang.ID) { c.enqueue(id, settleDelay) }
 
-// EnqueueGenerated notes that the informer has seen the PodGroup of the gang, which the controller has created.
+// EnqueueGenerated has the gang synced because the informer has seen the PodGroup that the controller created.
 func (c *Controller) EnqueueGenerated(id gang.ID) { c.enqueue(id, generatedDelay) }
 
 // enqueue ignores everything until this process leads: run then enqueues what exists.
@@ -118,7 +118,7 @@ func work[T comparable](ctx context.Context, queue workqueue.TypedInterface[T], 
 	}
 }
 
-// try syncs the gang when it is its turn, and has it looked at again where that is needed.
+// try syncs the gang if its namespace has a free worker, and enqueues it again if that is needed.
 func (c *Controller) try(ctx context.Context, id gang.ID) {
 	if !c.namespaces.enter(id) {
 		return
@@ -147,14 +147,14 @@ func (r recorder) warn(ctx context.Context, about runtime.Object, reason, messag
 	r.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, reason, "Scheduling", "%s", message)
 }
 
-// namespaces bounds how many gangs of one namespace are synced at a time, so that requests which hang there leave
-// workers for others.
+// namespaces bounds how many gangs of one namespace are synced at the same time, so that requests that hang there leave
+// workers for other namespaces.
 type namespaces struct {
 	mu    sync.Mutex
 	lines map[string]*line
 }
 
-// line is how many gangs of a namespace are synced, and which have to wait for others, the first to come first.
+// line is how many gangs of a namespace are being synced, and which wait, in order.
 type line struct {
 	inside  int
 	waiting []gang.ID

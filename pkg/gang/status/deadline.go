@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// deadlineMissed is the condition of PodGroups, and the reason of events about them and about pods, that cannot end by
-// their deadline any more.
+// deadlineMissed is the condition of PodGroups that cannot end by their deadline anymore, and the reason of events
+// about them and about such pods.
 const deadlineMissed = schedulingv1alpha1.PodGroupDeadlineMissed
 
 // The reasons of the condition.
@@ -29,13 +29,13 @@ const (
 	canEndInTime    = "CanEndInTime"
 )
 
-// lateWords say that what has to end by then cannot, with nothing that changes with time.
-func lateWords(who string, due *runview.Due) string {
+// lateMessage is the message about a missed deadline. It does not change with time.
+func lateMessage(who string, due *runview.Due) string {
 	return fmt.Sprintf("%s cannot end by %s (%s): with a run time of %s, it had to start by %s", who,
 		due.End.Format(time.RFC3339), wellknown.DeadlineKey, due.Run, due.Start.Format(time.RFC3339))
 }
 
-// dueOf returns by when the gang has to start for its first member that waits and has to, false if none has to.
+// dueOf returns the earliest time by which a pending member has to start, false if none has a deadline.
 func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, stated bool) {
 	for _, pod := range s.Members {
 		if _, has := pod.Annotations[wellknown.DeadlineKey]; !has || !waits(pod) {
@@ -48,8 +48,8 @@ func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, state
 	return first, stated
 }
 
-// judgeDeadline says whether a gang that waits can end by its deadline, with an empty reason if nothing is to be said.
-// What was said of a gang that has started stays.
+// judgeDeadline returns whether a gang that waits misses its deadline, with the reason and message of the condition. An
+// empty reason leaves the condition as it is, such as for a gang that has started.
 func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (late bool, reason, message string) {
 	due, stated := s.dueOf(pg)
 	switch {
@@ -58,14 +58,14 @@ func (s *State) judgeDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) (l
 	case !stated:
 		return false, canEndInTime, ""
 	case now.After(due.Start):
-		return true, cannotEndInTime, lateWords("the gang", &due)
+		return true, cannotEndInTime, lateMessage("the gang", &due)
 	case s.Reserved.Start != nil && s.Reserved.Start.Time.After(due.Start):
-		return true, expectedTooLate, lateWords("the gang", &due) + ", and is expected to start later"
+		return true, expectedTooLate, lateMessage("the gang", &due) + ", and is expected to start later"
 	}
 	return false, canEndInTime, ""
 }
 
-// lookAtDeadline returns after what time the gang has to have started, 0 if it need not be looked at then.
+// lookAtDeadline returns after what time to check the deadline again, 0 for never.
 func (s *State) lookAtDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) time.Duration {
 	due, stated := s.dueOf(pg)
 	if !stated || s.Met() {
@@ -74,7 +74,7 @@ func (s *State) lookAtDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) t
 	return untilLate(&due, now)
 }
 
-// untilLate is after what time to look whether what is due can still start in time, 0 if it cannot.
+// untilLate returns after what time to check again whether it is too late to start, 0 if it is.
 func untilLate(due *runview.Due, now time.Time) time.Duration {
 	if now.After(due.Start) {
 		return 0
@@ -82,8 +82,8 @@ func untilLate(due *runview.Due, now time.Time) time.Duration {
 	return min(due.Start.Sub(now)+time.Second, longestWait)
 }
 
-// reportDeadline records on the PodGroup that the gang cannot end in time, once for each deadline. What its status says
-// already was recorded before.
+// reportDeadline records an event on the PodGroup if the gang cannot end in time, once for each message, and none if
+// the condition is true already.
 func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) {
 	late, _, message := s.judgeDeadline(pg, now)
@@ -97,7 +97,7 @@ func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulin
 	r.late = message
 }
 
-// hasDeadline reports whether a single pod of this scheduler waits and has a deadline; members have that of their gang.
+// hasDeadline reports whether a single pod of this scheduler is pending and has a deadline or the condition.
 func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 	_, has := pod.Annotations[wellknown.DeadlineKey]
 	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil &&
@@ -109,8 +109,8 @@ func podIsLate(pod *v1.Pod) *v1.PodCondition {
 	return c
 }
 
-// syncDeadline says on the pod that it cannot end by its deadline as soon as that is so, and takes it back if it can
-// after all. It returns after what time to look again.
+// syncDeadline sets the condition of the pod to whether it cannot end by its deadline. It returns after what time to
+// check again, 0 for never.
 func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration {
 	now := time.Now()
 	due, stated := runview.DueOf(pod, nil)
@@ -119,7 +119,7 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 	again := time.Duration(0)
 	if stated {
 		if again = untilLate(&due, now); again == 0 {
-			want.Status, want.Reason, want.Message = v1.ConditionTrue, cannotEndInTime, lateWords("the pod", &due)
+			want.Status, want.Reason, want.Message = v1.ConditionTrue, cannotEndInTime, lateMessage("the pod", &due)
 		}
 	}
 	have := podIsLate(pod)
@@ -130,7 +130,7 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 		return again
 	}
 	err := p.c.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}})
-	if err != nil && !apierrors.IsForbidden(err) { // an admission policy of before does not know the condition
+	if err != nil && !apierrors.IsForbidden(err) { // an older admission policy does not know the condition
 		klog.FromContext(ctx).Error(err, "Writing that a pod misses its deadline failed, trying again", "pod", klog.KObj(pod))
 		return retryLast
 	}

@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	// maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its
-	// owners exists, and those that are gone are replaced.
+	// maxOwners bounds the owners of a generated PodGroup that belongs to its members. It exists as long as one of them,
+	// and owners that are gone are replaced.
 	maxOwners = 32
-	// refusedPause is the pause after a PodGroup was refused, which doubles up to refusedPauseMost.
+	// refusedPause is the pause after the API server refused a PodGroup. It doubles up to refusedPauseMost.
 	refusedPause, refusedPauseMost = 5 * time.Second, 5 * time.Minute
 )
 
-// keep creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
-// declare. A PodGroup of other authors is left alone, and every write names the version that it was decided on, so that
-// a user who is faster wins. It reports whether there is a PodGroup to write the status of, and after what time to try
-// again.
+// keep creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner declare.
+// PodGroups that users made or edited are left alone, and every write has the known resource version as a precondition.
+// It returns whether there is a PodGroup with a status to write, and after what time to try again.
 func (c *Controller) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup,
 	r *record) (shown bool, again time.Duration, err error) {
 	switch {
@@ -45,7 +44,7 @@ func (c *Controller) keep(ctx context.Context, id gang.ID, s *State, pg *schedul
 	case !read.Generated(pg) || pg.DeletionTimestamp != nil:
 		return true, 0, nil
 	case s.Undeclared == 0 && s.OwnerUnread:
-		// Only it holds whether the gang has started, and what users have written on it.
+		// It keeps whether the gang has started, and what users have written on it.
 		return false, 0, nil
 	case s.Undeclared == 0:
 		return false, 0, c.api.remove(ctx, pg)
@@ -71,7 +70,7 @@ func (c *Controller) create(ctx context.Context, id gang.ID, s *State, r *record
 	return c.handleCreateResult(ctx, id, s, r, c.api.create(ctx, pg))
 }
 
-// handleCreateResult draws conclusions from the result of creating a PodGroup.
+// handleCreateResult returns after what time to try again after a PodGroup was created, or not.
 func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
 	err error) (again time.Duration, _ error) {
 	var why string
@@ -86,10 +85,10 @@ func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *Stat
 		c.reportNoPodGroup(ctx, id, s, err.Error())
 		return 0, nil
 	case apierrors.ReasonForError(err) != "":
-		// A quota, a right that is missing, a webhook, or a cluster that does not serve them.
+		// A quota, a missing right, a webhook, or a cluster that does not serve PodGroups.
 		why = err.Error()
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		// A webhook that does not answer holds each request for long.
+		// A webhook that does not answer delays each request.
 		why = fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout)
 	default:
 		return 0, fmt.Errorf("creating PodGroup %s: %w", id, err)
@@ -109,13 +108,12 @@ func (c *Controller) reportNoPodGroup(ctx context.Context, id gang.ID, s *State,
 	}
 }
 
-// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its
-// mind.
+// byAdmission reports whether a policy or a webhook has refused the request: its "invalid" may be temporary.
 func byAdmission(err error) bool {
 	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
 }
 
-// namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
+// namespaceGone reports whether the namespace, and not the kind, does not exist.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil &&
@@ -136,9 +134,8 @@ func (c *Controller) correct(ctx context.Context, pg, want *schedulingv1alpha1.P
 	})
 }
 
-// generatedPodGroup returns the PodGroup for a gang whose minimum labels or an owner declare. It belongs to what
-// controls all members, and to the members themselves if there is no such object, so that it is collected with the
-// last.
+// generatedPodGroup returns the PodGroup for a gang whose minimum labels or an owner declare. Its owner is the
+// controller of all members or, if there is none, the members, so that it is deleted with the last.
 func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
 	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,

@@ -26,14 +26,14 @@ import (
 // progress is how far a gang has come.
 type progress struct {
 	step step
-	// why is what keeps it from starting; how many of its members are bound once it has started.
+	// why is what keeps it from starting or, once it has started, how many members are bound.
 	why                        string
 	running, succeeded, failed int
-	// bound is set if a member is, and reached if no fewer than the minimum are or have ended, well or badly.
+	// bound is set if a member is bound, and reached if the minimum is bound or has succeeded or failed.
 	bound, reached bool
 	generation     int64
 	now            time.Time
-	// settled are the members of a tree of native groups that have a node or have succeeded, by PodGroup.
+	// settled counts, by PodGroup, the members of a tree of native groups that have a node or have succeeded.
 	settled map[string]int
 }
 
@@ -47,8 +47,8 @@ const (
 	unschedulable
 	// starting gangs are planned or being bound.
 	starting
-	// scheduled gangs have their minimum bound, running ones run with it, and of ended ones it has succeeded and no member
-	// is bound.
+	// scheduled gangs have their minimum bound, running gangs have it running, and in ended gangs it has succeeded and no
+	// member is bound.
 	scheduled
 	running
 	ended
@@ -82,21 +82,21 @@ func progressOf(s *State) progress {
 	return p
 }
 
-// planned reports whether the gang is being planned: what comes of it is known in a moment.
+// planned reports whether the gang is being planned, so that its status will change in a moment.
 func planned(v *gang.View) bool {
 	return v.Quorum() && v.Reason == nil && v.Holding == 0 && v.Count[gang.Bound] == 0 && !v.Met()
 }
 
-// kind is equal for progress that differs in the text alone.
-func (p *progress) kind() string {
+// withoutText is equal for progress that differs only in text.
+func (p *progress) withoutText() string {
 	return fmt.Sprint(p.step, p.bound, p.reached, p.running, p.succeeded, p.failed, p.settled)
 }
 
-// has reports whether the gang has started at some time.
-func (p *progress) has() bool { return p.step >= scheduled }
+// hasStarted reports whether the gang has ever started.
+func (p *progress) hasStarted() bool { return p.step >= scheduled }
 
-// writeForeign writes the status of the group of another scheduler that the gang is. If only the text differs it
-// returns after what time that may be written.
+// writeForeign writes the status of the group of Kubernetes or another scheduler that declares the gang. If only the
+// text differs, it returns after what time that may be written.
 func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *record,
 	now time.Time) (time.Duration, error) {
 	owners, group := c.api.Owners, c.source.Members.Declared(id)
@@ -106,7 +106,7 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 	p := progressOf(s)
 	p.now, p.settled = now, settledIn(group, s.Members)
 	parts := slices.DeleteFunc(owners.parts(id, &p), func(of part) bool { return r.foreign[of.key] == of.text })
-	if len(parts) > 0 && r.foreignKind == p.kind() {
+	if len(parts) > 0 && r.foreignKind == p.withoutText() {
 		if pause := r.reword(c.messages, s, now); pause > 0 {
 			return pause, nil
 		}
@@ -120,21 +120,21 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 		}
 		r.foreign[parts[i].key] = parts[i].text
 	}
-	r.foreignKind = p.kind()
+	r.foreignKind = p.withoutText()
 	return 0, nil
 }
 
-// part is an object and the progress that is written to it.
+// part is an object, and the progress to write to it.
 type part struct {
 	kind     *ownerKind
 	about    *v1.ObjectReference
 	progress *progress
-	// key is that of an object of a tree, and text what record.foreign keeps of it.
+	// key is set for an object of a tree. text is what record.foreign keeps.
 	key  grouptree.Key
 	text string
 }
 
-// parts are the object that declares the gang and, where that is a tree, the objects in it, with the progress of each.
+// parts returns the object that declares the gang and, if that is a tree, the objects in it, each with its progress.
 func (o *Owners) parts(id gang.ID, p *progress) []part {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,11 +145,11 @@ func (o *Owners) parts(id gang.ID, p *progress) []part {
 	case g.owner.Kind == read.CompositeGroup:
 		return o.partsOfTree(g, p)
 	}
-	return []part{{kind: g.kind, about: g.object(), progress: p, text: p.kind() + p.why}}
+	return []part{{kind: g.kind, about: g.object(), progress: p, text: p.withoutText() + p.why}}
 }
 
-// write writes the progress of a part. Other authors write its status as well, so that it is read first. Without the
-// right to write it is left as it is: the scheduler reports rights that it lacks.
+// write writes the progress of a part. Other programs write its status as well, so that it is read first. Without the
+// right to write, nothing happens: the scheduler reports missing rights at its start.
 func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
 	about, p, resource := part.about, part.progress, part.kind.StatusResource()
 	if resource == "" {
@@ -192,8 +192,8 @@ func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
 	return fmt.Errorf("writing the status of %s %s/%s: %w", about.Kind, about.Namespace, about.Name, err)
 }
 
-// setCondition puts the condition, whose values are all text, into the list of the status. One of the same type is
-// replaced, and keeps its time if its status is the same.
+// setCondition sets the condition, whose values are all text, in the status. If its status does not change, the
+// transition time stays.
 func setCondition(status map[string]any, condition map[string]any, now time.Time) {
 	condition["lastTransitionTime"] = metav1.NewTime(now).UTC().Format(time.RFC3339)
 	conditions, _ := status["conditions"].([]any)
@@ -211,7 +211,7 @@ func setCondition(status map[string]any, condition map[string]any, now time.Time
 	status["conditions"] = append(conditions, condition)
 }
 
-// hasCondition reports whether the status has a condition of the type.
+// hasCondition reports whether the status has a condition of the type, and whether it is true.
 func hasCondition(status map[string]any, kind string) (has, holds bool) {
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
@@ -222,14 +222,14 @@ func hasCondition(status map[string]any, kind string) (has, holds bool) {
 	return false, false
 }
 
-// reasonScheduled is the reason in conditions of groups that have started; the projects name none.
+// reasonScheduled is the reason of the condition of groups that have started; Kubernetes defines none.
 const reasonScheduled = "Scheduled"
 
-// scheduledCondition is a condition as Kubernetes' own types have it, for a gang that has started or not.
+// scheduledCondition is a condition of native groups that tells whether the gang has started.
 func (p *progress) scheduledCondition(kind string) map[string]any {
 	c := map[string]any{"type": kind, "status": "False", "message": p.why, "observedGeneration": p.generation}
 	switch {
-	case p.has() && p.step != short:
+	case p.hasStarted() && p.step != short:
 		c["status"], c["reason"] = "True", reasonScheduled
 	case p.step == short:
 		c["reason"] = "MembersLost"
@@ -243,8 +243,7 @@ func (p *progress) scheduledCondition(kind string) map[string]any {
 	return c
 }
 
-// fill changes the status of a group of the kind to how far the gang has come, where the users of that kind look for
-// it.
+// fill sets the fields of the status in which users of the kind look for the progress.
 func (p *progress) fill(status map[string]any, kind string) {
 	switch kind {
 	case read.NativeGroup:
@@ -256,16 +255,15 @@ func (p *progress) fill(status map[string]any, kind string) {
 	}
 }
 
-// fillInitially writes the condition of the groups of Kubernetes, which stays once it holds.
+// fillInitially sets the condition of native groups, which stays true.
 func (p *progress) fillInitially(status map[string]any, condition string) {
 	if _, scheduled := hasCondition(status, condition); !scheduled && p.step != starting {
 		setCondition(status, p.scheduledCondition(condition), p.now)
 	}
 }
 
-// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups. A phase means what it means to Volcano:
-// a group runs when as many members as its minimum have a node or have ended, and is completed when all of these have
-// ended, well or badly.
+// fillVolcano sets the phase, numbers and conditions of Volcano's PodGroups. Phases mean what they mean to Volcano: a
+// group is Running if the minimum has a node or has ended, and Completed if all of these have ended.
 func (p *progress) fillVolcano(status map[string]any) {
 	switch {
 	case p.running > 0 && (p.step == short || p.step < starting):
@@ -275,7 +273,7 @@ func (p *progress) fillVolcano(status map[string]any) {
 	case p.reached:
 		status["phase"] = "Completed"
 	case p.step != starting:
-		// Once the pods of a group may be created, Volcano does not take that back.
+		// Volcano never goes back from Inqueue to Pending.
 		if status["phase"] != "Inqueue" {
 			status["phase"] = "Pending"
 		}
@@ -284,7 +282,7 @@ func (p *progress) fillVolcano(status map[string]any) {
 	}
 	for key, n := range map[string]int{"running": p.running, "succeeded": p.succeeded, "failed": p.failed} {
 		if n == 0 {
-			// Volcano leaves zeros out. In a merge patch null takes a number away.
+			// Volcano omits zeros. In a merge patch, null removes a number.
 			if status[key] != nil {
 				status[key] = nil
 			}
@@ -307,5 +305,5 @@ func (p *progress) fillVolcano(status map[string]any) {
 		reason = "NotEnoughTasks"
 	}
 	set("Unschedulable", p.step == unschedulable || p.step == incomplete, reason)
-	set("Scheduled", p.has() && p.step != short, "tasks in gang are ready to be scheduled")
+	set("Scheduled", p.hasStarted() && p.step != short, "tasks in gang are ready to be scheduled")
 }

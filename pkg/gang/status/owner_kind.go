@@ -23,7 +23,7 @@ import (
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// ownerRetry is how long a kind is left alone that cannot be read.
+// ownerRetry is the pause before the next attempt to read a kind that cannot be read.
 const ownerRetry = 5 * time.Second
 
 // ownerKind follows the objects of one kind with an informer that keeps only their states.
@@ -36,31 +36,24 @@ type ownerKind struct {
 
 	// The lock of owners guards the rest.
 
-	// listed is set when all objects are known, unreadable says why they cannot be read now, if so.
+	// listed is set when all objects are known, and unreadable is why they cannot be read now.
 	listed     bool
 	unreadable string
-	// gangs are those that are followed, by the namespace/name of the object.
+	// gangs are the followed gangs by the namespace/name of the object.
 	gangs map[string]sets.Set[gang.ID]
 }
 
-// ownerObject is what is kept of an object: what it says about its gangs, by part.
+// ownerObject is what the informer keeps of an object: its states by part.
 type ownerObject struct {
 	metav1.ObjectMeta
 	states map[string]read.OwnerState
 }
 
-// plainLists keeps the informer to plain lists, in which a kind that is not served can be waited for.
-type plainLists struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported implements the reflector's question.
-func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
-
 func newOwnerKind(o *Owners, known *read.OwnerKind) *ownerKind {
 	k := &ownerKind{OwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
-	// Which version is read shows when the kind is listed.
+	// list finds out which version the cluster serves.
 	resource := known.WithVersion("")
-	k.informer = cache.NewSharedIndexInformerWithOptions(
-		plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
+	k.informer = cache.NewSharedIndexInformerWithOptions(informers.NewPlainLists(k.list, k.watch),
 		&unstructured.Unstructured{}, cache.SharedIndexInformerOptions{Identifier: o.name.WithResource(resource)})
 	return k
 }
@@ -91,7 +84,7 @@ func (k *ownerKind) run(ctx context.Context) {
 	k.informer.RunWithContext(ctx)
 }
 
-// reduce keeps of an object what is needed.
+// reduce makes an ownerObject of an object.
 func (k *ownerKind) reduce(obj any) (any, error) {
 	object, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -102,7 +95,7 @@ func (k *ownerKind) reduce(obj any) (any, error) {
 			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}}, nil
 }
 
-// states returns what the object says, by part; nil if it does not exist or is not known.
+// states returns the states of the owner by part, nil if it does not exist or is not known.
 func (k *ownerKind) states(owner read.Owner) map[string]read.OwnerState {
 	obj, exists, err := k.informer.GetStore().GetByKey(ownerKey(owner))
 	if err != nil || !exists {
@@ -111,8 +104,8 @@ func (k *ownerKind) states(owner read.Owner) map[string]read.OwnerState {
 	return obj.(*ownerObject).states
 }
 
-// state returns what holds for a gang of the owner's pods. Where the pods carry the minimum it is left to them, and so
-// the object need not be readable. An object that is gone leaves its last minimum. The lock is held.
+// state returns the state of a gang of the owner's pods. If the pods carry the minimum, the object need not be
+// readable. An object that was deleted leaves its last minimum. The lock is held.
 func (k *ownerKind) state(owner read.Owner, before read.OwnerState) read.OwnerState {
 	states := k.states(owner)
 	switch {
@@ -128,14 +121,14 @@ func (k *ownerKind) state(owner read.Owner, before read.OwnerState) read.OwnerSt
 		return state
 	}
 	if before.Why = k.unread(); before.Why == "" {
-		// There is nothing left that an event could be about.
+		// There is no object for an event.
 		before.APIVersion, before.UID = "", ""
 		before.Why = owner.Object() + ", which says how many pods the gang has, does not exist"
 	}
 	return before
 }
 
-// unread says why not all objects are known, empty if they are. The lock is held.
+// unread returns why not all objects are known, empty if they are. The lock is held.
 func (k *ownerKind) unread() string {
 	if k.unreadable == "" && !k.listed {
 		return "waiting for " + k.String() + " to be read"
@@ -143,7 +136,7 @@ func (k *ownerKind) unread() string {
 	return k.unreadable
 }
 
-// see has the gangs of an object looked at that came or changed, or is gone.
+// see syncs the gangs of an object that was added, changed or deleted.
 func (k *ownerKind) see(ctx context.Context, object *ownerObject, gone bool) {
 	k.plant(ctx, object, gone)
 	k.owners.mu.Lock()
@@ -153,7 +146,7 @@ func (k *ownerKind) see(ctx context.Context, object *ownerObject, gone bool) {
 	}
 }
 
-// enqueueAll has all gangs looked at: those of a kind may be in trees of another one. The lock is held.
+// enqueueAll syncs all gangs: those of a kind may be in trees of another one. The lock is held.
 func (o *Owners) enqueueAll() {
 	for id := range o.gangs {
 		o.queue.Add(id)
@@ -161,7 +154,7 @@ func (o *Owners) enqueueAll() {
 }
 
 // list lists all objects of the kind in the newest version that the cluster serves. While it serves none, or the
-// scheduler may not read them, it waits: what is known stays.
+// scheduler may not read them, list blocks, and the known objects stay.
 func (k *ownerKind) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	var list *unstructured.UnstructuredList
 	err := wait.PollUntilContextCancel(ctx, ownerRetry, true, func(ctx context.Context) (bool, error) {

@@ -30,15 +30,15 @@ import (
 // in until now. It has no name if they were in gangs of their own.
 type Refile func(from gang.ID, podGroup string)
 
-// FollowTrees has native PodGroups with a parent be parts of trees, which the policy then knows. It has to be called
-// before anything is followed.
+// FollowTrees makes the policy know the trees of native PodGroups. Call it before Follow.
 func (o *Owners) FollowTrees(policy *read.OwnerPolicy, refile Refile) {
 	o.refile = refile
 	policy.Trees = o.trees
 }
 
-// FollowCore has the groups known that the scheduler's core plans: they are no gangs, but some may be disrupted only as
-// a whole. It asks for the informers only where the features are on: one for an API that is not served never syncs.
+// FollowCore follows the native groups that kube-scheduler itself plans: they are no gangs, but some may be disrupted
+// only as a whole. It asks for the informers only if the feature gates are on: an informer of an API that is not served
+// never syncs.
 func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
 	if !members.CorePlansNative() {
 		return nil
@@ -64,18 +64,18 @@ func (o *Owners) FollowCore(factory kubeinformers.SharedInformerFactory) error {
 	return nil
 }
 
-// plant tells the forest of an object of Kubernetes' own groups that came or changed, or is gone.
+// plant updates the forest with a native group that was added, changed or deleted.
 func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
 	if k.Kind != read.NativeGroup && k.Kind != read.CompositeGroup || k.owners.refile == nil {
 		return
 	}
 	o, node := k.owners, object.states[""].Node
-	told := &node
+	current := &node
 	if gone {
-		told = nil
+		current = nil
 	}
 	changes, roots := o.trees.Set(grouptree.Key{Namespace: object.Namespace, Name: object.Name,
-		Composite: k.Kind == read.CompositeGroup}, told)
+		Composite: k.Kind == read.CompositeGroup}, current)
 	o.mu.Lock()
 	if node.Parent != "" {
 		o.kindOf(ctx, read.CompositeGroup)
@@ -98,7 +98,7 @@ func (k *ownerKind) plant(ctx context.Context, object *ownerObject, gone bool) {
 	}
 }
 
-// gangOf is the gang of the pods of a native PodGroup in the tree of the root, or in none if that is empty.
+// gangOf is the gang of the pods of a native PodGroup: its tree, or the PodGroup if there is no root.
 func gangOf(namespace, root, podGroup string) gang.ID {
 	owner := read.Owner{Kind: read.NativeGroup, Namespace: namespace, Name: podGroup}
 	if root != "" {
@@ -107,7 +107,7 @@ func gangOf(namespace, root, podGroup string) gang.ID {
 	return owner.Gang()
 }
 
-// inTree adds what the tree says that the group is in to what it says itself. The lock is held.
+// inTree completes the state of a native group with that of its tree. The lock is held.
 func (o *Owners) inTree(owner read.Owner, s read.OwnerState) read.OwnerState {
 	switch {
 	case s.Why != "" || o.refile == nil:
@@ -148,14 +148,13 @@ func (o *Owners) inTree(owner read.Owner, s read.OwnerState) read.OwnerState {
 	return s
 }
 
-// waiting is the state of a group whose tree is not known as a whole yet, which is not worth an event.
+// waiting is the state of a group whose tree is not complete yet. Without a reference to the object it causes no event.
 func waiting(s read.OwnerState, why string) read.OwnerState {
 	s.APIVersion, s.UID, s.Why = "", "", why
 	return s
 }
 
-// unkept is what the objects of a tree declare that is not followed, once for those that say the same. The lock is
-// held.
+// unkept is what the objects of a tree declare and Berth does not follow, without repetitions. The lock is held.
 func (o *Owners) unkept(of read.Owner, keys []grouptree.Key) string {
 	said := map[string][]grouptree.Key{}
 	for _, key := range keys {
@@ -176,7 +175,7 @@ func (o *Owners) unkept(of read.Owner, keys []grouptree.Key) string {
 	return strings.Join(texts, "; ")
 }
 
-// stateOf is what an object of a tree says. The lock is held.
+// stateOf returns the state of an object of a tree. The lock is held.
 func (o *Owners) stateOf(key grouptree.Key) read.OwnerState {
 	k := o.kinds[kindOf(key)]
 	if k == nil {
@@ -192,8 +191,8 @@ func kindOf(key grouptree.Key) string {
 	return read.NativeGroup
 }
 
-// Together names the topmost of Kubernetes' own groups around the pod that may be disrupted as a whole only, empty for
-// none. Whole is set if that is all of the pod's gang.
+// Together returns the topmost native group around the pod that may be disrupted only as a whole, empty for none. whole
+// is set if that is all of the pod's gang.
 func (o *Owners) Together(pod *v1.Pod) (with string, whole bool) {
 	name := read.NativeName(pod)
 	if name == "" {
@@ -206,7 +205,7 @@ func (o *Owners) Together(pod *v1.Pod) (with string, whole bool) {
 	return unit.String(), whole
 }
 
-// settledIn counts the members of a tree of native groups, by PodGroup, that have a node or have succeeded.
+// settledIn counts, by PodGroup, the members of a tree of native groups that have a node or have succeeded.
 func settledIn(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) map[string]int {
 	if group.Annotations[wellknown.GroupLabelKey] != grouptree.PodField {
 		return nil
@@ -220,8 +219,8 @@ func settledIn(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) map[string
 	return settled
 }
 
-// partsOfTree are the objects of a tree with how far they have come: one has started if enough of what is in it has.
-// The lock is held.
+// partsOfTree returns the objects of a tree, each with its progress: it has started if enough of its parts have. The
+// lock is held.
 func (o *Owners) partsOfTree(g *followedGang, p *progress) []part {
 	root := grouptree.Key{Namespace: g.owner.Namespace, Name: g.owner.Name, Composite: true}
 	var parts []part
@@ -243,7 +242,7 @@ func (o *Owners) partsOfTree(g *followedGang, p *progress) []part {
 		}
 		of := *p
 		switch {
-		case has >= node.Least || p.has():
+		case has >= node.Least || p.hasStarted():
 			of.step, of.why = unschedulable, fmt.Sprintf("%d of the %s that it needs %s started", has,
 				plural.Of(node.Least, what), plural.Choose(has, "has", "have"))
 			if has >= node.Least {

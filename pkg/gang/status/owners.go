@@ -23,23 +23,22 @@ import (
 )
 
 // Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
-// name, above all how many of these pods have to start together. It watches the kinds of objects that pods have been
-// seen of and no others, and keeps a few numbers of each object.
+// name. It watches only kinds of which pods have been seen, and keeps the OwnerState of each object.
 type Owners struct {
 	client dynamic.Interface
-	// name is that of the informers in the metrics.
+	// name identifies the informers in metrics.
 	name *cache.InformerName
-	// directory is told what groups declare.
+	// directory gets what groups declare.
 	directory *members.Directory
 	recorder  recorder
 	queue     workqueue.TypedInterface[gang.ID]
 	running   sync.WaitGroup
 
-	// trees are those of native groups, and refile hears of changes.
+	// trees are the trees of native groups, and refile is called when they change.
 	trees  *grouptree.Forest
 	refile Refile
 
-	// Scheduling cycles ask for limits.
+	// mu is an RWMutex because scheduling cycles call Limit.
 	mu    sync.RWMutex
 	kinds map[string]*ownerKind
 	gangs map[gang.ID]*followedGang
@@ -49,15 +48,15 @@ type Owners struct {
 type followedGang struct {
 	owner read.Owner
 	kind  *ownerKind
-	// reported is what changed was told last, if told is set.
+	// reported is the last state that changed was called with, if told is set.
 	reported read.OwnerState
 	told     bool
-	// read is set if all objects of the kind were known then.
+	// read is set if all objects of the kind were known at that time.
 	read bool
 }
 
-// NewOwners returns one that reads objects with the rights of config until ctx is done. Changed is told what holds for
-// a gang, by one goroutine and without a lock held.
+// NewOwners returns an Owners that reads objects with config until ctx is done. It calls changed with the state of a
+// gang, from one goroutine and without a lock.
 func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName,
 	directory *members.Directory, to events.EventRecorderLogger,
 	changed func(context.Context, read.Owner, read.OwnerState)) (*Owners, error) {
@@ -77,8 +76,8 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 	return o, nil
 }
 
-// Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if
-// again is set. It never waits and is called for every pod. Ctx is that of NewOwners.
+// Follow calls changed with the state of the gang of the owner's pods, now and whenever it changes; if again is set,
+// also for a state that was reported. It does not block, and is called for every pod. ctx is that of NewOwners.
 func (o *Owners) Follow(ctx context.Context, owner read.Owner, again bool) {
 	id := owner.Gang()
 	o.mu.Lock()
@@ -103,7 +102,7 @@ func (o *Owners) Follow(ctx context.Context, owner read.Owner, again bool) {
 	o.queue.Add(id)
 }
 
-// kindOf returns the kind, whose objects are watched from now on; nil if there is none of that name. The lock is held.
+// kindOf returns the kind and watches its objects, nil if there is none of that name. The lock is held.
 func (o *Owners) kindOf(ctx context.Context, name string) *ownerKind {
 	known, ok := read.OwnerKindOf(name)
 	if k := o.kinds[name]; k != nil || !ok {
@@ -115,7 +114,7 @@ func (o *Owners) kindOf(ctx context.Context, name string) *ownerKind {
 	return k
 }
 
-// Drop ends the following of a gang that has no pods any more.
+// Drop ends Follow for a gang without pods.
 func (o *Owners) Drop(id gang.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,8 +128,7 @@ func (o *Owners) Drop(id gang.ID) {
 	}
 }
 
-// Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
-// read or cannot be.
+// Unread reports whether the state of the gang is not known, because the objects of its kind have not been read.
 func (o *Owners) Unread(id gang.ID) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,8 +136,8 @@ func (o *Owners) Unread(id gang.ID) bool {
 	return g != nil && !g.read
 }
 
-// Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is
-// no member of the gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
+// Outlived reports whether the pod is left over from an earlier run of the owner, and so is no member of the gang
+// anymore. A pod without a node stays a member: it would be scheduled alone otherwise.
 func (o *Owners) Outlived(owner read.Owner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false
@@ -149,13 +147,13 @@ func (o *Owners) Outlived(owner read.Owner, pod *v1.Pod) bool {
 	return found && k.Object == "" && state.Outlived(owner.Kind, pod)
 }
 
-// Limit returns after what time the object ends the pods of its gang, 0 if it does not or has not been read.
+// Limit returns after what time the owner ends the pods of its gang, 0 if it does not or has not been read.
 func (o *Owners) Limit(owner read.Owner) time.Duration {
 	_, states := o.statesOf(owner)
 	return states[owner.Part].Limit
 }
 
-// statesOf returns what the object says, by part, and its kind; nil if it is not known.
+// statesOf returns the kind and the states of the owner, by part; nil if they are not known.
 func (o *Owners) statesOf(owner read.Owner) (*ownerKind, map[string]read.OwnerState) {
 	o.mu.RLock()
 	k := o.kinds[owner.Kind]
@@ -166,7 +164,7 @@ func (o *Owners) statesOf(owner read.Owner) (*ownerKind, map[string]read.OwnerSt
 	return k, k.states(owner)
 }
 
-// sync tells what holds for the gang if that is new.
+// sync reports the state of the gang if it is new.
 func (o *Owners) sync(ctx context.Context, id gang.ID,
 	changed func(context.Context, read.Owner, read.OwnerState)) {
 	o.mu.Lock()
@@ -202,7 +200,7 @@ func (o *Owners) sync(ctx context.Context, id gang.ID,
 	o.mu.Unlock()
 }
 
-// object refers to the object for events; it is nil if there is none.
+// object is the reference to the owner for events, nil if there is none.
 func (g *followedGang) object() *v1.ObjectReference {
 	if g.reported.UID == "" {
 		return nil

@@ -28,14 +28,14 @@ const (
 // mostWaits bounds the events about one gang: reasons in the messages of other plugins may never repeat.
 const mostWaits = 10
 
-// groupWait is for what a gang waits.
+// groupWait is what a gang waits for.
 type groupWait struct {
 	reason string
-	// kind is equal for waits that differ in names and amounts alone.
+	// kind is equal for waits that differ only in names and amounts.
 	kind, message string
 }
 
-// waitOf returns for what a gang waits that has not started, nil if it goes on in a moment.
+// waitOf returns what a gang that has not started waits for, nil if it goes on in a moment.
 func waitOf(id gang.ID, v *gang.View, pg *schedulingv1alpha1.PodGroup) *groupWait {
 	switch {
 	case v.Reason != nil:
@@ -56,9 +56,8 @@ func waitOf(id gang.ID, v *gang.View, pg *schedulingv1alpha1.PodGroup) *groupWai
 	return &groupWait{waitsForMembers, waitsForMembers, existing(v, minimumOf(v, pg))}
 }
 
-// reportWait records an event about a gang that waits, one for each kind of reason: on its PodGroup or, where there is
-// none, on its oldest member. It returns after what time to try again if the gang is so young that its members may
-// still be on their way.
+// reportWait records an event about a gang that waits, one for each kind of reason: on its PodGroup or, if there is
+// none, on its oldest member. If members of a new gang may still be created, it returns after what time to try again.
 func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) time.Duration {
 	var about runtime.Object
@@ -94,8 +93,8 @@ func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *s
 	return 0
 }
 
-// recordAnomalies records on the PodGroup what is unusual about its members, each once: different priorities, or a
-// scheduler that does not know gangs.
+// recordAnomalies records events on the PodGroup about its members, each once: different priorities, or another
+// scheduler.
 func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record) {
 	found := map[string]string{}
 	if len(s.Priorities) > 0 {
@@ -115,24 +114,23 @@ func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *scheduli
 	r.anomalies = found
 }
 
-// ReferenceTo is what an event about the PodGroup is about.
+// ReferenceTo is the reference to the PodGroup for events.
 func ReferenceTo(pg *schedulingv1alpha1.PodGroup) *v1.ObjectReference {
 	return &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
 		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
 }
 
-// longestWait is how long a timer is trusted: it measures time that passes, and the clock of the machine may be set.
+// longestWait bounds timers: the clock of the machine may be set meanwhile.
 const longestWait = time.Minute
 
-// PodEvents records events about single pods, each once: that a pod is in two groups, cannot end by its deadline, which
-// a condition says as well, or waits for longer than its class allows, which a metric counts. An earlier scheduler's
-// events are not known: about pods that still wait they are recorded again.
+// PodEvents records events about single pods, each once: that a pod is in two groups, cannot end by its deadline, or
+// waits for longer than its class allows. After a restart, events about pods that still wait are recorded again.
 type PodEvents struct {
 	c     *Controller
 	queue workqueue.TypedDelayingInterface[gang.Ref]
 
 	mu sync.Mutex
-	// told holds the last message of each reason, as long as the pod exists.
+	// told has the last message of each reason, as long as the pod exists.
 	told map[gang.UID]map[string]string
 }
 
@@ -140,14 +138,14 @@ func (p *PodEvents) start(ctx context.Context) {
 	p.queue = workqueue.NewTypedDelayingQueue[gang.Ref]()
 	context.AfterFunc(ctx, p.queue.ShutDown)
 	for _, class := range p.c.source.Classes.Timed() {
-		// A counter that is absent until something happens looks like one that is missing.
+		// Counters start at 0 instead of being absent.
 		waitTimeouts.WithLabelValues(class)
 	}
 	missedDeadlines.WithLabelValues(ofPod)
 	missedDeadlines.WithLabelValues(ofGang)
 }
 
-// See notes that the pod came or changed.
+// See takes a pod that was added or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
 	if p.queue != nil && p.c.source.Election.Leads() &&
 		(p.c.source.inTwoGroups(pod) || p.c.source.timedClass(pod) != nil || p.hasDeadline(pod)) {
@@ -155,14 +153,14 @@ func (p *PodEvents) See(pod *v1.Pod) {
 	}
 }
 
-// Forget notes that the pod is gone.
+// Forget forgets a pod that was deleted.
 func (p *PodEvents) Forget(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.told, gang.UID(pod.UID))
 }
 
-// sync records what there is to say about the pod.
+// sync records the events about the pod.
 func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	pod := p.c.source.Members.Pod(ref)
 	if pod == nil {
@@ -182,7 +180,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	if class == nil {
 		return
 	}
-	// The creation time has no monotonic reading, so that this is by the clock of the machine.
+	// The creation time has no monotonic reading, so that this is by the wall clock.
 	if left := time.Until(pod.CreationTimestamp.Add(class.Timeout)); left > 0 {
 		p.queue.AddAfter(ref, min(left, longestWait))
 		return
@@ -194,7 +192,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	}
 }
 
-// warnOnce records an event about the pod if that is news, and reports whether it is.
+// warnOnce records an event about the pod if IsNews, and returns that.
 func (p *PodEvents) warnOnce(ctx context.Context, pod *v1.Pod, reason, message string) bool {
 	news := p.IsNews(pod, reason, message)
 	if news {

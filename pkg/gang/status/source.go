@@ -27,7 +27,7 @@ type Source struct {
 // Reservation is what is kept for a gang that has waited long.
 type Reservation struct {
 	Of gang.ID
-	// Message describes it, empty if nothing is kept; Nodes are those on which something is.
+	// Message describes it, empty if nothing is kept, and Nodes are the reserved nodes.
 	Message string
 	Nodes   []string
 	// Start is when the gang is expected to start, nil if that is not known.
@@ -39,9 +39,9 @@ type State struct {
 	// View is the zero value if Known is false.
 	gang.View
 	Known bool
-	// Members are the pods of the gang, the oldest first, with those that have ended.
+	// Members are the pods of the gang, the oldest first, including those that have ended.
 	Members []*v1.Pod
-	// Held says of members that wait for their gang why.
+	// Held is why members wait for their gang.
 	Held map[gang.Ref]obstacle.Reason
 	// Reserved is what is kept for the gang.
 	Reserved Reservation
@@ -77,8 +77,8 @@ func (c *Controller) state(id gang.ID) State {
 	return s
 }
 
-// Reserve has the status of the gang say what is kept for it, and reports whether that is news. One gang at a time has
-// a reservation: of any other it is said no more.
+// Reserve sets the reservation in the status of the gang, and reports whether it is new. Only one gang at a time has a
+// reservation: it replaces that of any other.
 func (c *Controller) Reserve(next Reservation) (news bool) {
 	if equality.Semantic.DeepEqual(c.reservationOf(next.Of), next) {
 		return false
@@ -95,13 +95,13 @@ func (c *Controller) reservationOf(id gang.ID) Reservation {
 	return Reservation{Of: id}
 }
 
-// inTwoGroups reports whether a pod that waits is in a gang and in a group of Kubernetes itself.
+// inTwoGroups reports whether a pending pod is in a gang and in a native group.
 func (s *Source) inTwoGroups(pod *v1.Pod) bool {
 	return pod.Spec.NodeName == "" && s.Members.Twice(pod)
 }
 
-// timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another
-// scheduler's.
+// timedClass returns the class of the pod if it has a timeout, nil if it has none, or the pod is not pending or is
+// another scheduler's.
 func (s *Source) timedClass(pod *v1.Pod) *sla.Class {
 	if !waits(pod) || pod.DeletionTimestamp != nil || s.Profiles.Of(pod) == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// wantedStatus returns the status of pg for the state of its gang. What does not change keeps its times.
+// wantedStatus returns the status of pg for the state of its gang. Conditions that do not change keep their times.
 func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) schedulingv1alpha1.PodGroupStatus {
 	s, v := *pg.Status.DeepCopy(), &state.View
 	minimum := minimumOf(v, pg)
@@ -47,39 +47,29 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	set(schedulingv1alpha1.PodGroupQuorum, quorum, "EnoughMembers", "TooFewMembers",
 		existing(v, minimum))
 	scheduled := v.Settled() >= minimum.Total && v.Met()
-	message, reason := settled(v, minimum), "InProgress"
+	reason, message := "InProgress", settled(v, minimum)
 	switch {
 	case scheduled:
 	case v.Reason != nil:
-		message, reason = v.Reason.String(), "Unschedulable"
+		reason, message = "Unschedulable", v.Reason.String()
 	case !quorum:
-		message, reason = existing(v, minimum), "TooFewMembers"
+		reason, message = "TooFewMembers", existing(v, minimum)
 	}
 	set(schedulingv1alpha1.PodGroupScheduledCondition, scheduled, "MinimumBound", reason, message)
-	message, reason = "", "NoMembersLost"
+	reason, message = "NoMembersLost", ""
 	switch {
 	case v.Degraded:
-		had := v.Reached
-		if had.Total == 0 {
-			had = minimum
-		}
-		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had),
-			plural.Choose(v.Settled(), "is", "are"))
-		if short := had.Groups().Short(v.SettledIn); short != "" &&
-			v.Settled() >= had.Total {
-			message = "the gang has " + short
-		}
+		message = lost(v, minimum)
 	case v.Started && !scheduled:
-		message = fmt.Sprintf("no member was lost; the minimum was raised to %s", minimum)
 		reason = schedulingv1alpha1.PodGroupMinimumRaised
+		message = fmt.Sprintf("no member was lost; the minimum was raised to %s", minimum)
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", reason, message)
-	// Most groups never have a reservation, and say nothing of it.
+	// Most groups never have these conditions.
 	reserved := state.Reserved.Message
 	if reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
 		set(schedulingv1alpha1.PodGroupReserved, reserved != "", "NodesReserved", "NotReserved", reserved)
 	}
-	// Nor do most have a deadline.
 	late, reason, message := state.judgeDeadline(pg, now)
 	if had := meta.FindStatusCondition(s.Conditions, deadlineMissed); late || had != nil && reason != "" {
 		set(deadlineMissed, late, reason, reason, message)
@@ -87,7 +77,20 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	return s
 }
 
-// minimumOf is the minimum of the gang, or of its PodGroup as long as that is new to the gang's owner.
+// lost is the message about a gang that has started and lost members.
+func lost(v *gang.View, minimum gang.Minimum) string {
+	had := v.Reached
+	if had.Total == 0 {
+		had = minimum
+	}
+	if short := had.Groups().Short(v.SettledIn); short != "" && v.Settled() >= had.Total {
+		return "the gang has " + short
+	}
+	return fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had),
+		plural.Choose(v.Settled(), "is", "are"))
+}
+
+// minimumOf is the minimum of the gang, or that of its PodGroup if the ledger does not know one yet.
 func minimumOf(v *gang.View, pg *schedulingv1alpha1.PodGroup) gang.Minimum {
 	minimum := v.Minimum
 	if minimum.Total == 0 {
@@ -96,7 +99,7 @@ func minimumOf(v *gang.View, pg *schedulingv1alpha1.PodGroup) gang.Minimum {
 	return minimum
 }
 
-// existing says how many members exist, or why there will never be enough.
+// existing is the message about how many members exist, or why there will never be enough.
 func existing(v *gang.View, minimum gang.Minimum) string {
 	if v.Note != "" {
 		return v.Note
@@ -113,7 +116,7 @@ func existing(v *gang.View, minimum gang.Minimum) string {
 	return fmt.Sprintf("%d of %s %s", v.Existing(), ofMembers(minimum), plural.Choose(minimum.Total, "exists", "exist"))
 }
 
-// settled says how many members need no node any more.
+// settled is the message about how many members are bound or have succeeded.
 func settled(v *gang.View, minimum gang.Minimum) string {
 	if n := v.Settled(); n > minimum.Total {
 		return fmt.Sprintf("%d members are bound or have succeeded; the minimum is %s", n, minimum)
@@ -130,7 +133,8 @@ func ofMembers(minimum gang.Minimum) string {
 // maxStatusRoles bounds the status of a gang with many groups, which is written whenever members start.
 const maxStatusRoles = 64
 
-// roleStatus counts the members by role, by name. Of many roles it has those that lack members or nodes first.
+// roleStatus counts the members by role. Of more roles than maxStatusRoles it keeps those that lack members, then those
+// that lack nodes.
 func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
 	needed := v.Minimum.Roles
@@ -159,7 +163,7 @@ func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	return roles
 }
 
-// PastOf returns what the status says about the start of the gang when it was written.
+// PastOf returns whether the gang had started when the status was written.
 func PastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
 	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
 	switch {
@@ -203,7 +207,7 @@ func withoutMessages(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.Pod
 	return s
 }
 
-// explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
+// explicit is the status with zeros, so that a merge patch replaces old values.
 func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
 	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
 		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes,

@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// incompletePause is how long members may wait for siblings to be created before it is reported: most gangs are
-	// created in one go.
+	// incompletePause is how long members wait for siblings to be created before that is reported: most gangs are created
+	// at once.
 	incompletePause = 3 * time.Second
 	// waitingForGang is the reason in PodScheduled of members that wait for siblings to be created. It is not
 	// Unschedulable, at which autoscalers would add nodes for a gang that cannot use them yet.
 	waitingForGang = "WaitingForGang"
 )
 
-// sync brings what users see of the gang in line with its state, and returns after what time to look at it again, 0 for
-// none.
+// sync writes what users see of the gang, and returns after what time to sync it again, 0 for never.
 func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again time.Duration, err error) {
 	s, pg := c.state(id), c.source.Members.Stored(id)
 	remembered, _ := c.records.LoadOrStore(id, &record{})
@@ -38,8 +37,8 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 			c.records.Delete(id)
 		}
 	}
-	// A gang whose members end does not start in a moment, and a PodGroup that was just created gets its first status
-	// at once.
+	// A gang with members that have succeeded does not start in a moment, and a new PodGroup gets its first status at
+	// once.
 	created := pg != nil && read.Generated(pg) && pg.Status.Phase == ""
 	if pause := r.pause(s.Known && s.Underway() && s.Count[gang.Succeeded] == 0 && !created, now); pause > 0 {
 		return pause, nil
@@ -68,7 +67,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 			return 0, err
 		}
 	}
-	// There are many more members than PodGroups: their messages come after those of the PodGroup.
+	// Members come last, because there are many more of them than PodGroups.
 	later, err := c.writeMembers(ctx, &s, r, now)
 	if err != nil {
 		return 0, err
@@ -79,7 +78,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	return again, nil
 }
 
-// writeGroup writes the status of the PodGroup. If only messages differ it returns after what time they may be written.
+// writeGroup writes the status of the PodGroup. If only messages differ, it returns after what time to write them.
 func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) (time.Duration, error) {
 	status := wantedStatus(pg, s, now)
@@ -96,10 +95,9 @@ func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1a
 		map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}, "status")
 }
 
-// clearNominations takes back the nominations of the members of a gang that does not fit. They are left by an earlier
-// scheduler, or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write
-// is seen, and then nothing takes it back. Others of the same or of lower priority would be kept off a node that the
-// gang does not use.
+// clearNominations removes the nominated nodes of the members of a gang that does not fit: they would keep pods of the
+// same or a lower priority off nodes that the gang does not use. They are left over from an earlier scheduler, or from
+// this one, if a pod was rejected before the write of its nomination was seen.
 func (c Client) clearNominations(ctx context.Context, s *State) error {
 	for _, pod := range s.Members {
 		if !waits(pod) || pod.Status.NominatedNodeName == "" {
@@ -112,8 +110,8 @@ func (c Client) clearNominations(ctx context.Context, s *State) error {
 	return nil
 }
 
-// writeMembers writes to members that are held for their gang why they are pending, and returns after what time the
-// rest may be written.
+// writeMembers writes the reason why they are pending to members that wait for their gang, and returns after what time
+// to write the rest.
 func (c *Controller) writeMembers(ctx context.Context, s *State, r *record,
 	now time.Time) (again time.Duration, err error) {
 	var reworded []*v1.Pod
@@ -128,7 +126,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record,
 		case have != nil && have.Status == v1.ConditionFalse && have.Reason == reason && have.Message == why.String():
 			continue
 		case reason == v1.PodReasonUnschedulable && s.Reason == nil:
-			// On its way: planned in a moment or being given a node.
+			// It is planned in a moment, or being bound.
 			continue
 		case have != nil && have.Reason == reason:
 			reworded = append(reworded, pod)
@@ -161,7 +159,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record,
 	return again, nil
 }
 
-// writeMember writes to the member why it is pending.
+// writeMember writes the reason why the member is pending.
 func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now time.Time) error {
 	ref := read.RefOf(pod)
 	reason, why := heldReason(s), s.Held[ref].String()
@@ -173,14 +171,14 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 	if err := c.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{condition}}); err != nil {
 		return err
 	}
-	// No cycle says it, and kubectl describe does not print conditions. What differs in amounts alone is no news.
+	// No scheduling cycle records the event, and kubectl describe does not print conditions.
 	if kind := s.Held[ref].Kind(); reason == v1.PodReasonUnschedulable && c.Pods.IsNews(pod, kind, kind) {
 		c.recorder.warn(ctx, pod, "FailedScheduling", why)
 	}
 	return nil
 }
 
-// heldReason is the reason in PodScheduled of members that are held for their gang.
+// heldReason is the reason in PodScheduled of members that wait for their gang.
 func heldReason(s *State) string {
 	if s.Minimum.Total > 0 && s.Quorum() {
 		return v1.PodReasonUnschedulable
@@ -210,20 +208,19 @@ func (s *State) liveExample() *v1.Pod {
 }
 
 const (
-	// settleDelay is the time from a change to its write: further changes come meanwhile, and one write says what
-	// several would.
+	// settleDelay is the time from a change to its write, which then includes further changes.
 	settleDelay = 1100 * time.Millisecond
 	// generatedDelay lets the handlers of one event finish.
 	generatedDelay = 100 * time.Millisecond
-	// startDelay is the time that a gang is given that is expected to start in a moment.
+	// startDelay is the longest delay of writes about a gang that is expected to start in a moment.
 	startDelay = 3 * time.Second
 	// writePause is the least time between two writes of one PodGroup.
 	writePause = 1100 * time.Millisecond
-	// messagePause is the least time between two writes that change only why a gang or its members are pending: the
-	// numbers in it change with every pod that comes or goes.
+	// messagePause is the least time between two writes that change only messages: their numbers change with every pod
+	// that is added or deleted.
 	messagePause = 3 * time.Second
-	// messagesPerSecond is how many PodGroups and members have their messages changed each second, messagesAtOnce after a
-	// quiet time: where many gangs wait, every pod that comes or goes changes the numbers in the messages of all.
+	// messagesPerSecond and messagesAtOnce limit such writes for all gangs: if many gangs wait, the messages of all
+	// change.
 	messagesPerSecond, messagesAtOnce = 100, 1000
 )
 
@@ -231,29 +228,28 @@ const (
 type record struct {
 	// wrote is when the status was last written.
 	wrote time.Time
-	// reworded is when messages that alone had changed were last written, slot when the next may be; zero until that is
+	// reworded is when only messages were last written, and slot when the limiter allows the next, zero if it was not
 	// asked.
 	reworded, slot time.Time
-	// startBy is until when a gang is given time that is expected to start.
+	// startBy is until when writes about a gang that is expected to start are delayed.
 	startBy time.Time
-	// waits are the kinds of reasons for which the gang was reported to wait.
+	// waits are the kinds of waits that were reported.
 	waits map[string]bool
-	// anomalies are the last messages about odd members, by reason.
+	// anomalies are the last messages of recordAnomalies, by reason.
 	anomalies map[string]string
-	// late is the last message about a deadline that cannot be met.
+	// late is the last message about a missed deadline.
 	late string
-	// foreign is what was last written to the group of another scheduler, by object if that is a tree; foreignKind is
-	// without the text.
+	// foreign is what was last written to the group of another scheduler, by object if that is a tree; foreignKind is the
+	// same without texts.
 	foreign     map[grouptree.Key]string
 	foreignKind string
-	// refused is the pause after the last PodGroup that was refused, 0 if none was; uncreatable is set if none can ever be
-	// created.
+	// refused is the last pause after the API server refused the PodGroup, 0 if it did not; uncreatable is set if it will
+	// always refuse it.
 	refused     time.Duration
 	uncreatable bool
 }
 
-// reword returns 0 if messages of the gang that alone have changed may be written in the sync that began now, else the
-// time after which to ask again.
+// reword returns 0 if the sync that began now may write changes of messages only, else after what time to ask again.
 func (r *record) reword(limiter *rate.Limiter, s *State, now time.Time) time.Duration {
 	if r.reworded.Equal(now) {
 		return 0
@@ -271,8 +267,7 @@ func (r *record) reword(limiter *rate.Limiter, s *State, now time.Time) time.Dur
 	return 0
 }
 
-// pause returns how long the sync of the gang has to wait, 0 if it begins. A gang is underway that is expected to start
-// in a moment.
+// pause returns after what time to sync the gang, 0 for now. underway is set if it is expected to start in a moment.
 func (r *record) pause(underway bool, now time.Time) time.Duration {
 	switch {
 	case !underway:

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// shortest is how often checkpoints are written at most, and longest the longest duration that is believed.
+	// shortest is the least time between two checkpoints, and longest the longest duration.
 	shortest = 10 * time.Second
 	longest  = 10 * 365 * 24 * time.Hour
 )
@@ -27,7 +27,8 @@ var durations = []struct {
 	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m"},
 }
 
-// Declared reads what a pod, or a PodGroup for its pods, declares of their work. A wrong value says nothing.
+// Declared reads what a pod, or a PodGroup for its pods, declares of their work. It ignores a bad value, and returns
+// the first.
 func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
 	var (
 		w     Work
@@ -48,8 +49,7 @@ func Declared(of metav1.Object) (Work, *wellknown.BadValue) {
 	return w, wrong
 }
 
-// Saved reads when the pod, or the PodGroup of its pods, says that a checkpoint was last written, the zero time if it
-// does not say.
+// Saved reads the time of the last checkpoint of the pod, or of the PodGroup, zero without the annotation.
 func Saved(of metav1.Object) (time.Time, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.LastCheckpointKey]
 	if !ok {
@@ -68,8 +68,8 @@ func badCheckpoint(of metav1.Object, allowed string) *wellknown.BadValue {
 	return bad
 }
 
-// Doubtful returns what is wrong with the last checkpoint of a pod that runs, or of a PodGroup, nil if nothing is: it
-// may be of the future, or of the time before the pod. Such a checkpoint does not count.
+// Doubtful returns what is wrong with the last checkpoint of a running pod, or of a PodGroup, nil if nothing is. A
+// checkpoint in the future, or from before the start of the pod, does not count.
 func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
 	at, wrong := Saved(of)
 	if wrong != nil || at.IsZero() {
@@ -78,7 +78,7 @@ func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
 	if !Credible(at, now) {
 		return badCheckpoint(of, "a time in the past")
 	}
-	// That of a PodGroup may be older than its pods.
+	// The checkpoint of a PodGroup may be older than its pods.
 	if pod, ok := of.(*v1.Pod); ok && at.Before(Started(pod).Truncate(time.Second)) {
 		return badCheckpoint(of, "after the start of the pod")
 	}

@@ -1,7 +1,6 @@
-// Package work reads what pods and PodGroups say of their work: when it was last saved, how often it is, how long
-// they need to come back, and for how long they are to be left alone after their start.
+// Package work reads what pods and PodGroups declare of their work: when and how often it is saved, how long they need
+// after a restart, and for how long after their start they ask to be spared.
 //
-// Loss answers what the eviction of a pod loses. The plugin Coscheduling asks it when it chooses victims, for gangs and
-// for single pods, and the operator's tool when it proposes moves and explains a choice; all get the same answer. What
-// is said counts only as far as Work believes it. The package keeps no state, and writes no object.
+// Loss computes what the eviction of a pod loses. Coscheduling asks it when it chooses victims, and the tool when it
+// proposes moves and explains a choice. Limits bound what is declared. It keeps no state, and never writes an object.
 package work

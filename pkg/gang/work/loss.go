@@ -14,10 +14,10 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// Loss tells what evictions lose.
+// Loss computes what evictions lose.
 type Loss struct {
 	Limits Limits
-	// GPUs are the names by which the profiles know GPUs.
+	// GPUs are the keys of GPUs by profile.
 	GPUs  *gpuview.ProfileKeys
 	Gangs Gangs
 }
@@ -31,30 +31,30 @@ type Gangs interface {
 	PodsOf(gang.ID) []*v1.Pod
 }
 
-// Moment answers what evictions lose as of one time, such as that of a scheduling cycle. It reads each pod and each
-// gang once, however often they are compared: gangs have a thousand members. Several goroutines may ask it.
+// Moment computes what evictions lose at one time, such as that of a scheduling cycle. It reads each pod and each gang
+// only once, because gangs may have a thousand members. It is safe for concurrent use.
 type Moment struct {
 	*Loss
 	Now time.Time
 
 	mu    sync.Mutex
 	works map[*v1.Pod]*Work
-	gangs map[gang.ID]told
+	gangs map[gang.ID]gangWork
 }
 
-// told is what a gang says of the work of all members.
-type told struct {
+// gangWork is what a gang declares for all members.
+type gangWork struct {
 	work  Work
 	saved []time.Time
 }
 
-// At returns what evictions lose at that time.
+// At returns the Moment of that time.
 func (l *Loss) At(now time.Time) *Moment {
-	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*Work{}, gangs: map[gang.ID]told{}}
+	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*Work{}, gangs: map[gang.ID]gangWork{}}
 }
 
-// Work returns what is known of the work of the pod. What the pod says comes before what its PodGroup says, but for
-// checkpoints: that of a gang is one, whichever of its members has told.
+// Work returns the work of the pod. Annotations of the pod take precedence over those of its PodGroup, except
+// checkpoints: a checkpoint of any member counts for the whole gang.
 func (m *Moment) Work(pod *v1.Pod) *Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,8 +89,8 @@ func (m *Moment) read(pod *v1.Pod) *Work {
 	return &w
 }
 
-// gang returns what the gang of the pod says, nil if the pod has none.
-func (m *Moment) gang(pod *v1.Pod) *told {
+// gang returns what the gang of the pod declares, nil if the pod has none.
+func (m *Moment) gang(pod *v1.Pod) *gangWork {
 	id := m.Gangs.ID(pod)
 	if id == (gang.ID{}) {
 		return nil
@@ -107,22 +107,21 @@ func (m *Moment) gang(pod *v1.Pod) *told {
 	return &of
 }
 
-// newest returns the last of the times at which the members or their PodGroup say that they have saved their work, of
-// those that can be true now; nothing if there is none. Earlier ones make no difference to any member.
+// newest returns the latest credible checkpoint of the members or their PodGroup, nil if there is none.
 func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) []time.Time {
 	var last time.Time
-	tell := func(at time.Time) {
+	consider := func(at time.Time) {
 		if at.After(last) && Credible(at, m.Now) {
 			last = at
 		}
 	}
 	if group != nil {
 		at, _ := Saved(group)
-		tell(at)
+		consider(at)
 	}
 	for _, member := range members {
 		at, _ := Saved(member)
-		tell(at)
+		consider(at)
 	}
 	if last.IsZero() {
 		return nil
@@ -130,8 +129,8 @@ func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) [
 	return []time.Time{last}
 }
 
-// milliGPUs is how much of GPUs the pod asks for, by the names that the first of the profiles knows it by. A part of
-// one that depends on its memory counts as the whole.
+// milliGPUs returns the GPUs that the pod requests, in thousandths, by the keys of the first profile that know any. A
+// share by memory counts as a whole GPU.
 func (l *Loss) milliGPUs(pod *v1.Pod) int64 {
 	for _, keys := range l.GPUs.All() {
 		if r, err := keys.PodGPURequest(pod); err == nil && (r.Count > 0 || len(r.Slices) > 0) {
@@ -141,16 +140,16 @@ func (l *Loss) milliGPUs(pod *v1.Pod) int64 {
 	return 0
 }
 
-// Lost is what the eviction of the pod loses, as Work has it.
+// Lost is Work.Lost of the pod.
 func (m *Moment) Lost(pod *v1.Pod) int64 { return m.Work(pod).Lost(m.Now, m.Limits) }
 
-// IsProtected reports whether the pod goes after others of its priority.
+// IsProtected reports whether the pod is evicted after others of its priority.
 func (m *Moment) IsProtected(pod *v1.Pod) bool { return m.Work(pod).IsProtected(m.Now, m.Limits) }
 
-// Describe says what the eviction of the pod loses.
+// Describe is Work.Describe of the pod.
 func (m *Moment) Describe(pod *v1.Pod) string { return m.Work(pod).Describe(m.Now, m.Limits) }
 
-// Started is when a pod with a node began to run, or when it was created where that is not told.
+// Started returns when a pod with a node was started or, if its status does not have that, when it was created.
 func Started(pod *v1.Pod) time.Time {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time

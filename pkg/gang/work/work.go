@@ -5,49 +5,45 @@ import (
 	"time"
 )
 
-// Work is what is known of the work of a pod that may be evicted. What it says of itself counts only as far as it is
-// possible.
+// Work is the work of a pod that may be evicted.
 type Work struct {
 	// Started is when the pod began to run.
 	Started time.Time
-	// Saved are the times at which checkpoints are said to have been written.
+	// Saved are the declared times of checkpoints.
 	Saved []time.Time
-	// Every is how much of the work is lost at most, because a checkpoint is written that often; 0 says nothing.
+	// Every is the time between two checkpoints, 0 if it is not known: no more work is lost.
 	Every time.Duration
-	// Restart is how long the pod needs to come back to where it was, and Protected for how long after its start it is
-	// the last to go of its priority.
+	// Restart is how long the pod needs to get back to where it was, and Protected for how long after its start it is
+	// evicted after others of its priority.
 	Restart, Protected time.Duration
-	// MilliGPUs and MilliCPUs are what it occupies.
+	// MilliGPUs and MilliCPUs are what it uses. MilliCPUs is 0 for a pod with GPUs.
 	MilliGPUs, MilliCPUs int64
 }
 
-// durations are those that annotations hold.
+// durations are the fields that annotations declare.
 func (w *Work) durations() [3]*time.Duration {
 	return [3]*time.Duration{&w.Every, &w.Restart, &w.Protected}
 }
 
-// Limits bound what pods may say of their work, so that none makes itself untouchable.
+// Limits bound what pods may declare, so that no pod can avoid every eviction.
 type Limits struct {
-	// Unsaved is the longest time of work that counts as lost. With 0 work does not count at all.
+	// Unsaved is the longest time of work that counts as lost. With 0, work does not count.
 	Unsaved time.Duration
 	// Restart and Protected are the longest that count.
 	Restart, Protected time.Duration
 }
 
 const (
-	// skew is by how much the clock of a node may be ahead: a checkpoint that is newer than now by less was written
-	// now.
+	// skew is by how much the clock of a node may be ahead.
 	skew = time.Minute
-	// cpusOfGPU is for how many CPUs a GPU counts where work without GPUs is compared with work on some. An hour of a
-	// GPU costs about as much as an hour of a hundred CPUs.
+	// cpusOfGPU compares work on CPUs with work on GPUs: an hour of a GPU costs about as much as one of a hundred CPUs.
 	cpusOfGPU = 100
 )
 
-// Credible reports whether a checkpoint can have been written at the time that is told: not in the future.
+// Credible reports whether the time of a checkpoint is not in the future.
 func Credible(saved, now time.Time) bool { return !saved.After(now.Add(skew)) }
 
-// Since returns from when on the work is not saved. Checkpoints of the future and of the time before the pod are no
-// checkpoints of its work.
+// Since returns since when the work is not saved. Checkpoints in the future or from before the start do not count.
 func (w *Work) Since(now time.Time) time.Time {
 	since := w.Started
 	for _, saved := range w.Saved {
@@ -64,9 +60,9 @@ func (w *Work) Since(now time.Time) time.Time {
 	return since
 }
 
-// Lost is what an eviction loses, in thousandths of GPU minutes: the time since the work was saved and the time to come
-// back, in started minutes, of all GPUs of the pod, or of its CPUs if it has none. Seconds do not count, so that of
-// pods that started together the fewest go.
+// Lost is what an eviction loses, in thousandths of GPU minutes: the time since the work was saved plus the restart, in
+// started minutes, for all GPUs of the pod, or for its CPUs if it has none. Without seconds, pods that started together
+// are equal, so that the fewest are evicted.
 func (w *Work) Lost(now time.Time, most Limits) int64 {
 	if most.Unsaved == 0 || w.Started.IsZero() {
 		return 0
@@ -79,12 +75,12 @@ func (w *Work) Lost(now time.Time, most Limits) int64 {
 	return minutes * w.MilliCPUs / cpusOfGPU
 }
 
-// IsProtected reports whether the pod has just started and asks for time to do something.
+// IsProtected reports whether the pod has started so recently that it is evicted after others of its priority.
 func (w *Work) IsProtected(now time.Time, most Limits) bool {
 	return !w.Started.IsZero() && now.Before(w.Started.Add(min(w.Protected, most.Protected)))
 }
 
-// Describe says what an eviction loses: "8.0 GPU hours, not saved for 1h0m0s".
+// Describe is the message about what an eviction loses: "8.0 GPU hours, not saved for 1h0m0s".
 func (w *Work) Describe(now time.Time, most Limits) string {
 	lost, unit := w.Lost(now, most), "GPU"
 	if w.MilliGPUs == 0 {

@@ -59,7 +59,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
 	c.planner.Networks = process.NetworksOf(factory)
-	wide, err := process.BookOf(factory)
+	wide, err := process.HoldsOf(factory)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type leading struct {
 // plan plans for the gang, and gives the leader its own assignment.
 func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := l.p.shared
-	if reason := l.p.evictor.Lack(l.id, nodes); reason != nil {
+	if reason := l.p.evictor.Shortfall(l.id, nodes); reason != nil {
 		return l.fail(reason, nil)
 	}
 	began := time.Now()

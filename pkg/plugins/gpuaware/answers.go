@@ -62,7 +62,7 @@ func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[stri
 // writeStatus writes the patch that makePatch returns for the newest pod, nil for nothing to write.
 func (p *Plugin) writeStatus(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	makePatch func(*v1.Pod) ([]byte, error)) error {
-	err := process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, p.shared.seen(pod),
+	err := process.PatchPodStatus(ctx, p.handle.ClientSet().CoreV1(), pod, p.shared.seen(pod),
 		types.StrategicMergePatchType, makePatch)
 	if bound := (*process.BoundError)(nil); errors.As(err, &bound) {
 		bindingOf(cycle).bound = bound.Pod

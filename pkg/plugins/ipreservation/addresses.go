@@ -49,7 +49,7 @@ const wakeEvery = time.Second
 type addresses struct {
 	handle       fwk.Handle
 	ledger       *address.Ledger
-	kept         *process.Book
+	kept         *process.Holds
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
@@ -72,7 +72,7 @@ func newAddresses(ctx context.Context, handle fwk.Handle) (*addresses, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := process.BookOf(factory)
+	kept, err := process.HoldsOf(factory)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (p *Plugin) writeAnnotation(ctx context.Context, pod *v1.Pod, text string) 
 		}
 		return nil, errOtherAddress
 	}
-	err = process.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, seen, types.MergePatchType, makePatch)
+	err = process.PatchPodStatus(ctx, p.handle.ClientSet().CoreV1(), pod, seen, types.MergePatchType, makePatch)
 	if err != nil {
 		return fmt.Errorf("writing the address of pod %s/%s, %s: %w", pod.Namespace, pod.Name, text, err)
 	}

@@ -42,7 +42,7 @@ const nominatedIndex = Name + "/nominated"
 // policies is what all profiles share: the rules in force, and the licenses that pods use.
 type policies struct {
 	handle     fwk.Handle
-	kept       *process.Book
+	kept       *process.Holds
 	informer   cache.SharedIndexInformer
 	pods       corelisters.PodLister
 	podIndex   cache.Indexer
@@ -87,7 +87,7 @@ func newPolicies(ctx context.Context, handle fwk.Handle) (*policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := process.BookOf(factory)
+	kept, err := process.HoldsOf(factory)
 	if err != nil {
 		return nil, err
 	}

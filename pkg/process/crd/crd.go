@@ -1,6 +1,8 @@
-// Package crd finds out which fields of Berth's custom resources the API server does not keep. A
-// CustomResourceDefinition of the same name, by another project or of another release, may be applied over ours; the
-// server then drops the fields that it does not know from every write, and says nothing.
+// Package crd finds the fields of Berth's custom resources that the API server drops. A CustomResourceDefinition of the
+// same name, from another project or another release, may have replaced Berth's: the API server then drops unknown
+// fields from every write without an error.
+//
+// cmd/scheduler runs Monitor, and berth validate calls Check. It never changes a definition.
 package crd
 
 import (
@@ -26,7 +28,7 @@ type Pruned struct {
 	// Resource is the resource with its group, as in podgroups.scheduling.x-k8s.io, and Field the path of the field.
 	Resource string `json:"resource"`
 	Field    string `json:"field"`
-	// File is the CustomResourceDefinition that has it, in the project's manifests.
+	// File in manifests/crd has the definition with the field.
 	File string `json:"file"`
 }
 
@@ -54,8 +56,8 @@ var kinds = []kind{
 		reflect.TypeFor[networkv1alpha1.IPReservation]()},
 }
 
-// Check asks the API server for the schemas of the kinds that it serves, and returns the fields that they lack, in a
-// fixed order. Every account may read these; those of CustomResourceDefinitions themselves it may not.
+// Check reads the OpenAPI schemas of the kinds that the API server serves, and returns the fields that they lack, in a
+// fixed order. Every account may read these schemas, unlike CustomResourceDefinitions.
 func Check(ctx context.Context, client restclient.Interface) ([]Pruned, error) {
 	documents := map[schema.GroupVersion]*document{}
 	var missing []Pruned
@@ -80,7 +82,7 @@ func Check(ctx context.Context, client restclient.Interface) ([]Pruned, error) {
 	return missing, nil
 }
 
-// document is the part of an OpenAPI document that matters; nil is that of a version that is not served.
+// document is a part of an OpenAPI document, nil for a version that is not served.
 type document struct {
 	Components struct {
 		Schemas map[string]*properties `json:"schemas"`
@@ -113,7 +115,7 @@ func read(ctx context.Context, client restclient.Interface, gv schema.GroupVersi
 	return d, nil
 }
 
-// of finds the schema of a kind, nil where it is not served.
+// of returns the schema of a kind, nil if it is not served.
 func (d *document) of(gvk schema.GroupVersionKind) *properties {
 	if d == nil {
 		return nil
@@ -126,7 +128,7 @@ func (d *document) of(gvk schema.GroupVersionKind) *properties {
 	return nil
 }
 
-// lacks returns the fields of the type that the schema does not have. Below one that is missing nothing more is named.
+// lacks returns the fields of the type that the schema does not have, without those within a missing field.
 func (p *properties) lacks(of reflect.Type, path string) []string {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -138,7 +140,7 @@ func (p *properties) lacks(of reflect.Type, path string) []string {
 		return p.Items.lacks(of.Elem(), path+"[]")
 	}
 	if of.Kind() != reflect.Struct || len(p.Properties) == 0 {
-		return nil // a value, whatever it is called
+		return nil // a value without fields
 	}
 	var missing []string
 	for i := range of.NumField() {

@@ -15,7 +15,7 @@ import (
 const (
 	// checkEvery is how often the schemas are read: definitions change when something is installed.
 	checkEvery = time.Minute
-	// checkTimeout bounds one round, so that an API server that hangs does not end the checks.
+	// checkTimeout bounds one check, so that an API server that hangs does not end them all.
 	checkTimeout = 30 * time.Second
 )
 
@@ -27,8 +27,8 @@ var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
 
-// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log,
-// and in the metric berth_field_pruned as long as it is so.
+// Monitor checks for dropped fields now and then every minute, until ctx ends. It logs each once, and shows it in the
+// metric berth_field_pruned for as long as the API server drops it.
 func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface) {
 	registerMetrics()
 	known, failing := map[Pruned]bool{}, false
@@ -56,7 +56,7 @@ func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Inte
 	}
 }
 
-// report tells what has changed, and returns what is missing now.
+// report logs what has changed since the fields known before, and returns the missing ones.
 func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned) map[Pruned]bool {
 	now, fresh := map[Pruned]bool{}, []string{}
 	for _, p := range missing {

@@ -10,49 +10,48 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 )
 
-// rejectedError is why a pod or a node is rejected on its way through the framework, put into words once.
+// rejectedError is the reason why a plugin rejects a pod or a node, with its text.
 type rejectedError struct {
 	obstacle.Reason
-	words string
+	text string
 }
 
-// Error returns the words.
-func (e *rejectedError) Error() string { return e.words }
+// Error returns the text.
+func (e *rejectedError) Error() string { return e.text }
 
-// String returns the words.
-func (e *rejectedError) String() string { return e.words }
+// String returns the text.
+func (e *rejectedError) String() string { return e.text }
 
-// ReasonError puts the reason into words, for a Status that is made more than once; Reject makes one that is not.
+// ReasonError returns the reason as the error of a Status that is made many times: its text is made once.
 func ReasonError(reason obstacle.Reason) error { return &rejectedError{reason, reason.String()} }
 
-// Reject is a Status that rejects for the reason.
+// Reject returns a Status of that code with the reason.
 func Reject(code fwk.Code, reason obstacle.Reason) *fwk.Status {
 	return fwk.NewStatus(code).WithError(ReasonError(reason))
 }
 
-// Reasons goes through the reasons of a Status that rejects: the value that it was made of or, for plugins that give
-// words alone, each of its texts.
+// Reasons yields the reasons of a Status that rejects: the value that it was made with or, from plugins that give only
+// texts, each of these.
 func Reasons(status *fwk.Status) iter.Seq[obstacle.Reason] {
 	return func(yield func(obstacle.Reason) bool) {
 		if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
 			yield(rejected)
 			return
 		}
-		for _, words := range status.Reasons() {
-			if !yield(obstacle.Text(words)) {
+		for _, text := range status.Reasons() {
+			if !yield(obstacle.Text(text)) {
 				return
 			}
 		}
 	}
 }
 
-// Own reports whether a Status refuses a node for what the pod itself asks of nodes: by its selector, its affinity to
-// nodes, taints that it does not tolerate, models of GPUs, or more than the node has. What comes free there does not
-// help.
+// Own reports whether a Status refuses a node for what the pod itself requires of nodes: its selector, node affinity,
+// tolerations, GPU models, or more than the node's allocatable. Capacity that is freed there does not help.
 func Own(status *fwk.Status) bool {
 	if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
-		reason, says := rejected.Reason.(interface{ Own() bool })
-		return says && reason.Own()
+		reason, ok := rejected.Reason.(interface{ Own() bool })
+		return ok && reason.Own()
 	}
 	switch status.Plugin() {
 	case names.NodeAffinity, names.NodeName, names.TaintToleration:

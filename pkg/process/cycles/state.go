@@ -6,12 +6,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Read returns what a plugin has written under the key of a cycle, or fwk.ErrNotFound.
+// Read returns what a plugin has written to the state of a cycle under the key, or fwk.ErrNotFound.
 func Read[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
 	var none T
 	data, err := state.Read(key)
 	if err != nil {
-		return none, err // it says all that there is to say, and is compared for every node
+		return none, err // unwrapped, because it is compared for every node
 	}
 	value, ok := data.(T)
 	if !ok {

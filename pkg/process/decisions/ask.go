@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// answerWithin bounds how long an answer may take, all of it.
+// answerWithin bounds the whole request.
 const answerWithin = time.Minute
 
-// Ask returns what the scheduler that config reaches remembers.
+// Ask returns the decisions of the scheduler that config reaches.
 func Ask(ctx context.Context, config *rest.Config) (*List, error) {
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer, config.Timeout = scheme.Codecs, answerWithin
@@ -34,9 +34,8 @@ func Ask(ctx context.Context, config *rest.Config) (*List, error) {
 }
 
 // Reach returns the configuration of a client of the scheduler at host (HOST:PORT), with the credentials of a client of
-// the API server. The certificate of the scheduler is always verified: these credentials are not for an arbitrary
-// server that answers there. caFile has the certificate, or that of the authority that signed it; without it the
-// authority is that of the API server.
+// the API server. The certificate of the scheduler is always verified, so that no other server receives these
+// credentials. caFile has that certificate or its authority's; without it, the authority is that of the API server.
 func Reach(api *rest.Config, host, caFile string) *rest.Config {
 	config := rest.CopyConfig(api)
 	config.Host = "https://" + host

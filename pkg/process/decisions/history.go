@@ -1,6 +1,8 @@
-// Package decisions remembers why the scheduler chose the nodes that it chose: the last decisions with the points of
-// the chosen node and of those that came next, and with what these points stand for. They are kept in memory, in the
-// words of the plugins at that time, and are served with the scheduler's configuration.
+// Package decisions owns the last decisions of a scheduler, in memory: the scores of the chosen node and of the next
+// best one, with the terms of these scores.
+//
+// cmd/scheduler wraps its profiles and serves the decisions beside its configuration; berth explain asks for them. It
+// never changes a decision.
 package decisions
 
 import (
@@ -16,7 +18,7 @@ import (
 	"k8s.io/component-base/configz"
 )
 
-// Default is how many decisions are kept unless told otherwise, Most how many can be.
+// Default is how many decisions are kept by default, Most how many can be.
 const (
 	Default = 1000
 	Most    = 10_000
@@ -37,15 +39,15 @@ type Decision struct {
 	Profile string `json:"profile"`
 	// Node that was chosen.
 	Node string `json:"node"`
-	// ChosenBy names the plugins that left no choice, or Batch for a node that was taken over from an equal pod.
+	// ChosenBy names the PreFilter plugins that left one node, or is Batch if the node is that of an equal pod before.
 	ChosenBy string `json:"chosenBy,omitempty"`
 	// Compared is how many nodes were scored; 0 if only one fitted.
 	Compared int `json:"compared"`
-	// Nodes are the chosen one and the next best, one with fewer points if there is any.
+	// Nodes are the chosen one and the next best, with a lower score if there is one.
 	Nodes []Candidate `json:"nodes"`
 }
 
-// Batch is what has chosen the node of a pod that is like the one before it.
+// Batch is the ChosenBy of a pod that gets the node of an equal pod before it.
 const Batch = "batch of equal pods"
 
 // Candidate is a node that was scored.
@@ -62,12 +64,12 @@ type Score struct {
 	Raw      int64 `json:"raw"`
 	Weight   int64 `json:"weight"`
 	Weighted int64 `json:"weighted"`
-	// Unit and Terms are what Raw stands for, of plugins that say so.
+	// Unit and Terms explain Raw, for plugins that are Scorers.
 	Unit  string `json:"unit,omitempty"`
 	Terms []Term `json:"terms,omitempty"`
 }
 
-// Term is a cycles.Term with what is charged.
+// Term is a cycles.Term whose For is encoded, too.
 type Term struct {
 	Name   string  `json:"name"`
 	Amount float64 `json:"amount"`
@@ -100,7 +102,7 @@ func New(most int) (*History, error) {
 	return &History{most: most}, nil
 }
 
-// add remembers a decision, and forgets the oldest where there are too many.
+// add adds a decision, and drops the oldest if there are too many.
 func (h *History) add(d *Decision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +126,7 @@ func (h *History) List() List {
 
 var served = metav1.TypeMeta{APIVersion: "berth.dev/v1alpha1", Kind: "DecisionList"}
 
-// Serve puts the history beside the scheduler's configuration, under Name: behind the same authentication and
+// Serve serves the history under Name beside the scheduler's configuration, with the same authentication and
 // authorization.
 func (h *History) Serve() error {
 	entry, err := configz.New(Name)
@@ -137,7 +139,7 @@ func (h *History) Serve() error {
 	return nil
 }
 
-// live is the history as an object that is read when it is asked for.
+// live is an object that encodes the history of the moment.
 type live struct {
 	metav1.TypeMeta
 	history *History
@@ -149,7 +151,7 @@ func (l *live) DeepCopyObject() runtime.Object { return l }
 // MarshalJSON encodes the decisions of this moment.
 func (l *live) MarshalJSON() ([]byte, error) { return json.Marshal(l.history.List()) }
 
-// Read returns the decisions in what a scheduler serves at Path.
+// Read decodes the decisions from what a scheduler serves at Path.
 func Read(body []byte) (*List, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -166,7 +168,7 @@ func Read(body []byte) (*List, error) {
 	return list, nil
 }
 
-// Subject is a pod that is asked about. Without a UID it is the latest one of that name.
+// Subject is the pod of a question. Without a UID it is the latest one of that name.
 type Subject struct {
 	types.NamespacedName
 	UID types.UID

@@ -15,25 +15,25 @@ import (
 	"berth.dev/berth/pkg/process/cycles"
 )
 
-// Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what
-// they try out is no decision.
+// Wrap replaces the profiles by ones that add their decisions to the history. Plugins keep the handle that they were
+// made with, so that their dry runs are no decisions.
 func Wrap(profiles map[string]framework.Framework, h *History) {
 	for name, inner := range profiles {
 		profiles[name] = newProfile(inner, h)
 	}
 }
 
-// profile hears the scheduling cycles of a profile. Like the framework that it embeds, it serves one cycle at a time.
+// profile records the decisions of a profile. Like the framework that it embeds, it serves one cycle at a time.
 type profile struct {
 	framework.Framework
 	history *History
 	weights map[string]int64
-	// scorers are the plugins that can say what their scores stand for.
+	// scorers are the plugins that know the terms of their scores.
 	scorers []cycles.Scorer
 	cycle   cycle
 }
 
-// cycle is what the cycle of the moment has found.
+// cycle is what the current cycle has found.
 type cycle struct {
 	state    fwk.CycleState
 	chosenBy string
@@ -92,12 +92,12 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 	if !state.IsPodGroupSchedulingCycle() {
 		p.history.add(p.decision(ctx, state, pod, node))
 	}
-	// What was found is not needed any more, and nodes must not be kept alive.
+	// Nodes must not be kept in memory.
 	p.cycle = cycle{}
 	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
-// decision writes down why the pod gets the node.
+// decision returns why the pod gets the node.
 func (p *profile) decision(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *Decision {
 	d := &Decision{Time: time.Now(), Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
 		Profile: p.ProfileName(), Node: node, Nodes: []Candidate{}}
@@ -131,7 +131,7 @@ func (p *profile) next(chosen int) int {
 	return next
 }
 
-// candidate writes down the scores of a node.
+// candidate returns the scores of a node.
 func (p *profile) candidate(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	s *fwk.NodePluginScores) Candidate {
 	c := Candidate{Name: s.Name, Total: s.TotalScore, Scores: make([]Score, len(s.Scores))}
@@ -149,8 +149,7 @@ func (p *profile) candidate(ctx context.Context, state fwk.CycleState, pod *v1.P
 	return c
 }
 
-// addTerms notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
-// schedule.
+// addTerms adds the terms of the scores of a node. An error leaves them out: the pod is scheduled all the same.
 func (p *profile) addTerms(ctx context.Context, scores []Score, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) {
 	skipped := state.GetSkipScorePlugins()
 	for _, scorer := range p.scorers {

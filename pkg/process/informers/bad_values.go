@@ -15,8 +15,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// BadNodeValues records one warning event on a node for each bad value when it is first seen: a bad value is news once,
-// and not at every heartbeat of its node.
+// BadNodeValues records one warning event on a node for each bad value, and not one at every heartbeat of the node.
 type BadNodeValues struct {
 	recorder events.EventRecorder
 
@@ -25,13 +24,13 @@ type BadNodeValues struct {
 	reported map[string]map[string]bool
 }
 
-// NewBadNodeValues returns a reporter of bad values. What profiles share has one, or each would report them.
+// NewBadNodeValues returns a reporter of bad values, which profiles must share.
 func NewBadNodeValues(handle fwk.Handle) *BadNodeValues {
 	return &BadNodeValues{recorder: handle.EventRecorder(), reported: map[string]map[string]bool{}}
 }
 
-// WatchBadNodeValues calls check for every node that appears or changes and reports what it finds. Check must depend on
-// the node alone. Of several watches of the same scope in a scheduler only the first is kept.
+// WatchBadNodeValues calls check for every node that is added or changed, and reports what it returns. check must
+// depend on the node alone. A scheduler keeps only the first watch of each scope.
 func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
 	factory := handle.SharedInformerFactory()
 	_, err := SharedBy(factory, scope, func() (cache.ResourceEventHandlerRegistration, error) {
@@ -47,14 +46,14 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 	return nil
 }
 
-// Report takes note of all bad values of a node, and records those that are new.
+// Report replaces the known bad values of a node, and records an event for each new one.
 func (b *BadNodeValues) Report(node *v1.Node, bad []*wellknown.BadValue) {
 	for _, message := range b.news(node.Name, bad) {
 		b.recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
 	}
 }
 
-// Forget forgets a node that is gone.
+// Forget forgets a node that was deleted.
 func (b *BadNodeValues) Forget(node string) { b.news(node, nil) }
 
 // news replaces what is known to be bad on a node and returns, sorted, the messages that are new.

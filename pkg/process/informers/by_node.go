@@ -11,14 +11,14 @@ import (
 
 // NodeEntry is what is kept of one node.
 type NodeEntry[T any] struct {
-	// Gone is set for a node that does not exist any more: nothing is kept of it.
+	// Gone is set for a node that does not exist anymore: the entry is not kept.
 	Gone  bool
 	Value T
 }
 
-// ByNode keeps an entry for each node of the cluster. It is found by the address of the API object, which a cycle has
-// at hand and an informer never changes, only replaces: the name is memory of its own, which a cycle would have to
-// fetch for every node. ByNode is safe for concurrent use, and finding an entry takes no lock.
+// ByNode keeps an entry for each node of the cluster. The key is the address of the API object, which informers replace
+// and never change: a cycle would have to load the name of every node from memory. ByNode is safe for concurrent use,
+// and finding an entry takes no lock.
 type ByNode[T any] struct {
 	nodes    cache.Store
 	byObject sync.Map // *NodeEntry[T] by *v1.Node
@@ -45,7 +45,7 @@ func (b *ByNode[T]) Of(node *v1.Node) *NodeEntry[T] {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// A cycle may still hold a node that went since. What was kept of it then would never be dropped.
+	// A cycle may still have a node that was deleted since. Its entry would never be dropped.
 	if _, exists, err := b.nodes.GetByKey(node.Name); err != nil || !exists {
 		return &NodeEntry[T]{Gone: true}
 	}

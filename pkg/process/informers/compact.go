@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// mostRecent bounds how many values of a kind are remembered, twice over.
+	// mostRecent bounds each of the two generations of remembered values.
 	mostRecent = 2048
-	// longestText and mostEntries bound the texts and maps that are remembered when their objects are gone. Names of
-	// images with their digests are shorter.
+	// longestText and mostEntries bound the texts and maps that are remembered after their objects are gone. Image names
+	// with digests are shorter.
 	longestText, mostEntries = 256, 16
 )
 
-// Compact makes the informers of pods and nodes keep once what many objects have in common: texts, lists of resources
-// and labels. Objects of informers must not be changed, with or without this. Managed fields are dropped, which
-// kube-scheduler does for pods alone. Call it before the factory starts; it does nothing the second time.
+// Compact makes the informers of pods and nodes share equal texts, resource lists and labels of objects. It also drops
+// managed fields, which kube-scheduler does for pods only. Call it before the factory starts; a second call does
+// nothing.
 func Compact(factory informers.SharedInformerFactory) error {
 	_, err := Shared(factory, func() (*compacted, error) {
 		core := factory.Core().V1()
@@ -36,7 +36,7 @@ func Compact(factory informers.SharedInformerFactory) error {
 	return err
 }
 
-// compacted says that a factory's informers are.
+// compacted marks a factory whose informers are compacted.
 type compacted struct{}
 
 // compacting is a transformation of one informer, which calls it for one object at a time.
@@ -50,7 +50,7 @@ func compacting[T any](compact func(*sharing, T)) cache.TransformFunc {
 	}
 }
 
-// sharing has the values that were met lately, by which equal ones are replaced. It belongs to one goroutine.
+// sharing has recent values, which replace equal ones. It belongs to one goroutine.
 type sharing struct {
 	seed      maphash.Seed
 	texts     recent[string, string]
@@ -58,8 +58,8 @@ type sharing struct {
 	resources recent[uint64, v1.ResourceList]
 }
 
-// recent holds the values that were added or asked for last. What has not been asked for while as many others were
-// added as it holds is forgotten.
+// recent holds the values that were added or read last, in two generations. The old one is dropped when the young one
+// is full.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 func (r *recent[K, V]) get(key K) (V, bool) {
@@ -83,7 +83,7 @@ func (r *recent[K, V]) add(key K, value V) {
 	r.young[key] = value
 }
 
-// reuse replaces texts by equal ones.
+// reuse replaces texts by equal recent ones.
 func reuse[T ~string](s *sharing, texts ...*T) {
 	for _, t := range texts {
 		*t = T(s.text(string(*t)))
@@ -102,7 +102,7 @@ func (s *sharing) text(t string) string {
 	return known
 }
 
-// sharedMap is a map with the same content that was met before, or the map itself, which is remembered.
+// sharedMap returns a recent map with the same content, or the map itself, which is then remembered.
 func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known *recent[uint64, M], m M, adopt func(M)) M {
 	if len(m) == 0 || len(m) > mostEntries {
 		return m
@@ -122,7 +122,7 @@ func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known *recent[uint64, M]
 	return m
 }
 
-// adoptTexts replaces keys and values by equal ones: setting what a map has replaces the key, too.
+// adoptTexts replaces keys and values by equal recent ones: an assignment replaces the key, too.
 func (s *sharing) adoptTexts(m map[string]string) {
 	for k, v := range m {
 		m[s.text(k)] = s.text(v)

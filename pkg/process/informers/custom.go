@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	// customRetry is how long a kind that cannot be read is left alone before the next attempt.
+	// customRetry is the pause before the next attempt to read a kind that cannot be read.
 	customRetry = 10 * time.Second
-	// customPatience is how long a server that answers with errors of its own may keep the scheduler from starting.
+	// customPatience is for how long an API server that answers with errors may keep the scheduler from starting.
 	customPatience = 30 * time.Second
 )
 
 // Unread is the last resource version of the informer of a kind that cannot be read.
 const Unread = "0"
 
-// CustomKind is a kind that a plugin reads where it can: a custom resource, or one for which the scheduler may lack a
-// right.
+// CustomKind is a kind that may not be readable: a custom resource, or one for which the scheduler may lack a right.
 type CustomKind struct {
 	// Resource names the kind to the API server.
 	Resource schema.GroupVersionResource
@@ -42,14 +41,13 @@ type CustomKind struct {
 	Unread string
 }
 
-// Custom returns the factory's informer for the kind, which starts with all others, and the client that writes it.
-// Handlers and indexers are added by the caller, who is to call it once for each factory, that is, inside the build of
-// Shared.
+// Custom returns the factory's informer for the kind, which starts with the factory, and a client that writes the kind.
+// The caller adds handlers and indexers, and calls Custom once for each factory: inside the build of Shared.
 //
-// The informer never keeps the scheduler from starting, which a CRD that is not installed does with a plain informer. A
-// kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and
-// the informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
-// CRD, removes them: a right that was withdrawn does not.
+// Unlike a plain informer, this one does not keep the scheduler from starting if the CRD is not installed. A kind that
+// the cluster does not serve, or that the scheduler may not read, has no objects; the log says so once, and the
+// informer tries again until it can read the kind. Objects that have been read are removed only if they or the CRD are
+// deleted, and not if the right to read them is withdrawn.
 func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config,
 	kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
 	client, err := NewCustomClient(config, kind)
@@ -58,8 +56,9 @@ func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Conf
 	}
 	informer := factory.InformerFor(kind.Object,
 		func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-			// Like those of the factory itself it says in the metrics how far it has come, if the factory has a name.
-			return cache.NewSharedIndexInformerWithOptions(&customListWatch{kind: kind, client: client}, kind.Object,
+			// The identifier is for the metrics of informers.
+			l := &customListWatch{kind: kind, client: client}
+			return cache.NewSharedIndexInformerWithOptions(NewPlainLists(l.list, l.watch), kind.Object,
 				cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: cache.Indexers{},
 					Identifier: factory.InformerName().WithResource(kind.Resource)})
 		})
@@ -84,45 +83,45 @@ func NewCustomClient(config *restclient.Config, kind CustomKind) (*restclient.RE
 	return client, nil
 }
 
-// customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in
-// turns.
+// customListWatch lists and watches the objects of a kind. Only the reflector uses it, which never lists and watches at
+// the same time.
 type customListWatch struct {
 	kind   CustomKind
 	client restclient.Interface
 
-	// listed is set once the objects have been read, and away while the list that was given last is not the server's.
+	// listed is set once the objects have been read, and away while the last list stands for one that cannot be read.
 	listed, away bool
-	// failing is when the first of the errors came that were returned since; zero without one.
+	// failing is the time of the first error since the last success, zero without one.
 	failing time.Time
-	// said is the reason that the log has last given for a kind that cannot be read.
-	said metav1.StatusReason
+	// logged is the reason in the last message about a kind that cannot be read.
+	logged metav1.StatusReason
 }
 
-// ListWithContext lists all objects.
-func (l *customListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// list lists all objects.
+func (l *customListWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list := l.kind.List.DeepCopyObject()
 	err := l.request(&options).Do(ctx).Into(list)
 	if err == nil {
-		if l.said != "" {
+		if l.logged != "" {
 			klog.FromContext(ctx).Info("Resource can be read", "resource", l.kind.Resource.GroupResource())
 		}
-		l.listed, l.away, l.failing, l.said = true, false, time.Time{}, ""
+		l.listed, l.away, l.failing, l.logged = true, false, time.Time{}, ""
 		return list, nil
 	}
-	if !l.standsIn(ctx, err) {
+	if !l.absent(ctx, err) {
 		return nil, err
 	}
 	l.away = true
-	l.say(ctx, err)
-	return l.nothing()
+	l.log(ctx, err)
+	return l.emptyList()
 }
 
 func (l *customListWatch) request(options *metav1.ListOptions) *restclient.Request {
 	return l.client.Get().Resource(l.kind.Resource.Resource).VersionedParams(options, metav1.ParameterCodec)
 }
 
-// standsIn reports whether an empty list takes the place of the one that failed with err.
-func (l *customListWatch) standsIn(ctx context.Context, err error) bool {
+// absent reports whether an empty list replaces the one that failed with err.
+func (l *customListWatch) absent(ctx context.Context, err error) bool {
 	switch {
 	case apierrors.IsNotFound(err):
 		// The objects of a CRD that was deleted are gone, too.
@@ -141,8 +140,7 @@ func (l *customListWatch) standsIn(ctx context.Context, err error) bool {
 	return time.Since(l.failing) >= customPatience
 }
 
-// nothing is an empty list.
-func (l *customListWatch) nothing() (runtime.Object, error) {
+func (l *customListWatch) emptyList() (runtime.Object, error) {
 	list := l.kind.List.DeepCopyObject()
 	meta, ok := list.(metav1.ListInterface)
 	if !ok {
@@ -152,31 +150,31 @@ func (l *customListWatch) nothing() (runtime.Object, error) {
 	return list, nil
 }
 
-// WatchWithContext watches all objects.
-func (l *customListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// watch watches all objects.
+func (l *customListWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if l.away {
-		// The list that it would go on from is not the server's.
+		// The API server knows no resource version to watch from.
 		return pause(ctx, customRetry), nil
 	}
 	options.Watch = true
 	w, err := l.request(&options).Watch(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		l.say(ctx, err)
+		l.log(ctx, err)
 		return pause(ctx, customRetry), nil
 	}
 	return w, err
 }
 
-// say logs that the kind cannot be read, once for each reason.
-func (l *customListWatch) say(ctx context.Context, err error) {
+// log logs that the kind cannot be read, once for each reason.
+func (l *customListWatch) log(ctx context.Context, err error) {
 	reason := apierrors.ReasonForError(err)
 	if reason == "" {
 		reason = metav1.StatusReasonUnknown
 	}
-	if l.said == reason {
+	if l.logged == reason {
 		return
 	}
-	l.said = reason
+	l.logged = reason
 	logger := klog.FromContext(ctx).WithValues("resource", l.kind.Resource.GroupResource(), "effect", l.kind.Unread)
 	if apierrors.IsNotFound(err) {
 		logger.Info("Resource is not installed")
@@ -185,20 +183,18 @@ func (l *customListWatch) say(ctx context.Context, err error) {
 	logger.Error(err, "Resource cannot be read, trying again")
 }
 
-// List lists all objects.
-func (l *customListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
-	return l.ListWithContext(context.Background(), options)
+// plainLists keeps an informer to plain lists, which can be answered for a resource that is not served.
+type plainLists struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported implements the reflector's question.
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// NewPlainLists returns what an informer of a resource lists and watches by, without the streaming of lists.
+func NewPlainLists(lists cache.ListWithContextFunc, watches cache.WatchFuncWithContext) cache.ListerWatcher {
+	return plainLists{&cache.ListWatch{ListWithContextFunc: lists, WatchFuncWithContext: watches}}
 }
 
-// Watch watches all objects.
-func (l *customListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return l.WatchWithContext(context.Background(), options)
-}
-
-// IsWatchListSemanticsUnSupported keeps the reflector to plain lists, which can be answered for an absent resource.
-func (*customListWatch) IsWatchListSemanticsUnSupported() bool { return true }
-
-// unanswered reports whether err came from the connection and not from a server.
+// unanswered reports whether err is one of the connection, and not an answer of the API server.
 func unanswered(err error) bool {
 	var connection interface{ Timeout() bool }
 	return errors.As(err, &connection)

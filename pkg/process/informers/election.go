@@ -9,17 +9,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// leadingEvery is how often a scheduler that waits to lead looks whether it does.
+// leadingEvery is how often a scheduler that waits to lead checks whether it does.
 const leadingEvery = 200 * time.Millisecond
 
 // Leader knows whether a scheduler leads.
 type Leader interface{ Leads() bool }
 
-// Election says whether the scheduler of a factory leads. The zero value is that of a scheduler without a leader
-// election, which leads. Those that do not lead run all informers as well, and must not write.
+// Election knows whether the scheduler of a factory leads. Without a leader election, the zero value, it does. Replicas
+// that do not lead run all informers as well, and must not write.
 type Election struct{ leader Leader }
 
-// Elect notes who knows whether the scheduler of the factory leads. Call it before plugins are made.
+// Elect sets the Leader of the factory's scheduler. Call it before plugins are made.
 func Elect(factory informers.SharedInformerFactory, leader Leader) {
 	_, _ = Shared(factory, func() (Election, error) { return Election{leader}, nil })
 }

@@ -2,9 +2,9 @@ package informers
 
 import "k8s.io/client-go/tools/cache"
 
-// Events is a handler of what an informer tells of objects of one type, and passes over all else. Set is told of an
-// object that has come or changed, and of its state before; that is the zero value of one that has come. Gone is told
-// the last state that was known. Either may be nil.
+// Events returns a handler for objects of type T; it ignores all others. It calls set for each object that was added or
+// changed, with its state before, which is the zero value for one that was added, and gone with the last known state of
+// one that was deleted. Either may be nil.
 func Events[T any](set func(before, now T), gone func(T)) cache.ResourceEventHandler {
 	update := func(oldObj, newObj any) {
 		before, _ := oldObj.(T)

@@ -10,15 +10,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handle adds a handler to an informer, and makes the factory wait for it: WaitForCacheSync of the factory returns when
-// the handler, too, was told of all objects that there were at the start. An informer is in sync as soon as its own
-// store is, and its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers
-// before the first cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part
-// of the cluster.
+// Handle adds a handler to an informer, and makes WaitForCacheSync of the factory wait until the handler has been told
+// of the objects that exist at the start. An informer is in sync as soon as its own store is, and its handlers run
+// later. The scheduler waits only for its own handlers before the first cycle, so that a plugin would otherwise decide
+// on a part of the cluster.
 //
-// An object that has taken the name of another reaches the handler as the deletion of that one and an addition.
+// A new object with the name of a deleted one reaches the handler as a deletion and an addition.
 //
-// Call it before the factory starts, that is, while plugins are made. The handler must not wait for the factory.
+// Call it while plugins are made, before the factory starts. The handler must not wait for the factory.
 func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer,
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	all, err := SharedBy(factory, informer, func() (*handlers, error) {
@@ -37,12 +36,12 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 	return all, nil
 }
 
-// handlers are those of one informer, which are told of each object one after the other: a handler that an informer
-// tells alone costs two goroutines that wake up for each event, which is more than most handlers do.
+// handlers calls the handlers of one informer one after the other: each registration with an informer costs two
+// goroutines that wake up for each event, which is more than most handlers do.
 type handlers struct {
 	cache.ResourceEventHandlerRegistration
 	mu sync.Mutex
-	// of is replaced as a whole: it is read at each event.
+	// of is replaced as a whole, so that events read it without the lock.
 	of atomic.Pointer[[]cache.ResourceEventHandler]
 }
 
@@ -82,9 +81,8 @@ func (h *handlers) OnDelete(obj any) {
 	}
 }
 
-// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted
-// they see as one update, from an object to another that has its name, and a handler would never hear that the first is
-// gone.
+// byUID tells objects apart by their UID. Informers go by the name: if an object was replaced while a watch was
+// interrupted, they report an update, and a handler would never learn that the first object is gone.
 type byUID struct{ cache.ResourceEventHandler }
 
 // OnUpdate implements cache.ResourceEventHandler.

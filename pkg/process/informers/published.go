@@ -9,13 +9,13 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Collector is state that can be told in metrics.
+// Collector is state that metrics show.
 type Collector interface {
 	Collect(ch chan<- metrics.Metric)
 }
 
-// Published offers what the profiles of a scheduler share as metrics, while that scheduler runs. Metrics that are not
-// read cost nothing.
+// Published exports state that the profiles of a scheduler share as metrics while the scheduler runs. The metrics are
+// computed only when they are read.
 type Published struct {
 	metrics.BaseStableCollector
 
@@ -24,12 +24,12 @@ type Published struct {
 	descriptions []*metrics.Desc
 }
 
-// NewPublished offers these metrics, which the state tells.
+// NewPublished returns the metrics of these descriptions, without a state.
 func NewPublished(descriptions ...*metrics.Desc) *Published {
 	return &Published{descriptions: descriptions}
 }
 
-// Publish offers the metrics of a state until ctx ends.
+// Publish exports the metrics of a state until ctx ends.
 func (p *Published) Publish(ctx context.Context, state Collector) {
 	p.register.Do(func() { legacyregistry.CustomMustRegister(p) })
 	p.state.Store(&state)
@@ -43,7 +43,7 @@ func (p *Published) DescribeWithStability(ch chan<- *metrics.Desc) {
 	}
 }
 
-// CollectWithStability tells what holds now.
+// CollectWithStability collects the metrics of the state.
 func (p *Published) CollectWithStability(ch chan<- metrics.Metric) {
 	if state := p.state.Load(); state != nil {
 		(*state).Collect(ch)

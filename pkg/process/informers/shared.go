@@ -1,14 +1,10 @@
 // Package informers holds the state that informers feed and that the profiles of one scheduler share.
 //
-// A plugin is made once for each profile, and some of what it knows must exist once for the whole scheduler: a ledger
-// of promised devices, a background reader, a reporter of bad values. All profiles of a scheduler have one informer
-// factory and nothing else in common, so the factory is what the state belongs to. A process may run many schedulers,
-// one after the other or at once, as a replay does; each has a factory of its own.
+// A plugin is made once for each profile, but some of its state must exist once for each scheduler: a ledger of
+// devices, a background reader. The profiles of a scheduler have only the informer factory in common, and a process may
+// run many schedulers, as a replay does. So the factory owns the state, in an informer that watches nothing.
 //
-// The factory itself carries the state, in an informer that watches nothing. A map from factory to state, even one with
-// weak keys, would keep every factory that its own state refers to, and nearly all state refers to listers or informers
-// of its factory. Carried by the factory, state and factory refer to each other only, and the garbage collector takes
-// both together.
+// Plugins and the packages of gangs call it. It never decides what the state means.
 package informers
 
 import (
@@ -55,7 +51,7 @@ func SharedBy[K comparable, T any](factory informers.SharedInformerFactory, key 
 // slot is where a carrier keeps a value. Each pair of K and T is a type of its own.
 type slot[K comparable, T any] struct{ key K }
 
-// Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
+// Await makes WaitForCacheSync of the factory wait for done as well. Call it before the factory starts.
 func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
 	c := carrierOf(factory)
 	c.mu.Lock()
@@ -63,7 +59,7 @@ func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
 	c.awaited = append(c.awaited, done)
 }
 
-// Run has the factory start an informer that is none of its own. Call it before the factory starts.
+// Run makes the factory start an informer that it did not make. Call it before the factory starts.
 func Run(factory informers.SharedInformerFactory, informer cache.SharedIndexInformer) {
 	c := carrierOf(factory)
 	c.mu.Lock()
@@ -71,11 +67,13 @@ func Run(factory informers.SharedInformerFactory, informer cache.SharedIndexInfo
 	c.run = append(c.run, informer)
 }
 
+// carrierOf returns the carrier of the factory. A map from factories to carriers, even with weak keys, would never free
+// them: nearly all state refers to listers or informers of its factory.
 func carrierOf(factory informers.SharedInformerFactory) *carrier {
 	return factory.InformerFor(&carried{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
 		return &carrier{
 			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &carried{}, 0, cache.Indexers{}),
-			values:              map[any]any{}, told: make(chan struct{}),
+			values:              map[any]any{}, synced: make(chan struct{}),
 		}
 	}).(*carrier)
 }
@@ -94,8 +92,8 @@ type carrier struct {
 	values  map[any]any
 	awaited []cache.DoneChecker
 	run     []cache.SharedIndexInformer
-	// told is closed when all is done that there is to wait for at the start: handlers have been told of everything.
-	told chan struct{}
+	// synced is closed when the handlers have been told of everything, and all else that is awaited is done.
+	synced chan struct{}
 }
 
 // Run runs the others and waits.
@@ -112,7 +110,7 @@ func (c *carrier) RunWithContext(ctx context.Context) {
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	if cache.WaitFor(ctx, "", awaited...) {
-		close(c.told)
+		close(c.synced)
 	}
 }
 
@@ -126,4 +124,4 @@ func (c *carrier) HasSyncedChecker() cache.DoneChecker { return c }
 func (*carrier) Name() string { return "handlers of plugins" }
 
 // Done is closed when the handlers have been told of everything.
-func (c *carrier) Done() <-chan struct{} { return c.told }
+func (c *carrier) Done() <-chan struct{} { return c.synced }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well.
+// statusEvery is the least time between two rounds of writes, so that not every pod causes one.
 const statusEvery = 2 * time.Second
 
-// StatusLoop has statuses written when they may have changed, by the scheduler that leads.
+// StatusLoop writes statuses when they may have changed, if the scheduler leads.
 type StatusLoop struct {
 	election Election
 	pokes    chan struct{}
@@ -35,8 +35,8 @@ func (l *StatusLoop) Poke() {
 	}
 }
 
-// Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is
-// written. While needed reports that no object has a status, the loop only waits.
+// Run calls write after each Poke, with a pause between two calls, until ctx ends. write reports whether everything was
+// written; if not, it is called again. While needed returns false, no object has a status and write is not called.
 func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool,
 	write func(context.Context) bool) {
 	if !cache.WaitForCacheSync(ctx.Done(), synchronized...) {
@@ -64,8 +64,7 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 	}
 }
 
-// PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken
-// the name of, is left alone.
+// PatchStatus writes fields of the status of a custom object. It does nothing if the object was deleted or replaced.
 func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object,
 	status map[string]any) error {
 	what := kind.Resource.GroupResource().String() + " " + object.GetName()

@@ -1,6 +1,8 @@
-// Package metricsauth answers requests for metrics only to those to whom the API server allows them, as the scheduler
-// does: by a TokenReview and a SubjectAccessReview. The extender and the node agent have no other use for the server of
-// Kubernetes that does it for the scheduler.
+// Package metricsauth lets callers read metrics only if the API server allows it, by a TokenReview and a
+// SubjectAccessReview, as the scheduler does.
+//
+// The extender and the node agent call it: they have no other use for the generic API server that does it for the
+// scheduler. It remembers for a while who was allowed, and never who was refused.
 package metricsauth
 
 import (
@@ -22,23 +24,22 @@ import (
 )
 
 const (
-	// keptFor is how long the API server is not asked again about who was allowed, mostTokens of how many that is
-	// remembered.
+	// keptFor is how long an allowed caller is remembered, and mostTokens how many are.
 	keptFor    = 2 * time.Minute
 	mostTokens = 64
-	// askWithin bounds the questions about one request.
+	// askWithin bounds the reviews for one request.
 	askWithin = 10 * time.Second
 )
 
-// guard asks for the rights of callers.
+// guard is the handler before next.
 type guard struct {
 	client  kubernetes.Interface
 	allowed *utilcache.LRUExpireCache
 	next    http.Handler
 }
 
-// New lets those pass who may get the path of their request. The questions have a limit of their own: callers without
-// any right cannot keep the program from its other requests.
+// New returns a handler that passes requests on to next if the caller may get their path. Its reviews have their own
+// rate limit, so that callers without rights do not slow the program's other requests.
 func New(api *rest.Config, next http.Handler) (http.Handler, error) {
 	own := rest.CopyConfig(api)
 	own.RateLimiter, own.QPS, own.Burst = nil, rest.DefaultQPS, rest.DefaultBurst
@@ -58,7 +59,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNoToken), errors.Is(err, errUnknownToken):
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "It cannot be found out who may read metrics", "from", r.RemoteAddr)
+		klog.FromContext(ctx).Error(err, "Checking who may read metrics failed", "from", r.RemoteAddr)
 		http.Error(w, "the API server does not say whether you may read this", http.StatusServiceUnavailable)
 	case refusal != "":
 		http.Error(w, refusal, http.StatusForbidden)
@@ -67,7 +68,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Errors of ask, which say that the caller is not known.
+// Errors of ask for callers that are not authenticated.
 var (
 	errNoToken      = errors.New("want the header Authorization: Bearer TOKEN, with a token of the API server")
 	errUnknownToken = errors.New("the API server does not know the token")

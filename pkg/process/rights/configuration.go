@@ -7,8 +7,8 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// For returns what a configuration needs, with its defaults filled in. Features are those that a configuration does not
-// tell, such as NativeGroups, which is a feature gate.
+// For returns what a defaulted configuration needs. Features are those that it does not show, such as the feature gate
+// NativeGroups.
 func For(c *schedulerconfig.KubeSchedulerConfiguration, features ...string) []Need {
 	wanted := sets.New(append(features, Always, Metrics)...)
 	for i := range c.Profiles {
@@ -17,7 +17,7 @@ func For(c *schedulerconfig.KubeSchedulerConfiguration, features ...string) []Ne
 	var all []Need
 	for _, need := range needs() {
 		// Only what is enabled is named.
-		need.For = slices.DeleteFunc(need.For, func(feature string) bool { return !wanted.Has(feature) })
+		need.For = slices.DeleteFunc(slices.Clone(need.For), func(feature string) bool { return !wanted.Has(feature) })
 		if len(need.For) > 0 {
 			all = append(all, need)
 		}
@@ -43,7 +43,7 @@ func lease(c *schedulerconfig.KubeSchedulerConfiguration) []Need {
 	return []Need{need, create}
 }
 
-// enabled returns the plugins that a profile enables at any extension point and disables at none but one.
+// enabled returns the plugins that a profile enables at any extension point.
 func enabled(plugins *schedulerconfig.Plugins) sets.Set[string] {
 	names := sets.New[string]()
 	if plugins == nil {
@@ -51,8 +51,8 @@ func enabled(plugins *schedulerconfig.Plugins) sets.Set[string] {
 	}
 	for _, set := range []schedulerconfig.PluginSet{
 		plugins.PreEnqueue, plugins.QueueSort, plugins.PreFilter, plugins.Filter, plugins.PostFilter, plugins.PreScore,
-		plugins.Score,
-		plugins.Reserve, plugins.Permit, plugins.PreBind, plugins.Bind, plugins.PostBind, plugins.MultiPoint,
+		plugins.Score, plugins.Reserve, plugins.Permit, plugins.PreBind, plugins.Bind, plugins.PostBind,
+		plugins.MultiPoint,
 	} {
 		for _, plugin := range set.Enabled {
 			names.Insert(plugin.Name)

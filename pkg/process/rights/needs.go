@@ -1,11 +1,11 @@
-// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without
-// them.
+// Package rights owns the table of the rights that the scheduler needs, what needs each, and what is lost without it.
 //
-// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at
-// its start and the test of the shipped roles all read it.
+// "berth validate --cluster", the scheduler's own check at its start and the test of the shipped roles read it. It asks
+// the API server which rights an account has, and never grants any.
 package rights
 
 import (
+	"slices"
 	"strings"
 
 	"berth.dev/berth/pkg/gang/read"
@@ -32,7 +32,7 @@ type Need struct {
 	// Namespace and Name limit the need to one namespace or object; empty means all.
 	Namespace, Name string
 	Verbs           []string
-	// For names the plugins and features that need the rights. One of them in a configuration makes the need its own.
+	// For names the plugins and features that need the rights. A configuration with one of them has the need.
 	For    []string
 	Weight Weight
 	// Lost says what does not work without one of the rights.
@@ -60,110 +60,114 @@ const (
 	devices         = "DynamicResources"
 )
 
-func view() []string { return []string{"get", "list", "watch"} }
+var (
+	view   = []string{"get", "list", "watch"}
+	create = []string{"create"}
+	patch  = []string{"patch"}
+	update = []string{"patch", "update"}
+	record = []string{"create", "patch", "update"}
+	manage = []string{"create", "patch", "delete"}
+)
 
 // Lost features that several rights share.
 const (
-	noScheduling = "nothing is scheduled"
-	noPreemption = "no pod is evicted for another"
-	noVolumes    = "pods with persistent volumes stay pending"
-	noDevices    = "pods with resource claims stay pending"
-	noGroups     = "pods of PodGroups are not held together; PodGroups are taken for missing"
-	noAddresses  = "pods that ask for a fixed address stay pending"
-	noSpread     = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread the " +
-		"pods of such objects"
+	noScheduling   = "nothing is scheduled"
+	noPreemption   = "no pod is evicted for another"
+	noVolumes      = "pods with persistent volumes stay pending"
+	noDevices      = "pods with resource claims stay pending"
+	noGroups       = "pods of PodGroups are not held together; PodGroups are taken for missing"
+	noAddresses    = "pods that ask for a fixed address stay pending"
+	noNativeStatus = "native groups do not show their status"
+	noSpread       = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread " +
+		"the pods of such objects"
 )
 
-// needs is the table. Needs that depend on the configuration besides, such as those of the lease, are made by For.
+// needs is the table. For adds what depends on the configuration besides, such as the lease.
 func needs() []Need {
-	all := []Need{
-		{"", "nodes", "", "", view(), []string{Always}, Vital, noScheduling},
-		// Without their labels, anti-affinity and placement policies across namespaces would be broken silently.
-		{"", "namespaces", "", "", view(), []string{Always}, Vital, noScheduling},
-		{"", "pods", "", "", view(), []string{Always}, Vital, noScheduling},
-		{"", "pods/binding", "", "", []string{"create"}, []string{Always}, Vital, noScheduling},
-		{"", "bindings", "", "", []string{"create"}, []string{Always}, Conditional,
-			"an API server that authorizes bindings by their old name refuses them"},
-		{"", "pods/status", "", "", []string{"patch", "update"}, []string{Always}, Feature,
-			"pods do not say why they are pending, preemption nominates no node, and pods that ask for a share of a GPU, for " +
-				"devices of a shared node or for a fixed address stay pending"},
-		{"", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
-			"events of leader election are not written"},
-		{"events.k8s.io", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
-			"events about pods are not written"},
-		{"", "pods", "", "", []string{"delete"}, []string{preemption, coscheduling}, Feature, noPreemption},
-		{"policy", "poddisruptionbudgets", "", "", view(), []string{preemption, coscheduling}, Vital, noScheduling},
-		{"", "nodes", "", "", []string{"patch"}, []string{gpuAware}, Conditional,
-			"pods are not bound to nodes whose GPUs HAMi's device plugin gives out"},
-		{"berth.dev", "devices", "", "", []string{"assign"}, []string{gpuAware}, Conditional,
-			"where manifests/admission is installed, the devices chosen for a pod are refused"},
-		{"scheduling.x-k8s.io", "podgroups", "", "", view(), []string{coscheduling}, Feature, noGroups},
-		{"scheduling.x-k8s.io", "podgroups", "", "", []string{"create", "patch", "delete"}, []string{coscheduling}, Feature,
-			"no PodGroup is generated for pods that carry their group's minimum in labels"},
-		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature,
-			"PodGroups do not show their phase"},
-		{"berth.dev", "placementpolicies", "", "", view(), []string{placementPolicy}, Feature,
-			"placement policies are not applied"},
-		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature,
-			"placement policies do not show their status"},
-		{"berth.dev", "ippools", "", "", view(), []string{ipReservation}, Feature, noAddresses},
-		{"berth.dev", "ippools/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
-			"pools of addresses do not show their status"},
-		{"berth.dev", "ipreservations", "", "", append(view(), "create", "patch", "delete"), []string{ipReservation}, Feature,
-			noAddresses},
-		{"", "services", "", "", view(), []string{spread}, Conditional, noSpread},
-		{"", "replicationcontrollers", "", "", view(), []string{spread}, Conditional, noSpread},
-		{"apps", "replicasets", "", "", view(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", view(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", view(), []string{ipReservation}, Vital, noScheduling},
-	}
-	all = append(all, storage()...)
-	all = append(all, dynamicResources()...)
-	for _, resource := range []string{"podgroups", "compositepodgroups"} {
-		all = append(all,
-			Need{"scheduling.k8s.io", resource, "", "", view(), []string{NativeGroups}, Vital, noScheduling},
-			Need{"scheduling.k8s.io", resource + "/status", "", "", []string{"patch", "update"}, []string{NativeGroups}, Feature,
-				"native groups do not show their status"})
-	}
-	all = append(all,
-		Need{"authentication.k8s.io", "tokenreviews", "", "", []string{"create"}, []string{Metrics}, Feature,
-			"requests for metrics with a token are refused"},
-		Need{"authorization.k8s.io", "subjectaccessreviews", "", "", []string{"create"}, []string{Metrics}, Feature,
-			"requests for metrics are refused"},
-		Need{"", "configmaps", "kube-system", "extension-apiserver-authentication", view(), []string{Metrics}, Feature,
-			"requests for metrics with a client certificate or through the API server are refused"})
-	return append(append(all, gangOwners()...), groups()...)
+	return slices.Concat(awaited(), ofKubernetes(), ofBerth(), gangOwners(), groups())
 }
 
-// storage has what volumes need; the shipped manifests grant the writes by the stock role system:volume-scheduler.
-func storage() []Need {
+// need is a Need for all objects of the resource in all namespaces.
+func need(group, resource string, verbs []string, weight Weight, lost string, features ...string) Need {
+	return Need{Group: group, Resource: resource, Verbs: verbs, For: features, Weight: weight, Lost: lost}
+}
+
+// awaited are the kinds for whose informers the scheduler waits at its start.
+func awaited() []Need {
+	var all []Need
+	add := func(group string, resources []string, features ...string) {
+		for _, resource := range resources {
+			all = append(all, need(group, resource, view, Vital, noScheduling, features...))
+		}
+	}
+	// Without the labels of namespaces, anti-affinity and placement policies across namespaces would be broken silently.
+	add("", []string{"nodes", "namespaces", "pods"}, Always)
+	add("resource.k8s.io", []string{"deviceclasses", "resourceslices", "devicetaintrules", "resourceclaims"}, Always)
+	add("storage.k8s.io", []string{"csinodes"}, Always)
+	add("", []string{"persistentvolumeclaims", "persistentvolumes"}, volumeBinding, volumeLimits)
+	add("storage.k8s.io", []string{"storageclasses", "csidrivers"}, volumeBinding, volumeLimits)
+	add("storage.k8s.io", []string{"csistoragecapacities"}, volumeBinding)
+	add("storage.k8s.io", []string{"volumeattachments"}, volumeLimits)
+	add("policy", []string{"poddisruptionbudgets"}, preemption, coscheduling)
+	add("scheduling.k8s.io", []string{"podgroups", "compositepodgroups"}, NativeGroups)
+	return all
+}
+
+// ofKubernetes is what else the scheduler and its own plugins need. The shipped manifests grant the writes to volumes
+// by the stock role system:volume-scheduler.
+func ofKubernetes() []Need {
+	certificates := need("", "configmaps", view, Feature,
+		"requests for metrics with a client certificate or through the API server are refused", Metrics)
+	certificates.Namespace, certificates.Name = "kube-system", "extension-apiserver-authentication"
 	return []Need{
-		{"", "persistentvolumeclaims", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"", "persistentvolumes", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"", "persistentvolumeclaims", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
-		{"", "persistentvolumes", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
-		{"storage.k8s.io", "storageclasses", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"storage.k8s.io", "csidrivers", "", "", view(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
-		{"storage.k8s.io", "csistoragecapacities", "", "", view(), []string{volumeBinding}, Vital, noScheduling},
-		// The scheduler reads these for whatever plugins there are.
-		{"storage.k8s.io", "csinodes", "", "", view(), []string{Always}, Vital, noScheduling},
-		{"storage.k8s.io", "volumeattachments", "", "", view(), []string{volumeLimits}, Vital, noScheduling},
+		need("", "pods/binding", create, Vital, noScheduling, Always),
+		need("", "bindings", create, Conditional,
+			"an API server that authorizes bindings by their old name refuses them", Always),
+		need("", "pods/status", update, Feature,
+			"pods do not say why they are pending, preemption nominates no node, and pods that ask for a share of a GPU, for "+
+				"devices of a shared node or for a fixed address stay pending", Always),
+		need("", "events", record, Feature, "events of leader election are not written", Always),
+		need("events.k8s.io", "events", record, Feature, "events about pods are not written", Always),
+		need("", "pods", []string{"delete"}, Feature, noPreemption, preemption, coscheduling),
+		need("", "services", view, Conditional, noSpread, spread),
+		need("", "replicationcontrollers", view, Conditional, noSpread, spread),
+		need("apps", "replicasets", view, Conditional, noSpread, spread),
+		need("apps", "statefulsets", view, Conditional, noSpread, spread),
+		need("", "persistentvolumeclaims", update, Feature, noVolumes, volumeBinding),
+		need("", "persistentvolumes", update, Feature, noVolumes, volumeBinding),
+		need("resource.k8s.io", "resourceclaims", []string{"create", "update", "patch", "delete"}, Feature, noDevices,
+			devices),
+		need("resource.k8s.io", "resourceclaims/status", slices.Concat(view, update), Feature, noDevices, devices),
+		need("resource.k8s.io", "resourceclaims/binding", update, Feature, noDevices, devices),
+		need("", "pods/finalizers", []string{"update"}, Feature,
+			"extended resources that a DeviceClass serves are not given out", devices),
+		need("scheduling.k8s.io", "podgroups/status", update, Feature, noNativeStatus, NativeGroups),
+		need("scheduling.k8s.io", "compositepodgroups/status", update, Feature, noNativeStatus, NativeGroups),
+		need("authentication.k8s.io", "tokenreviews", create, Feature, "requests for metrics with a token are refused",
+			Metrics),
+		need("authorization.k8s.io", "subjectaccessreviews", create, Feature, "requests for metrics are refused", Metrics),
+		certificates,
 	}
 }
 
-func dynamicResources() []Need {
-	plugin, always := []string{devices}, []string{Always}
+// ofBerth is what Berth's plugins need, without the kinds of gangs.
+func ofBerth() []Need {
 	return []Need{
-		{"resource.k8s.io", "deviceclasses", "", "", view(), always, Vital, noScheduling},
-		{"resource.k8s.io", "resourceslices", "", "", view(), always, Vital, noScheduling},
-		{"resource.k8s.io", "devicetaintrules", "", "", view(), always, Vital, noScheduling},
-		{"resource.k8s.io", "resourceclaims", "", "", view(), always, Vital, noScheduling},
-		{"resource.k8s.io", "resourceclaims", "", "", []string{"create", "update", "patch", "delete"}, plugin, Feature,
-			noDevices},
-		{"resource.k8s.io", "resourceclaims/status", "", "", append(view(), "update", "patch"), plugin, Feature, noDevices},
-		{"resource.k8s.io", "resourceclaims/binding", "", "", []string{"update", "patch"}, plugin, Feature, noDevices},
-		{"", "pods/finalizers", "", "", []string{"update"}, plugin, Feature,
-			"extended resources that a DeviceClass serves are not given out"},
+		need("", "nodes", patch, Conditional, "pods are not bound to nodes whose GPUs HAMi's device plugin gives out",
+			gpuAware),
+		need("berth.dev", "devices", []string{"assign"}, Conditional,
+			"where manifests/admission is installed, the devices chosen for a pod are refused", gpuAware),
+		need("scheduling.x-k8s.io", "podgroups", view, Feature, noGroups, coscheduling),
+		need("scheduling.x-k8s.io", "podgroups", manage, Feature,
+			"no PodGroup is generated for pods that carry their group's minimum in labels", coscheduling),
+		need("scheduling.x-k8s.io", "podgroups/status", update, Feature, "PodGroups do not show their phase", coscheduling),
+		need("berth.dev", "placementpolicies", view, Feature, "placement policies are not applied", placementPolicy),
+		need("berth.dev", "placementpolicies/status", patch, Feature, "placement policies do not show their status",
+			placementPolicy),
+		need("berth.dev", "ippools", view, Feature, noAddresses, ipReservation),
+		need("berth.dev", "ippools/status", patch, Feature, "pools of addresses do not show their status", ipReservation),
+		need("berth.dev", "ipreservations", slices.Concat(view, manage), Feature, noAddresses, ipReservation),
+		need("apps", "statefulsets", view, Vital, noScheduling, ipReservation),
 	}
 }
 
@@ -176,7 +180,7 @@ func gangOwners() []Need {
 			// Its size is on the pods.
 			lost = "a gang of a LeaderWorkerSet does not say that it waits for its leader"
 		}
-		all = append(all, Need{kind.Group, kind.Resource, "", "", view(), []string{coscheduling}, Conditional, lost})
+		all = append(all, need(kind.Group, kind.Resource, view, Conditional, lost, coscheduling))
 	}
 	return all
 }
@@ -185,11 +189,11 @@ func gangOwners() []Need {
 func groups() []Need {
 	var all []Need
 	for _, kind := range read.GroupKinds() {
-		all = append(all, Need{kind.Group, kind.Resource, "", "", view(), []string{coscheduling}, Conditional,
-			"pods that name a " + kind.Title() + " stay pending"})
+		all = append(all, need(kind.Group, kind.Resource, view, Conditional,
+			"pods that name a "+kind.Title()+" stay pending", coscheduling))
 		if status := kind.StatusResource(); status != "" {
-			all = append(all, Need{kind.Group, status, "", "", []string{"patch"}, []string{coscheduling}, Conditional,
-				"a " + kind.Title() + " does not show the state of its gang"})
+			all = append(all, need(kind.Group, status, patch, Conditional,
+				"a "+kind.Title()+" does not show the state of its gang", coscheduling))
 		}
 	}
 	return all

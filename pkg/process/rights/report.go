@@ -79,8 +79,7 @@ func joined(missing []Missing) []Missing {
 
 func (m Missing) sameReason(other Missing) bool {
 	return m.Group == other.Group && m.Resource == other.Resource && m.Name == other.Name &&
-		m.Namespace == other.Namespace &&
-		m.Weight == other.Weight && m.Lost == other.Lost
+		m.Namespace == other.Namespace && m.Weight == other.Weight && m.Lost == other.Lost
 }
 
 // Count is the number of different rights.

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands
-// for the preferred profile.
+// argsOf returns the args of a plugin in the profile, or else in the first profile that has any, with the name of that
+// profile; both are zero if there are none. An empty name stands for the default of Profile.
 func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile string) {
 	preferred, err := c.Profile(of)
 	if err != nil {
@@ -34,8 +34,8 @@ func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile stri
 	return args, profile
 }
 
-// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has
-// the same, of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
+// GPUKeys returns the keys by which GPUs are read: from the args of GPUAware, or else of CostOptimized, in the profile
+// or, if it has neither, in another one. Without any, they are the defaults of the args.
 func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	if name, err := c.Profile(profile); err == nil {
 		profile = name
@@ -52,11 +52,11 @@ func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	return gpuview.Keys{GPUNames: args.GPUNames}
 }
 
-// Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is
-// divided over resources, in the eyes of a profile or, where prices move none of its pods, of another. Prices that only
-// Prometheus knows are not known here.
+// Prices returns the prices of nodes by their annotations, labels or the args of CostOptimized, and the rates by which
+// a price is divided over resources. The args are those of the profile or, if CostOptimized scores nothing in it, of
+// another one. Prices from Prometheus are not included.
 func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
-	args, of := argsOf[*config.CostOptimizedArgs](c, c.thatScoresCost(profile))
+	args, of := argsOf[*config.CostOptimizedArgs](c, c.scoringProfile(profile))
 	if of == "" {
 		args = &config.CostOptimizedArgs{}
 		args.SetDefaults()
@@ -64,8 +64,8 @@ func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDolla
 	return costoptimized.GivenPrices(args, of)
 }
 
-// thatScoresCost returns the profile if CostOptimized scores in it, else the first in which it does, else the profile.
-func (c *Configuration) thatScoresCost(profile string) string {
+// scoringProfile returns the profile if CostOptimized scores in it, else the first in which it does, else the profile.
+func (c *Configuration) scoringProfile(profile string) string {
 	if name, err := c.Profile(profile); err == nil {
 		profile = name
 	}
@@ -84,7 +84,7 @@ func (c *Configuration) thatScoresCost(profile string) string {
 	return scoring[0]
 }
 
-// NetworkLevels are those of NetworkTopology's args for the preferred profile, or the default ones if none has any.
+// NetworkLevels returns the levels in the args of NetworkTopology, or the default ones if no profile has any.
 func (c *Configuration) NetworkLevels() podview.NetworkLevels {
 	args, of := argsOf[*config.NetworkTopologyArgs](c, "")
 	if of == "" {
@@ -97,7 +97,8 @@ func (c *Configuration) NetworkLevels() podview.NetworkLevels {
 	return levels
 }
 
-// CapacityRules are those by which a profile, or where it has no CostOptimized another, knows how nodes were bought.
+// CapacityRules returns the rules for capacity types of the profile or, if it has no args of CostOptimized, of another
+// one.
 func (c *Configuration) CapacityRules(profile string) priceview.CapacityRules {
 	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
 	if of == "" {
@@ -106,8 +107,7 @@ func (c *Configuration) CapacityRules(profile string) priceview.CapacityRules {
 	return costoptimized.CapacityRules(args)
 }
 
-// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of
-// the resource.
+// ComparesResource reports whether NodeResourcesFit in the profile refuses nodes with too little of the resource.
 func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) bool {
 	ignored := slices.ContainsFunc(c.Component.Extenders, func(e schedulerapi.Extender) bool {
 		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool {

@@ -1,5 +1,7 @@
-// Package schedulerconfig reads the KubeSchedulerConfiguration with which a scheduler runs, simulates or explains: from
-// a file, from memory, the one that is shipped with Berth, or that of the default scheduler.
+// Package schedulerconfig reads a KubeSchedulerConfiguration: from a file, from memory, the one that is shipped with
+// Berth, or that of the default scheduler. It also answers what the tool asks of one.
+//
+// cmd/scheduler, the tool and replays call it. It never writes a configuration, and starts nothing.
 package schedulerconfig
 
 import (
@@ -27,8 +29,8 @@ type Configuration struct {
 	Component *schedulerapi.KubeSchedulerConfiguration
 }
 
-// Load reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. The
-// error is one line that begins with the name of the file.
+// Load reads, defaults and validates a KubeSchedulerConfiguration as kube-scheduler does at its start. An error is one
+// line that begins with the name of the file.
 func Load(nameOrPath string) (*Configuration, error) {
 	if nameOrPath == Stock {
 		component, err := latest.Default()
@@ -68,13 +70,13 @@ func ReadFile(r io.Reader, path string) ([]byte, error) {
 // ErrInvalid is matched by the errors of Invalid.
 var ErrInvalid = errors.New("invalid scheduler configuration")
 
-// invalidError is an ErrInvalid that reads as it is.
+// invalidError matches ErrInvalid, but has its own text.
 type invalidError struct{ error }
 
 // Is makes every invalidError match ErrInvalid.
 func (e invalidError) Is(target error) bool { return target == ErrInvalid }
 
-// Invalid says that the configuration cannot be used, in one line that begins with its name.
+// Invalid returns an ErrInvalid in one line that begins with the name of the configuration.
 func (c *Configuration) Invalid(err error) error {
 	return invalidError{fmt.Errorf("%s: %s", c.Name, oneLine(err))}
 }
@@ -92,11 +94,11 @@ func (c *Configuration) RefuseExtenders() error {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// preferredProfile is the profile that schedules when nothing else decides: ours with all plugins, else the first.
+// preferredProfile is the profile with all plugins in the shipped configuration.
 const preferredProfile = "berth-scheduler"
 
-// Profile returns the name of the profile that schedules pods of a trace: the wanted one, or the preferred one when
-// wanted is empty.
+// Profile returns the wanted profile, an error if there is none of that name. If wanted is empty, it is
+// berth-scheduler, or else the first.
 func (c *Configuration) Profile(wanted string) (string, error) {
 	names := make([]string, 0, len(c.Component.Profiles))
 	for _, p := range c.Component.Profiles {
@@ -114,12 +116,12 @@ func (c *Configuration) Profile(wanted string) (string, error) {
 	}
 }
 
-// SharesGPUs says whether a profile has a plugin that places shares of a GPU. Where it has none, a pod that asks for a
+// SharesGPUs reports whether a profile has a plugin that places shares of a GPU. Without one, a pod that asks for a
 // share can only be given a whole GPU.
 func (c *Configuration) SharesGPUs(profile string) bool { return c.enables(profile, gpuaware.Name) }
 
-// KnowsGangs says whether a profile has a plugin that starts the pods of a gang together. Where it has none, each is
-// placed for itself.
+// KnowsGangs reports whether a profile has a plugin that starts the pods of a gang together. Without one, each pod is
+// placed on its own.
 func (c *Configuration) KnowsGangs(profile string) bool { return c.enables(profile, coscheduling.Name) }
 
 func (c *Configuration) enables(profile, name string) bool {

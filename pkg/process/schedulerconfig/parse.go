@@ -18,7 +18,7 @@ import (
 // shippedPath is where the configuration of the second scheduler is among the manifests.
 const shippedPath = "base/scheduler-config.yaml"
 
-// Shipped is the one that is installed with Berth: all its profiles.
+// Shipped returns the configuration that is installed with Berth, with all its profiles.
 func Shipped() (*Configuration, error) {
 	data, err := manifests.Files.ReadFile(shippedPath)
 	if err != nil {
@@ -27,12 +27,12 @@ func Shipped() (*Configuration, error) {
 	return Parse("manifests/"+shippedPath, data)
 }
 
-// Renamed are arguments of Coscheduling in kubernetes-sigs/scheduler-plugins, and those of ours with their meaning.
+// Renamed maps arguments of Coscheduling in kubernetes-sigs/scheduler-plugins to those of Berth with the same meaning.
 var Renamed = map[string]string{
 	"permitWaitingTimeSeconds": "scheduleTimeoutSeconds", "podGroupBackoffSeconds": "retryInitialSeconds",
 }
 
-// SayRenamed adds to an error about such arguments what to write instead.
+// SayRenamed adds to an error about arguments in Renamed what to write instead.
 func SayRenamed(err error) error {
 	for _, former := range slices.Sorted(maps.Keys(Renamed)) {
 		if strings.Contains(err.Error(), fmt.Sprintf("unknown field %q", former)) {
@@ -42,7 +42,7 @@ func SayRenamed(err error) error {
 	return err
 }
 
-// Parse is Load for a file that has been read; name is what errors call it.
+// Parse is Load for a file that has been read. Errors begin with name.
 func Parse(name string, data []byte) (*Configuration, error) {
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
 	if err != nil {
@@ -59,8 +59,8 @@ func Parse(name string, data []byte) (*Configuration, error) {
 	return &Configuration{Name: name, Component: component}, nil
 }
 
-// WithoutSignals returns the configuration without the live metrics of its plugins, which are read from a network and
-// so have no place on a virtual clock, and the names of the plugins that had any.
+// WithoutSignals returns the configuration without the live metrics of its plugins, which a virtual clock cannot wait
+// for, and the names of the plugins that had any.
 func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
 	var silenced []string
@@ -82,9 +82,8 @@ func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 	return out, slices.Compact(silenced)
 }
 
-// WithoutExtenderFiles returns the configuration without the names of the files by which the scheduler trusts its
-// extenders and is trusted by them, which are on the scheduler's machine alone, and the paths of the fields that had
-// any. It is for schedulers that ask no extender.
+// WithoutExtenderFiles returns the configuration without the TLS files of its extenders, which are on the scheduler's
+// machine only, and the paths of the fields that had any. It is for schedulers that call no extender.
 func (c *Configuration) WithoutExtenderFiles() (*Configuration, []*field.Path) {
 	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
 	var blanked []*field.Path

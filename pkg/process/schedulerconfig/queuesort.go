@@ -13,21 +13,20 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// aboutQueueSort is how the scheduler's own validation ends what it says of each profile that sorts the queue in
-// another way than the first. It names neither the plugin nor the argument.
+// aboutQueueSort is the end of the errors of the scheduler's own validation about profiles that sort the queue in
+// another way than the first. They name neither the plugin nor the argument.
 const aboutQueueSort = "must be the same for all profiles"
 
-// QueueConflict is what the profiles do not agree on; all share one queue.
+// QueueConflict is a difference in how two profiles sort the one queue that all share.
 type QueueConflict struct {
-	// Path is that of the plugin or the args of the profile that fewest are like. Fields are those of the args that
-	// differ.
+	// Path of the plugin or the args in the first profile that differs from profile 0, and Fields of the args that differ.
 	Path    string
 	Fields  []string
 	Message string
 }
 
-// Validate checks a configuration as kube-scheduler does. Of profiles that do not sort the queue alike it says once
-// what differs.
+// Validate checks a configuration as kube-scheduler does. If profiles sort the queue in different ways, the error names
+// the first difference.
 func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
 	invalid := validation.ValidateKubeSchedulerConfiguration(c)
 	if invalid == nil {
@@ -40,8 +39,8 @@ func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// QueueConflictOf takes what the scheduler's validation says of the queue out of its errors, and says it in other
-// words.
+// QueueConflictOf replaces the errors of the scheduler's validation about the queue by the conflict behind them, nil if
+// there are none.
 func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error,
 	*QueueConflict) {
 	errs := utilerrors.Flatten(invalid).Errors()
@@ -56,68 +55,44 @@ func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerr
 	return slices.DeleteFunc(errs, aboutQueue), conflict
 }
 
+// queueConflict compares each profile with the first: nil if all sort the queue alike.
 func queueConflict(c *schedulerapi.KubeSchedulerConfiguration) *QueueConflict {
-	sorters := make([]string, len(c.Profiles))
-	for i := range c.Profiles {
-		sorters[i] = sorterOf(&c.Profiles[i])
-	}
-	if odd, others := minority(c, func(a, b int) bool { return sorters[a] == sorters[b] }); odd >= 0 {
-		return &QueueConflict{Path: fmt.Sprintf("profiles[%d].plugins.queueSort", odd), Message: fmt.Sprintf(
-			"every profile needs the same queueSort plugin, because they share one queue: %s has %s, %s has %s",
-			c.Profiles[odd].SchedulerName, sorters[odd], c.Profiles[others].SchedulerName, sorters[others])}
-	}
-	args := make([]any, len(c.Profiles))
-	for i := range c.Profiles {
-		for j := range c.Profiles[i].PluginConfig {
-			if c.Profiles[i].PluginConfig[j].Name == sorters[i] {
-				args[i] = c.Profiles[i].PluginConfig[j].Args
-			}
+	first := &c.Profiles[0]
+	sorter, args := sorterOf(first)
+	for i := range c.Profiles[1:] {
+		p := &c.Profiles[1+i]
+		other, otherArgs := sorterOf(p)
+		if other != sorter {
+			return &QueueConflict{Path: fmt.Sprintf("profiles[%d].plugins.queueSort", 1+i), Message: fmt.Sprintf(
+				"every profile needs the same queueSort plugin, because they share one queue: %s has %s, %s has %s",
+				p.SchedulerName, other, first.SchedulerName, sorter)}
+		}
+		if !reflect.DeepEqual(otherArgs, args) {
+			fields := differing(otherArgs, args)
+			return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", 1+i, sorter), Fields: fields,
+				Message: fmt.Sprintf("%s needs the same args in every profile, because it sorts the one queue that they share: "+
+					"%s of profile %s and of %s differ",
+					sorter, strings.Join(fields, " and "), p.SchedulerName, first.SchedulerName)}
 		}
 	}
-	odd, others := minority(c, func(a, b int) bool { return reflect.DeepEqual(args[a], args[b]) })
-	if odd < 0 {
-		return nil
-	}
-	fields := differing(args[odd], args[others])
-	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields,
-		Message: fmt.Sprintf(
-			"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of "+
-				"%s differ",
-			sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
+	return nil
 }
 
-// sorterOf is the plugin that sorts the queue of a profile.
-func sorterOf(p *schedulerapi.KubeSchedulerProfile) string {
+// sorterOf returns the plugin that sorts the queue of a profile, with its args; nil if it has none.
+func sorterOf(p *schedulerapi.KubeSchedulerProfile) (name string, args any) {
+	name = names.PrioritySort
 	if p.Plugins != nil && len(p.Plugins.QueueSort.Enabled) > 0 {
-		return p.Plugins.QueueSort.Enabled[0].Name
+		name = p.Plugins.QueueSort.Enabled[0].Name
 	}
-	return names.PrioritySort
+	for i := range p.PluginConfig {
+		if p.PluginConfig[i].Name == name {
+			return name, p.PluginConfig[i].Args
+		}
+	}
+	return name, nil
 }
 
-// minority is the first profile of those which fewest others are like, and one of the rest; negative where all are
-// alike. Of two that differ it is the second.
-func minority(c *schedulerapi.KubeSchedulerConfiguration, alike func(a, b int) bool) (odd, other int) {
-	odd, least := -1, len(c.Profiles)
-	for i := len(c.Profiles) - 1; i >= 0; i-- {
-		like := 0
-		for j := range c.Profiles {
-			if alike(i, j) {
-				like++
-			}
-		}
-		if like < least || like == least && odd >= 0 && alike(i, odd) {
-			odd, least = i, like
-		}
-	}
-	for i := range c.Profiles {
-		if odd >= 0 && !alike(i, odd) {
-			return odd, i
-		}
-	}
-	return -1, -1
-}
-
-// differing are the fields of two args that are not the same.
+// differing returns the fields in which two args differ, sorted.
 func differing(a, b any) []string {
 	fields := func(args any) map[string]any {
 		of := map[string]any{}

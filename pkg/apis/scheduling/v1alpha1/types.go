@@ -41,15 +41,15 @@ const (
 	// PodGroupDegraded is true while a group that had started has lost members and has fewer than minMember.
 	PodGroupDegraded = "Degraded"
 	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, what has to end
-	// there, and when the group starts if that is known; reservedNodes names them. A group that has never had a reservation does not have the condition.
+	// there, and when the group starts if that is known. A group that never had a reservation does not have it.
 	PodGroupReserved = "Reserved"
-	// PodGroupDeadlineMissed is true if a group cannot end by the deadline of its pods any more, with the run time that they
-	// declare. Groups that could end in time at all times do not have the condition.
+	// PodGroupDeadlineMissed is true if a group cannot end by the deadline of its pods anymore, with the run time that
+	// they declare. A group that could always end in time does not have it.
 	PodGroupDeadlineMissed = "DeadlineMissed"
 )
 
-// PodGroupMinimumRaised is the reason of PodGroupDegraded while it is false of a group that has started and has fewer members than a
-// minimum that was raised since.
+// PodGroupMinimumRaised is the reason of PodGroupDegraded if it is false and the group has fewer members than the
+// minimum only because that was raised after the start.
 const PodGroupMinimumRaised = "MinimumRaised"
 
 // PodGroup is a set of pods that start together or not at all.

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// Reader reads fields of an object of any kind and remembers the first that holds something else than expected.
-// A field that is absent is no error.
+// Reader reads fields of an object of any kind, and remembers the first with a bad value. An absent field is no error.
 type Reader struct {
 	// Kind and Name are the object's, for messages.
 	Kind, Name string
 
 	fields map[string]any
-	// path leads to fields.
+	// path is the path of fields in the object.
 	path string
-	// err is shared by the readers of one object, and so is reads: the paths that were read, with whether an object there
-	// counts even without a field that is read. It is nil unless a copy is to be made.
+	// err is shared by the readers of one object, and so is reads: the paths that were read, with whether to keep an
+	// object there even if none of its fields was read. reads is nil without Note.
 	err   *error
 	reads map[string]bool
 }
@@ -28,10 +27,10 @@ func Of(kind, name string, object map[string]any) *Reader {
 	return &Reader{Kind: kind, Name: name, fields: object, err: new(error)}
 }
 
-// Err says what holds something else than expected, if anything does.
+// Err returns the first bad value, nil if there is none.
 func (r *Reader) Err() error { return *r.err }
 
-// Note has the reader take note of what is read, for Noted.
+// Note makes the reader record what is read, for Noted.
 func (r *Reader) Note() { r.reads = map[string]bool{} }
 
 // Noted returns the part of the object that was read.
@@ -40,7 +39,7 @@ func (r *Reader) Noted() map[string]any {
 	return part.(map[string]any)
 }
 
-// Field returns what is at the path of names joined by dots, or nil.
+// Field returns the value at the path of names joined by dots, nil if it is absent.
 func (r *Reader) Field(path string) any {
 	var value any = r.fields
 	for name := range strings.SplitSeq(path, ".") {
@@ -57,16 +56,16 @@ func (r *Reader) Field(path string) any {
 	return value
 }
 
-// note records that the path was read; counts is set if an object there does even without a field that is read.
-func (r *Reader) note(path string, counts bool) {
+// note records that the path was read, and whether to keep an object there even if none of its fields was read.
+func (r *Reader) note(path string, keep bool) {
 	if r.reads != nil {
-		r.reads[r.path+path] = r.reads[r.path+path] || counts
+		r.reads[r.path+path] = r.reads[r.path+path] || keep
 	}
 }
 
 // readPart returns the part of a value at a path that was read, false if nothing of it was.
 func readPart(value any, path string, reads map[string]bool) (any, bool) {
-	counts, read := reads[path]
+	keep, read := reads[path]
 	switch v := value.(type) {
 	case map[string]any:
 		part := map[string]any{}
@@ -75,7 +74,7 @@ func readPart(value any, path string, reads map[string]bool) (any, bool) {
 				part[name] = kept
 			}
 		}
-		return part, len(part) > 0 || counts || read && len(v) == 0
+		return part, len(part) > 0 || keep || read && len(v) == 0
 	case []any:
 		part := make([]any, 0, len(v))
 		for i, item := range v {
@@ -83,12 +82,12 @@ func readPart(value any, path string, reads map[string]bool) (any, bool) {
 				part = append(part, kept)
 			}
 		}
-		return part, read // that there is one may be all that is asked
+		return part, read // even if it is empty
 	}
 	return value, read
 }
 
-// fieldOf returns what is at the path if it is a T; want names one.
+// fieldOf returns the value at the path if it is a T; want describes T.
 func fieldOf[T any](r *Reader, path, want string) T {
 	value := r.Field(path)
 	t, ok := value.(T)
@@ -98,14 +97,14 @@ func fieldOf[T any](r *Reader, path, want string) T {
 	return t
 }
 
-// Fail notes that a field holds something else than is wanted.
+// Fail records a bad value, if it is the first; want describes what is allowed.
 func (r *Reader) Fail(path string, value any, want string) {
 	if *r.err == nil {
 		*r.err = fmt.Errorf("%s%s: %.120q is not %s", r.path, path, fmt.Sprint(value), want)
 	}
 }
 
-// Number returns a number of pods or of things that have pods, absent if the field is.
+// Number returns a whole number from 0 to MaxInt32, or absent if there is no field.
 func (r *Reader) Number(path string, absent int) int {
 	n := int64(-1)
 	value := r.Field(path)
@@ -126,11 +125,11 @@ func (r *Reader) Number(path string, absent int) int {
 	return int(n)
 }
 
-// Numbers returns the numbers of pods in a map.
+// Numbers returns the numbers in a map.
 func (r *Reader) Numbers(path string) map[string]int {
 	counts := map[string]int{}
 	for key, value := range fieldOf[map[string]any](r, path, "an object") {
-		// Keys may have dots, which lead further in a path.
+		// Keys may have dots, which a path would split.
 		one := r.child(path, map[string]any{"n": value})
 		counts[key] = one.Number("n", 0)
 		r.note(path+"."+key, false)
@@ -168,7 +167,7 @@ func (r *Reader) Annotation(metadata, key string) string {
 	return value
 }
 
-// Key returns what a key, which may have dots, stands for in the annotations or labels at the path.
+// Key returns the value of a key, which may have dots, in the annotations or labels at the path.
 func (r *Reader) Key(path, key string) (text string, found bool) {
 	values, _ := r.Field(path).(map[string]any)
 	value, found := values[key]

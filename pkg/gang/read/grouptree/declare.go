@@ -12,14 +12,14 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// PodField is how pods name their PodGroup.
+// PodField is the field of pods with the name of their native PodGroup.
 const PodField = "spec.schedulingGroup.podGroupName"
 
 // longestName is the length of the name of a group within a gang.
 const longestName = 63
 
-// GroupName is how the group within a gang is called that is a PodGroup or CompositePodGroup of that name: the names of
-// groups have no dots, and are shorter than those of objects may be.
+// GroupName returns the name within the gang of a PodGroup or CompositePodGroup: names of groups have no dots, and are
+// shorter than names of objects.
 func GroupName(name string) string {
 	if len(name) <= longestName && !strings.Contains(name, ".") {
 		return name
@@ -27,24 +27,24 @@ func GroupName(name string) string {
 	return Short(strings.ReplaceAll(name, ".", "-"), name, longestName, 4)
 }
 
-// Short is the beginning of a name and some bytes of the hash of the whole, which are together no longer than that.
+// Short returns the beginning of a name with some bytes of the hash of whole, not longer than longest.
 func Short(name, whole string, longest, bytes int) string {
 	sum := sha256.Sum256([]byte(whole))
 	suffix := "-" + hex.EncodeToString(sum[:bytes])
 	return strings.TrimRight(name[:min(len(name), longest-len(suffix))], "-.") + suffix
 }
 
-// Tree is what a whole tree asks for.
+// Tree is what a tree declares.
 type Tree struct {
 	// Keys are the objects of the tree, each before those in it.
 	Keys []Key
-	// Groups are those in the root.
+	// Groups are the groups in the root.
 	Groups []Group
-	// Why says what the tree lacks to be able to start, empty if nothing.
+	// Why is the message about what is missing before the tree can start, empty for nothing.
 	Why string
 }
 
-// Tree returns what the tree of that root asks for.
+// Tree returns what the tree of the root declares.
 func (f *Forest) Tree(namespace, root string) Tree {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -68,7 +68,7 @@ func (f *Forest) Tree(namespace, root string) Tree {
 	return t
 }
 
-// declaring writes a tree.
+// declaring builds a Tree.
 type declaring struct {
 	f    *Forest
 	tree *Tree
@@ -76,7 +76,8 @@ type declaring struct {
 	podGroups map[string]bool
 }
 
-// group writes an object and those in it. Short says what it lacks to be able to start, whatever room there is.
+// group returns an object with those in it. short is the message about what is missing before it can start, however
+// much capacity is free.
 func (d *declaring) group(key Key, depth int) (g Group, short string) {
 	e := d.f.nodes[key]
 	d.tree.Keys = append(d.tree.Keys, key)
@@ -105,7 +106,7 @@ func (d *declaring) group(key Key, depth int) (g Group, short string) {
 	if whole < e.Least {
 		short = cmp.Or(first, fmt.Sprintf("%s has %d of the %s that it needs (minGroupCount)", key, whole,
 			plural.Of(e.Least, "group")))
-		// Its groups wait, and those of others do not: one that does not exist has it wait.
+		// A group without pods makes it wait, without its siblings.
 		missing := 1
 		g.Groups = append(g.Groups, Group{Name: GroupName(key.Name + ".missing"), Pods: &missing})
 	}
@@ -117,7 +118,7 @@ func (d *declaring) group(key Key, depth int) (g Group, short string) {
 	return g, short
 }
 
-// Under returns the objects in one, for a tree's status.
+// Under returns an object and the keys of those in it.
 func (f *Forest) Under(key Key) (node Node, in []Key) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -128,8 +129,8 @@ func (f *Forest) Under(key Key) (node Node, in []Key) {
 	return e.Node, sorted(e.in)
 }
 
-// Unit returns the topmost object around the pods of a PodGroup, itself included, whose pods may be disrupted together
-// only; has is false if there is none. Whole is set if that is all of the tree.
+// Unit returns the topmost object around the pods of a PodGroup, which may be the PodGroup, whose pods may be disrupted
+// only together; has is false if there is none. whole is set if that is the whole tree.
 func (f *Forest) Unit(namespace, podGroup string) (unit Key, whole, has bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -143,7 +144,7 @@ func (f *Forest) Unit(namespace, podGroup string) (unit Key, whole, has bool) {
 	return Key{}, false, false
 }
 
-// Group is a group within a gang as the annotation berth.dev/groups of a PodGroup has it.
+// Group is a group within a gang in the annotation berth.dev/groups of a PodGroup.
 type Group struct {
 	Name      string         `json:"name"`
 	Copies    *int           `json:"copies,omitempty"`
@@ -154,11 +155,11 @@ type Group struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []Group        `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
-	// Alone is set by dialects: no other such group has the domain.
+	// Alone is set for groups of other projects that share their domain with no other such group.
 	Alone bool `json:"alone,omitempty"`
 }
 
-// EncodeGroups writes the groups so that equal ones are written alike.
+// EncodeGroups encodes the groups; equal ones have equal text.
 func EncodeGroups(groups []Group) string {
 	text, _ := json.Marshal(groups) // names and numbers can be written
 	return string(text)

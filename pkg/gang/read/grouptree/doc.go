@@ -1,7 +1,6 @@
-// Package grouptree knows the trees of Kubernetes' own groups: which PodGroup is in which tree of CompositePodGroups,
-// what a tree asks for, and the text in the annotation berth.dev/groups by which a PodGroup declares groups within its
-// gang.
+// Package grouptree knows the trees of native groups: which PodGroup is in which tree of CompositePodGroups, what a
+// tree declares, and the text of the annotation berth.dev/groups.
 //
-// Forest is told of the objects by package status, in any order, and asked in which gang a pod is. It never reads an
-// object itself, and has no clock.
+// Package status sets the objects in a Forest, in any order, and package read asks it for the gang of a pod. It never
+// reads an object, and has no clock.
 package grouptree

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// MaxDepth is how many objects are above each other in a tree at most, PodGroup included, as in Kubernetes.
+// MaxDepth is the largest depth of a tree, including PodGroups, as in Kubernetes.
 const MaxDepth = 4
 
 // Key names a PodGroup, or a CompositePodGroup.
@@ -26,20 +26,20 @@ func (k Key) String() string {
 	return "PodGroup " + k.Name
 }
 
-// Node is what an object says of its place in a tree.
+// Node is what an object declares about its place in a tree.
 type Node struct {
 	// Parent is the name of the CompositePodGroup around it, empty for none.
 	Parent string
-	// Least is how many of its pods or of the groups in it have to start, at least 1.
+	// Least is how many of its pods or groups have to start, at least 1.
 	Least int
 	// Required are the levels that its pods share, as keys of node labels joined by commas.
 	Required string
-	// All is set if what is in it may be disrupted together only, Basic if it asks for no minimum.
+	// All is set if its pods may be disrupted only together, and Basic if it asks for no minimum.
 	All, Basic bool
 }
 
 // Change is a PodGroup whose tree may have changed, with the names of the roots before and now, empty for none. Told is
-// set if only now it is known whether it asks for a minimum, WasBasic if it was one that asks for none.
+// set if whether it asks for a minimum is new, and WasBasic if it asked for none before.
 type Change struct {
 	PodGroup, From, To string
 	Told, WasBasic     bool
@@ -51,10 +51,10 @@ type Forest struct {
 	nodes map[Key]*entry
 }
 
-// entry is an object, or one that is known by those in it only.
+// entry is an object, or one that only its children refer to.
 type entry struct {
 	Node
-	// gone is set if there is no such object, or none any more: it stays as it was while there are objects in it.
+	// gone is set if the object was deleted: the entry stays as long as it has children. seen is set once it was read.
 	gone, seen bool
 	in         map[Key]bool
 }
@@ -62,15 +62,15 @@ type entry struct {
 // New returns an empty forest.
 func New() *Forest { return &Forest{nodes: map[Key]*entry{}} }
 
-// RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty if it is in none or if objects
-// between them are not known.
+// RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty if there is none or an object
+// between them is not known.
 func (f *Forest) RootOf(namespace, podGroup string) string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.root(Key{Namespace: namespace, Name: podGroup})
 }
 
-// Basic reports whether a PodGroup asks for no minimum and is in no tree, known whether it is known.
+// Basic reports whether a PodGroup asks for no minimum and is in no tree; known is false until it was set.
 func (f *Forest) Basic(namespace, podGroup string) (basic, known bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -81,8 +81,8 @@ func (f *Forest) Basic(namespace, podGroup string) (basic, known bool) {
 	return e.Basic && e.Parent == "", true
 }
 
-// Set tells of an object, or with nil that it is gone, and returns the PodGroups that this is about, with the roots of
-// all trees that may ask for something else now.
+// Set sets an object, or deletes it if node is nil. It returns the PodGroups concerned, and the roots of all trees that
+// may declare something else now.
 func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func parentOf(key Key, e *entry) Key {
 	return Key{Namespace: key.Namespace, Name: e.Parent, Composite: true}
 }
 
-// leave takes the object out of its parent.
+// leave removes the object from its parent.
 func (f *Forest) leave(key Key, e *entry) {
 	if e.Parent == "" {
 		return
@@ -152,7 +152,7 @@ func (f *Forest) leave(key Key, e *entry) {
 	}
 }
 
-// prune forgets an object that is gone and has none in it, and then those around it that are.
+// prune removes a deleted object without children, and then its parents in the same way.
 func (f *Forest) prune(key Key) {
 	if e := f.nodes[key]; e != nil && (e.gone || !e.seen) && len(e.in) == 0 {
 		delete(f.nodes, key)
@@ -160,7 +160,7 @@ func (f *Forest) prune(key Key) {
 	}
 }
 
-// leaves are the PodGroups in an object, or the PodGroup itself.
+// leaves returns the PodGroups in an object, or the PodGroup itself.
 func (f *Forest) leaves(key Key, seen map[Key]bool) []Key {
 	if !key.Composite {
 		return []Key{key}
@@ -183,8 +183,8 @@ func sorted(keys map[Key]bool) []Key {
 	})
 }
 
-// above are the objects around one, the nearest first. If they do not end in a root, why says it, and wrong is set if
-// no further object can change that.
+// above returns the objects around one, the nearest first. If they do not end in a root, why is the reason, and wrong
+// is set if no further object can change that.
 func (f *Forest) above(key Key) (above []Key, why string, wrong bool) {
 	at := key
 	for e := f.nodes[key]; e != nil && e.Parent != ""; e = f.nodes[at] {
@@ -203,7 +203,7 @@ func (f *Forest) above(key Key) (above []Key, why string, wrong bool) {
 	return above, "", false
 }
 
-// root is that of a PodGroup, empty for none.
+// root returns the name of the root of a PodGroup, empty for none.
 func (f *Forest) root(leaf Key) string {
 	above, why, _ := f.above(leaf)
 	if why != "" || len(above) == 0 {
@@ -212,8 +212,8 @@ func (f *Forest) root(leaf Key) string {
 	return above[len(above)-1].Name
 }
 
-// Why says why a PodGroup with a parent is in no tree, empty if it is in one. Wrong is set if it is not for an object
-// that is missing.
+// Why returns why a PodGroup with a parent is in no tree, empty if it is in one. wrong is set if the reason is not a
+// missing object.
 func (f *Forest) Why(namespace, podGroup string) (why string, wrong bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

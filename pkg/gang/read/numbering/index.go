@@ -12,11 +12,11 @@ import (
 
 // numbering is how a controller numbers the pods of a workload: all keys are those of labels or annotations.
 type numbering struct {
-	// number counts the pods of a block from 0, block the parts of a workload that follow each other.
+	// number counts the pods of a block from 0, and block the consecutive parts of a workload.
 	number, block string
-	// set names what is numbered on its own; without a key it is the pod's controller.
+	// set names what is numbered separately; without a key it is the pod's controller.
 	set string
-	// whole is set if the numbers go through the whole workload.
+	// whole is set if the numbers count the pods of the whole workload.
 	whole bool
 }
 
@@ -37,10 +37,10 @@ var numberings = []numbering{
 
 const completionIndexKey = "batch.kubernetes.io/job-completion-index"
 
-// MaxMembers is the largest minimum of a gang that is believed. Members have smaller numbers.
+// MaxMembers is the largest minimum of a gang. Members have smaller numbers.
 const MaxMembers = 100000
 
-// firstSets are the parts of workloads whose pods have the first ranks, as their frameworks number them.
+// firstSets are the parts of workloads to which frameworks give the first ranks.
 var firstSets = []string{"master", "Master", "chief", "Chief", "launcher", "Launcher", "leader", "head"}
 
 // IsFirst reports whether pods of the part of a workload have the first ranks.
@@ -58,7 +58,7 @@ func Keys() (keys []string) {
 	return keys
 }
 
-// IndexOf returns how the pod's controller numbers it; false if it does not, or not so that it can be read.
+// IndexOf returns the number that the pod's controller gave it, false if there is none or it cannot be read.
 func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
 	for i := range numberings {
 		n := &numberings[i]
@@ -87,7 +87,7 @@ func IndexOf(pod *v1.Pod) (ranks.Index, bool) {
 	return ranks.Index{}, false
 }
 
-// numberAt reads a number that counts the pods of a gang, or parts of it.
+// numberAt reads a number below MaxMembers.
 func numberAt(pod *v1.Pod, key string) (int, bool) {
 	n, err := strconv.Atoi(podview.LabelOrAnnotation(pod, key))
 	return n, err == nil && n >= 0 && n < MaxMembers

@@ -12,10 +12,9 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the
-// hash of their own or their parent's name, the attempt that they belong to. Filters and scores treat pods alike that
-// differ in nothing else. Where a pod's own affinity or topology spread refers to such a key, that term differs as
-// well.
+// ordinalKeys are the labels and annotations in which the pods of one set differ: their number, the hash of their own
+// or their parent's name, their attempt. Pods that differ in nothing else are equal to filters and scores. If an
+// affinity or topology spread of the pod refers to such a key, that term differs as well.
 var ordinalKeys = map[string]bool{
 	// Jobs. A JobSet makes several Jobs from one template, so their names and UIDs are ordinals, too.
 	completionIndexKey: true,
@@ -59,9 +58,9 @@ var ordinalKeys = map[string]bool{
 	"volcano.sh/partition-id":            true,
 	"grove.io/podclique-pod-index":       true,
 	"kueue.x-k8s.io/pod-group-pod-index": true,
-	// Copies of a group ask for the same. In which of them a pod is counts as its role.
+	// Copies of a group are equal. The copy of a pod is part of its role.
 	wellknown.GroupKey: true,
-	// "kubectl apply" repeats the whole object in it, and with it the name.
+	// It contains the whole object, with its name.
 	v1.LastAppliedConfigAnnotation: true,
 }
 
@@ -77,11 +76,11 @@ func withoutOrdinals(m map[string]string) map[string]string {
 	return m
 }
 
-// IsOrdinal reports whether the label is one by which a controller numbers the pods of one set.
+// IsOrdinal reports whether the pods of one set differ in the label.
 func IsOrdinal(key string) bool { return ordinalKeys[key] }
 
-// PlacementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
-// left out; a pod for which they matter after all finds that out when it reserves its node.
+// PlacementClass is equal for pods that are equal to filters and scores. It leaves out the labels by which controllers
+// number pods; if they matter for a pod after all, its own scheduling cycle shows it.
 func PlacementClass(pod *v1.Pod) string {
 	class := struct {
 		Scheduler                         string

@@ -11,7 +11,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// attempts is how often a pod that changes may be told something before it is tried again as a whole.
+// attempts bounds the patches of a pod that changes meanwhile. After that its scheduling cycle fails.
 const attempts = 5
 
 // BoundError is about a pod that has a node already. Pod is the pod as it is bound.
@@ -21,13 +21,13 @@ func (e *BoundError) Error() string {
 	return fmt.Sprintf("the pod is bound to node %s already", e.Pod.Spec.NodeName)
 }
 
-// Tell writes to the status of a pod of a scheduling cycle. seen is the version that the informer has, nil if the pod
-// is gone. Word makes the patch, of that kind, for the pod as it is, nil for nothing to write; it is called again when
-// the pod has changed. The patch has to name the UID, by which the API server refuses it when a new pod has taken the
-// name, and the version, by which it refuses it when the pod has changed. Tell fails with a BoundError if there is
-// something to write and the pod is bound.
-func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod, kind types.PatchType,
-	word func(*v1.Pod) ([]byte, error)) error {
+// PatchPodStatus writes to the status of a pod of a scheduling cycle. seen is the version that the informer has, nil if
+// the pod is gone. patchFor makes the patch, of that kind, for a version of the pod, nil if there is nothing to write;
+// it is called again when the pod has changed. The patch must name the UID and the resource version: the API server
+// then refuses it if a new pod has the name, or if the pod has changed. The error is a BoundError if there is something
+// to write and the pod is bound.
+func PatchPodStatus(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod, kind types.PatchType,
+	patchFor func(*v1.Pod) ([]byte, error)) error {
 	newest := seen
 	if newest == nil {
 		// The API server says what has become of it. The pod of a cycle has the node that is meant for it.
@@ -35,7 +35,7 @@ func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod
 		newest.Spec.NodeName = ""
 	}
 	for attempt := 1; ; attempt++ {
-		patch, err := word(newest)
+		patch, err := patchFor(newest)
 		if err != nil || patch == nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func TestTellSaysWhatKeepsItFromWriting(t *testing.T) {
 				seen = pod.DeepCopy()
 				seen.Spec.NodeName = tc.node
 			}
-			err := Tell(context.Background(), client.CoreV1(), pod, seen, types.MergePatchType,
+			err := PatchPodStatus(context.Background(), client.CoreV1(), pod, seen, types.MergePatchType,
 				func(*v1.Pod) ([]byte, error) { return tc.patch, tc.word })
 			if !tc.want(err) {
 				t.Errorf("error %v", err)
