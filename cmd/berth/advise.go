@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/advise"
-	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/screen/progress"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/report"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/output"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 )
 
 // statusConditionHolds is the exit status when a --fail-if condition holds.

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"berth.dev/berth/pkg/cluster/access"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/validate"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/sandbox/demo"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/screen/progress"
 )
 

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/cluster/access"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/explain/subject"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/process/decisions"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/screen/tables"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/process/rights"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/screen/top"
 )
 

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/lab/replay"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/report"
-	"berth.dev/berth/pkg/process/schedulerconfig"
-	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/output"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/progress"
 )
 

@@ -16,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/pkg/cluster/overview"
 	"berth.dev/berth/pkg/explain/subject"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/output"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/screen/progress"
 	"berth.dev/berth/pkg/screen/tables"
 )

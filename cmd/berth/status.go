@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/cluster/overview"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/screen/top"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"berth.dev/berth/pkg/screen/output"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/screen/top"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/manifests"
-	"berth.dev/berth/pkg/process/schedulerconfig"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/command"
 	"berth.dev/berth/pkg/screen/progress"
 	"berth.dev/berth/pkg/screen/tables"

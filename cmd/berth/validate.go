@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/manifests"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/process/rights"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/validate"
 )
 

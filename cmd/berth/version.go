@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 )
 
 func newVersionCommand() *cobra.Command {

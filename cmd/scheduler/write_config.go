@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	berthconfig "berth.dev/berth/pkg/process/schedulerconfig"
+	berthconfig "berth.dev/berth/pkg/schedulerconfig"
 )
 
 // noCluster is the API server of a scheduler that is told of none. A connection to it is refused at once.

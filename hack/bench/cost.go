@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/pkg/lab/replay"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // rates are dollars an hour of a GPU, of a core and of a GiB, in millionths.

@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/lab/replay"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // gpusPerNode is the size of every node. A job of more GPUs is a gang whose members take whole nodes.

@@ -19,7 +19,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // survey finds pods that no other node accepts, and nodes that might be given back. Pending pods are left out, so that

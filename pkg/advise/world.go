@@ -14,7 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 const (

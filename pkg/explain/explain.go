@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/spelling"
 )
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"

@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/slaaware"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // NotScored is a plugin that did not score because a snapshot does not have its input.

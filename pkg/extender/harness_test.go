@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/lab/simulation/memapi"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/objects"
 	"berth.dev/berth/test/harness/require"
 )

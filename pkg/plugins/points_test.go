@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/require"
 )
 

@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/plugins"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // Profile is a profile after defaults, multiPoint and disabled plugins have been applied.

@@ -23,7 +23,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/histories/history"
 	"berth.dev/berth/test/invariants"
 )

@@ -23,7 +23,7 @@ import (
 	"berth.dev/berth/pkg/lab/replay"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 	"berth.dev/berth/test/harness/require"
 )

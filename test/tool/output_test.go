@@ -21,9 +21,9 @@ import (
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/report"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/sandbox/demo"
 	"berth.dev/berth/pkg/screen/command"
-	"berth.dev/berth/pkg/screen/output"
 	"berth.dev/berth/pkg/validate"
 	"berth.dev/berth/test/harness/require"
 )
@@ -167,7 +167,7 @@ func TestOnlyKindsWithADescriptionArePrinted(t *testing.T) {
 // The kinds that are printed are in a variable of the package: one that is added there is tested here.
 func TestEachKindThatIsPrintedIsTested(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "screen", "output", "output.go"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "pkg", "output", "output.go"))
 	require.NoError(t, err)
 	var printed []string
 	for _, entry := range regexp.MustCompile(`reflect\.TypeFor\[[^\]]*\]\(\):\s*"(\w+)"`).FindAllStringSubmatch(string(source), -1) {

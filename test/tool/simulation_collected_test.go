@@ -6,7 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/process/informers"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/require"
 )

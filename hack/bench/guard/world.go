@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // contender is a scheduler that is measured.

@@ -19,7 +19,7 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // The kinds of objects whose pods can be explained.

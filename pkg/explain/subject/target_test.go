@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )

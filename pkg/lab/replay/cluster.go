@@ -27,7 +27,7 @@ import (
 	"berth.dev/berth/pkg/lab/trace"
 	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // cluster plays users, controllers and kubelets for the scheduler: jobs arrive, their pods start when they are bound,

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // Input is what is replayed.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/require"
 )
 

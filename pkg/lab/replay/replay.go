@@ -7,7 +7,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // ErrInput is matched by the errors of Run about its input, configuration and options.

@@ -10,7 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/lab/trace"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 func TestProgressIsThatOfPodsThatAreDone(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/lab/replay/replayed"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
 )
 

@@ -26,7 +26,7 @@ import (
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // defaultParallelism is enough for a workstation: more goroutines than cores gain nothing.

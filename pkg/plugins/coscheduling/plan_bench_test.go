@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs: members

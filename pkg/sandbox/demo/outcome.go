@@ -19,7 +19,7 @@ import (
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/schedulerconfig"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/screen/tables"
 	"berth.dev/berth/pkg/screen/top"
 )

@@ -11,7 +11,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/process/rights"
-	configurations "berth.dev/berth/pkg/process/schedulerconfig"
+	configurations "berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/require"
 )
