@@ -149,7 +149,7 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 			p.Verdict = "moving pods does not help: enough is free, and a reservation or more important work keeps it waiting"
 			return nil
 		case len(evicted) == 0 && tries == 0:
-			p.Verdict = "moving pods does not help: even without every movable pod, no node has enough free capacity"
+			p.Verdict = "moving pods does not help: it does not start even if every movable pod is evicted"
 			return nil
 		case len(evicted) == 0 && p.Tried == 0:
 			p.Verdict = "moving pods does not help: PodDisruptionBudgets do not allow all that have to move"

@@ -277,7 +277,7 @@ func fitParts(r *Request, parts int, resource string) Reason {
 
 // fitFree tests what is free now.
 func fitFree(inv *Inventory, r *Request) Reason {
-	// Without an agent the kubelet gives out any device, even one of which a share is assigned.
+	// Without an agent the kubelet gives out any device, even one that a pod has a share of.
 	switch {
 	case inv.Mode != ModeShared || inv.Agent != AgentNone:
 	case r.Resource != "" && inv.SharesInUse:

@@ -219,7 +219,7 @@ func (inv *Inventory) FreeMilli() int {
 	return sum
 }
 
-// FreeWhole counts devices of which nothing is assigned.
+// FreeWhole counts devices without any assigned part.
 func (inv *Inventory) FreeWhole() int {
 	n := 0
 	for _, d := range inv.Devices {

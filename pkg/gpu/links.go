@@ -259,7 +259,7 @@ func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score 
 	return 0, score, ok
 }
 
-// bestFree is best for the devices of which nothing is assigned. Where the kubelet chooses and which devices are free
+// bestFree is best for the devices without any assigned part. Where the kubelet chooses and which devices are free
 // is not known, any may be: then the best set of all counts.
 func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown

@@ -13,7 +13,7 @@ import (
 const longestOwner = 1024
 
 // ControllerOf returns the reference of a pod to its controller, nil if it has none or the reference is longer than any
-// real one: whoever creates a pod may write any reference, and what is kept of owners must stay small.
+// real one: the creator of a pod may write any reference, and what is kept of owners must stay small.
 func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || len(owner.APIVersion)+len(owner.Kind)+len(owner.Name)+len(owner.UID) > longestOwner {

@@ -7,7 +7,7 @@ import (
 )
 
 // shipped is the configuration that this distribution ships.
-const shipped = "../../../manifests/base/scheduler-config.yaml"
+const shipped = "../../manifests/base/scheduler-config.yaml"
 
 func TestBadConfigurations(t *testing.T) {
 	t.Parallel()

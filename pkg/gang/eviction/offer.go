@@ -80,7 +80,7 @@ func (s *search) place(class, want int, evict bool) {
 	}
 }
 
-// offer returns the cheapest offer of a node for members of a class, want of which are missing. A node on which one fits
+// offer returns the cheapest offer of a node for members of a class that lacks want members. A node on which one fits
 // already makes no offer.
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member

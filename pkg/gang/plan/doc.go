@@ -4,5 +4,5 @@
 // Planner makes plans for gangs: it chooses the domains and the GPU models, and orders the members. Run is one dry run,
 // Class the part of it for members that are alike. The cycle of a gang's leader calls it, and the check of proposed
 // evictions. It binds nothing, and gives back what it reserves with plugins. It must be called within a scheduling
-// cycle, of which there is one at a time.
+// cycle: only one runs at a time.
 package plan

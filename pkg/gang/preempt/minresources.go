@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/process"
 )
 
-// shortfall is the resources in the minResources of a gang of which the cluster has too little free.
+// shortfall is the resources in the minResources of a gang that exceed what is free in the cluster.
 type shortfall struct {
 	gang      gang.ID
 	resources []resourceShortfall
@@ -27,8 +27,7 @@ type resourceShortfall struct {
 	wanted, free int64
 }
 
-// Shortfall returns the resources in the gang's minResources of which the nodes have too little free, nil if there are
-// none.
+// Shortfall returns the resources in the gang's minResources that exceed what is free on the nodes, nil if none does.
 func (p *Profile) Shortfall(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 	if s := p.shortfall(id, nodes, nil); len(s.resources) > 0 {
 		return s

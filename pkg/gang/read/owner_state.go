@@ -142,7 +142,7 @@ func jobPods(r *fields.Reader, spec, failedIndexes string) int {
 	return pods
 }
 
-// exclusiveLevel returns the node label of which each Job has a domain to itself, by the annotations of the metadata.
+// exclusiveLevel returns the node label whose domains take one Job each, by the annotations of the metadata.
 // The pods of such a Job wait for its first pod.
 func exclusiveLevel(r *fields.Reader, metadata string) string {
 	level := r.Annotation(metadata, exclusiveTopologyKey)

@@ -23,7 +23,7 @@ import (
 )
 
 // Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
-// name. It watches only kinds of which pods have been seen, and keeps the OwnerState of each object.
+// name. It watches a kind once a pod of it was seen, and keeps the OwnerState of each object.
 type Owners struct {
 	client dynamic.Interface
 	// name identifies the informers in metrics.

@@ -191,7 +191,7 @@ func TestATreeIsWaitedForWhileItsKindIsNotServed(t *testing.T) {
 			Why: "cannot read compositepodgroups.scheduling.k8s.io: the cluster does not serve them"}
 		h.tells(t, "native.a", state)
 		h.api.refuse("", 0, "")
-		state.Why = "CompositePodGroup job, which is around PodGroup a, does not exist"
+		state.Why = "CompositePodGroup job, the parent of PodGroup a, does not exist"
 		h.tells(t, "native.a", state)
 		if diff := cmp.Diff([]string{"alone from native.alone"}, refiled); diff != "" {
 			t.Errorf("groups whose pods are looked at again (-want +got):\n%s", diff)

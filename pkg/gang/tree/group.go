@@ -73,7 +73,7 @@ func (g *Group) Members() int {
 	return total
 }
 
-// Always adds by role what is needed regardless of which groups start.
+// Always adds by role what is needed whichever groups start.
 func (g *Group) Always(roles map[string]int) {
 	for role, n := range g.Roles {
 		if n > 0 {

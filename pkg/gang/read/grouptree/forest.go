@@ -192,11 +192,11 @@ func (f *Forest) above(key Key) (above []Key, why string, wrong bool) {
 		p := f.nodes[parent]
 		switch {
 		case p == nil || !p.seen:
-			return nil, fmt.Sprintf("%s, which is around %s, does not exist", parent, at), false
+			return nil, fmt.Sprintf("%s, the parent of %s, does not exist", parent, at), false
 		case parent == key || slices.Contains(above, parent):
-			return nil, fmt.Sprintf("%s is around itself (parentCompositePodGroupName)", parent), true
+			return nil, fmt.Sprintf("%s is its own ancestor (parentCompositePodGroupName)", parent), true
 		case len(above) == MaxDepth-1:
-			return nil, fmt.Sprintf("%s is in a tree of more than %d groups above each other", key, MaxDepth), true
+			return nil, fmt.Sprintf("%s is in a tree of more than %d levels of groups", key, MaxDepth), true
 		}
 		above, at = append(above, parent), parent
 	}

@@ -35,17 +35,17 @@ func TestWhichTreeAPodGroupIsIn(t *testing.T) {
 		{name: "a group that is not known is in none", objects: chain[:3]},
 		{name: "the topmost one is the root", objects: chain, root: "root"},
 		{name: "a parent that does not exist is waited for", objects: []planted{{podGroup("g"), "lower"}},
-			why: "CompositePodGroup lower, which is around PodGroup g, does not exist"},
+			why: "CompositePodGroup lower, the parent of PodGroup g, does not exist"},
 		{name: "so is one further up", objects: chain[2:],
-			why: "CompositePodGroup upper, which is around CompositePodGroup lower, does not exist"},
+			why: "CompositePodGroup upper, the parent of CompositePodGroup lower, does not exist"},
 		{name: "nor its own parent", objects: []planted{{podGroup("g"), "a"}, {composite("a"), "a"}},
-			why: "CompositePodGroup a is around itself (parentCompositePodGroupName)", wrong: true},
+			why: "CompositePodGroup a is its own ancestor (parentCompositePodGroupName)", wrong: true},
 		{name: "five are too many above each other",
 			objects: []planted{{composite("top"), ""}, {composite("root"), "top"}, chain[1], chain[2], chain[3]},
-			why:     "PodGroup g is in a tree of more than 4 groups above each other", wrong: true},
+			why:     "PodGroup g is in a tree of more than 4 levels of groups", wrong: true},
 		{name: "groups of other namespaces are no parents",
 			objects: []planted{{podGroup("g"), "a"}, {Key{Namespace: "other", Name: "a", Composite: true}, ""}},
-			why:     "CompositePodGroup a, which is around PodGroup g, does not exist"},
+			why:     "CompositePodGroup a, the parent of PodGroup g, does not exist"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
