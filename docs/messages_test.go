@@ -22,8 +22,8 @@ var update = flag.Bool("update", false, "write testdata/messages.txt again")
 
 var words = regexp.MustCompile(`\pL{2,}.* .*\pL{2,}`)
 
-// The messages of events, conditions, errors and commands are one list by package, so that they can be read in one go and
-// a change shows beside the others of its package. Log lines and the help of commands are left out.
+// The messages of events, conditions, errors and commands are one list by package, so that they can be read in one go
+// and a change shows beside the others of its package. Log lines and the help of commands are left out.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	byPackage := map[string]map[string]bool{}
@@ -76,8 +76,8 @@ func TestMessages(t *testing.T) {
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
 	if diff := cmp.Diff(string(want), list.String()); diff != "" {
-		t.Errorf("the messages are not those of the list; read the difference, then run go test ./docs -run Messages -update "+
-			"(-want +got):\n%s", diff)
+		t.Errorf("the messages are not those of the list; read the difference, then run "+
+			"go test ./docs -run Messages -update (-want +got):\n%s", diff)
 	}
 }
 

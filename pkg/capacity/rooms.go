@@ -12,9 +12,9 @@ import (
 )
 
 // Rooms returns the nodes on which at least one pod of one of the live shapes fits if no pod runs there, with how many
-// of each shape fit. Pods for which leaves holds do not count. Nodes in one domain of the labels have the same number as
-// Domain; nodes that lack a label are left out. end returns when a bound pod ends, false if that is not known. Both must
-// not call the index, and are called for every bound pod with mu held.
+// of each shape fit. Pods for which leaves holds do not count. Nodes in one domain of the labels have the same number
+// as Domain; nodes that lack a label are left out. end returns when a bound pod ends, false if that is not known. Both
+// must not call the index, and are called for every bound pod with mu held.
 //
 // With together, the nodes also say what they have free for pods of several shapes at once, and asks is what a pod of
 // each shape asks for of that.

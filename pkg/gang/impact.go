@@ -85,8 +85,8 @@ func (e *Evictions) evict(impacts []EvictionImpact, until, now time.Time) bool {
 	return true
 }
 
-// EvictMember reports whether the member may be evicted without the rest of its group. If so, the group counts it as lost
-// until the given time: several that are chosen at the same time may together be more than the group can lose.
+// EvictMember reports whether the member may be evicted without the rest of its group. If so, the group counts it as
+// lost until the given time: several that are chosen at the same time may together be more than the group can lose.
 func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,8 +95,8 @@ func (e *Evictions) EvictMember(uid UID, until, now time.Time) bool {
 		e.evict([]EvictionImpact{{Group: m.group.id, Pods: []UID{uid}}}, until, now)
 }
 
-// Surplus reports whether the bound member is one of those among the given pods that its group can lose all at once, the
-// least important first.
+// Surplus reports whether the bound member is one of those among the given pods that its group can lose all at once,
+// the least important first.
 func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -147,8 +147,8 @@ func (s *search) candidate(unit int, help float64, helped int) candidate {
 	return candidate{unit, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
 }
 
-// podWeight is the weight of a thousandth of a pod beside lost work. It is tiny, so that the number of pods only decides
-// between equal amounts of work.
+// podWeight is the weight of a thousandth of a pod beside lost work. It is tiny, so that the number of pods only
+// decides between equal amounts of work.
 const podWeight = 1e-6
 
 // sort orders candidates: the lower rank first, then the higher value, then the less important.

@@ -28,9 +28,9 @@ func (o *offer) compare(other *offer) int {
 	)
 }
 
-// place places up to want members of a class in the domain. It uses free capacity first, starting with the fullest node.
-// Then, if evict is set, it accepts one offer after the other, always the one with the lowest cost per member. The
-// eviction of a group makes the offers of its other nodes cheaper.
+// place places up to want members of a class in the domain. It uses free capacity first, starting with the fullest
+// node. Then, if evict is set, it accepts one offer after the other, always the one with the lowest cost per member.
+// The eviction of a group makes the offers of its other nodes cheaper.
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is computed again when it comes to the top: fewer members to place and smaller budgets make it more expensive.

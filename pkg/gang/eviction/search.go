@@ -91,8 +91,8 @@ func (s *search) fit() bool {
 // One pass counts the cost of a group in shares and one in full, because both can mislead: in full, a group on many
 // nodes is too expensive for each of them; in shares, groups on nodes that have little in common are too cheap.
 //
-// In a divided gang, the best domain for a set depends on the domains of the others, and all of them on what is evicted.
-// So all units up to a rank are evicted first, the lowest rank with which all sets find domains.
+// In a divided gang, the best domain for a set depends on the domains of the others, and all of them on what is
+// evicted. So all units up to a rank are evicted first, the lowest rank with which all sets find domains.
 func (s *search) solve() *solution {
 	if s.Tree != nil {
 		return s.fromAll(s.ranks()...)
@@ -116,8 +116,8 @@ func (s *search) solve() *solution {
 	return best
 }
 
-// fromAll evicts all units up to a rank, ignoring budgets and minimums, and puts back what it can. It tries the ranks in
-// turn until the result breaks no rule.
+// fromAll evicts all units up to a rank, ignoring budgets and minimums, and puts back what it can. It tries the ranks
+// in turn until the result breaks no rule.
 func (s *search) fromAll(limits ...rank) *solution {
 	for _, limit := range limits {
 		s.undo(0)

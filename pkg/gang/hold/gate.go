@@ -86,7 +86,8 @@ func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 	return kept
 }
 
-// Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept for the gang for its turn.
+// Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept for the gang for its
+// turn.
 func (g *Gate) Backfills(id gang.ID, pod *v1.Pod) bool {
 	view := g.view.Load()
 	return view != nil && id != (gang.ID{}) && slices.ContainsFunc(view.byNode[pod.Spec.NodeName], func(o Hold) bool {

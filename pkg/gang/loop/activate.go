@@ -11,8 +11,8 @@ import (
 )
 
 // stragglers has the members of gangs that have started and lack some tried where there is room for them now, whatever
-// pause the queue has put on them. It is called for every pod that ends, so room where a member may not go must not wake
-// it: such members would be tried without success, each with a search for pods to evict, as fast as pods end.
+// pause the queue has put on them. It is called for every pod that ends, so room where a member may not go must not
+// wake it: such members would be tried without success, each with a search for pods to evict, as fast as pods end.
 func (l *Loop) stragglers() gang.Effects {
 	var roomy []gang.Ref
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is

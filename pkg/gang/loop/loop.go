@@ -157,9 +157,9 @@ func (l *Loop) answer(ctx context.Context, effects []gang.Effects) {
 	l.List.Capacity.Looks.Answer()
 }
 
-// FreedUnseen reports whether something came free on the node for which the pods and gangs that come first are not in the
-// queue yet. While they enter it, it waits: the pod in question may be one of them, and must not be turned away for the
-// others.
+// FreedUnseen reports whether something came free on the node for which the pods and gangs that come first are not in
+// the queue yet. While they enter it, it waits: the pod in question may be one of them, and must not be turned away for
+// the others.
 func (l *Loop) FreedUnseen(node string) bool {
 	l.answering.Lock()
 	defer l.answering.Unlock()

@@ -57,8 +57,8 @@ func NewShortfall(id gang.ID, d gang.Demand, r Result, asks func(class string) s
 	return &Shortfall{message: b.String(), nodes: nodes}
 }
 
-// byAsk names classes by what their members ask for, and merges those that ask for the same: what else tells them apart,
-// such as a label, is not in the message.
+// byAsk names classes by what their members ask for, and merges those that ask for the same: what else tells them
+// apart, such as a label, is not in the message.
 func byAsk(short []Shortage, asks func(class string) string) []Shortage {
 	var merged []Shortage
 	for _, c := range short {

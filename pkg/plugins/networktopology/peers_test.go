@@ -55,13 +55,13 @@ func (w *world) see(pod *v1.Pod) {
 		return
 	}
 	_ = w.store.Update(pod)
-	w.peers.update(nil, pod)
+	w.update(nil, pod)
 }
 
 // lose tells of a pod that is gone.
 func (w *world) lose(pod *v1.Pod) {
 	_ = w.store.Delete(pod)
-	w.peers.release(pod.UID)
+	w.release(pod.UID)
 }
 
 // counted is what a pod exchanges by node.
