@@ -225,7 +225,7 @@ func (c *tenants) roots() []any {
 // worked are fields of each plugin that hold something while its pods are there: without them, the test would show
 // nothing.
 var worked = []string{
-	"pkg/process/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/gang/status.record.waits",
+	"pkg/process/informers.ByNode.byName", "pkg/gang.store.groups", "pkg/gang/status.record.waits",
 	"pkg/gang/status.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods",
 	"pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/gpu.Histogram.controllers", "pkg/plugins/gpuaware.ledger.byPod", "pkg/address.Ledger.reserved",
