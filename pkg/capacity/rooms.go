@@ -24,8 +24,8 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	r := &roomCounter{shapes: make([]*shape, len(keys)), leaves: leaves, end: end,
-		used: make([]int64, len(x.resources.names)), pods: make([]int, len(x.resources.names))}
+	r := &roomCounter{shapes: make([]*shape, len(keys)), used: make([]int64, len(x.resources.names)),
+		pods: make([]int, len(x.resources.names))}
 	for k, key := range keys {
 		r.shapes[k] = x.shapes.byKey[key]
 	}
@@ -38,7 +38,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 		if domains.of[i] < 0 {
 			continue
 		}
-		r.read(n)
+		r.read(n, leaves, end)
 		if rooms := r.rooms(n); rooms != nil {
 			node := starts.Node{Name: n.name, Domain: domains.of[i], Rooms: rooms}
 			if together {
@@ -56,8 +56,6 @@ type roomCounter struct {
 	shapes []*shape
 	// shared is what limits pods of the shapes together, nil if that is not asked.
 	shared *amounts
-	leaves func(pod *v1.Pod, priority int32) bool
-	end    func(*BoundPod) (time.Time, bool)
 	// used is what the pods of the node use that stay, pods how many of them use each resource, and ending are those
 	// whose end is known, the soonest first.
 	used   []int64
@@ -71,13 +69,14 @@ type endingPod struct {
 	at time.Time
 }
 
-// read reads the pods of the node.
-func (r *roomCounter) read(n *nodeEntry) {
+// read reads the pods of the node but for those for which leaves holds.
+func (r *roomCounter) read(n *nodeEntry, leaves func(pod *v1.Pod, priority int32) bool,
+	end func(*BoundPod) (time.Time, bool)) {
 	copy(r.used, n.used)
 	clear(r.pods)
 	r.ending = r.ending[:0]
 	for _, p := range n.pods {
-		if r.leaves(p.Object, p.Priority) {
+		if leaves(p.Object, p.Priority) {
 			p.release(r.used)
 			continue
 		}
@@ -86,7 +85,7 @@ func (r *roomCounter) read(n *nodeEntry) {
 				r.pods[u.Resource]++
 			}
 		}
-		if at, known := r.end(&p.BoundPod); known && !podview.BelongsToNode(p.Object) {
+		if at, known := end(&p.BoundPod); known && !podview.BelongsToNode(p.Object) {
 			r.ending = append(r.ending, endingPod{p, at})
 		}
 	}

@@ -54,7 +54,9 @@ func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
-	c.backlog.Begin()
+	if !state.IsPodGroupSchedulingCycle() { // nor a dry run within the cycle of another pod
+		c.backlog.Begin()
+	}
 	p.complete.Do(func() {
 		p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
 		p.evictor.Guard()
