@@ -90,8 +90,9 @@ func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 // turn.
 func (g *Gate) Backfills(id gang.ID, pod *v1.Pod) bool {
 	view := g.view.Load()
+	priority := corev1helpers.PodPriority(pod)
 	return view != nil && id != (gang.ID{}) && slices.ContainsFunc(view.byNode[pod.Spec.NodeName], func(o Hold) bool {
-		return o.To == id && o.Kind == forTurn
+		return o.To == id && o.Kind == forTurn && o.opensTo(priority)
 	}) && g.AllowsBackfill(pod)
 }
 
@@ -111,7 +112,8 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 			// Members that are planned together take what the plan says.
 			return o.Role != "" && o.Role != g.role(pod) && g.Cycles.Standing(gang.UID(pod.UID)).Alone
 		}
-		return o.Priority >= priority && (o.Kind != forTurn || !backfills() && !goneBy(o.start))
+		return o.Priority >= priority &&
+			(o.Kind != forTurn || !(o.opensTo(priority) && backfills()) && !goneBy(o.start))
 	}
 }
 
@@ -130,7 +132,7 @@ func (g *Gate) givesWay(pod *v1.Pod, turn *Hold) bool {
 			return true
 		}
 	}
-	return corev1helpers.PodPriority(pod) <= turn.Priority && g.Members.ID(pod) != turn.To && g.AllowsBackfill(pod)
+	return turn.opensTo(corev1helpers.PodPriority(pod)) && g.Members.ID(pod) != turn.To && g.AllowsBackfill(pod)
 }
 
 // AllowsBackfill reports whether the pod may use what is kept for a turn.

@@ -47,8 +47,16 @@ type Hold struct {
 	// start is when the gang can start by the ends that are known, zero without it. Pods that are gone by then may use
 	// what is kept.
 	start time.Time
+	// backfills is set of a reservation if pods of its gang may backfill themselves. Two such gangs would evict each
+	// other in turn without end.
+	backfills bool
 	// kept is the hold as the account of free capacity knows it.
 	kept *capacity.Kept
+}
+
+// opensTo reports whether pods of the priority that may backfill can use the reservation, and make way for its gang.
+func (o *Hold) opensTo(priority int32) bool {
+	return priority < o.Priority || priority == o.Priority && !o.backfills
 }
 
 // Holds owns what is kept.

@@ -204,7 +204,7 @@ func (r *Reservations) unreserve(id gang.ID) {
 
 // hold makes what is kept for the gang for its turn that of the reservation.
 func (r *Reservations) hold(g *waiting.Gang, reserved *starts.Choice) bool {
-	var kept []Hold
+	kept, turn := make([]Hold, 0, len(reserved.Places)), r.Search.turn(g)
 	infos := make([]fwk.PodInfo, len(g.Pods))
 	for _, place := range reserved.Places {
 		if infos[place.Class] == nil {
@@ -214,8 +214,8 @@ func (r *Reservations) hold(g *waiting.Gang, reserved *starts.Choice) bool {
 			}
 		}
 		for range place.Count {
-			kept = append(kept, Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: place.Node,
-				Info: infos[place.Class], start: reserved.Start})
+			turn.Node, turn.Info, turn.start = place.Node, infos[place.Class], reserved.Start
+			kept = append(kept, turn)
 		}
 	}
 	r.Search.Holds.Keep(g.ID, forTurn, kept)

@@ -244,6 +244,12 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 	return found
 }
 
+// turn returns what all holds of a reservation for the gang have in common.
+func (s *Search) turn(g *waiting.Gang) Hold {
+	return Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority,
+		backfills: slices.ContainsFunc(g.Pods, s.Holds.Gate.AllowsBackfill)}
+}
+
 // makesWay returns what reports whether a bound pod leaves as soon as the gang can start: the gang may evict it, or it
 // backfills.
 func (s *Search) makesWay(g *waiting.Gang) func(*v1.Pod, int32) bool {
@@ -251,8 +257,8 @@ func (s *Search) makesWay(g *waiting.Gang) func(*v1.Pod, int32) bool {
 	if slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
 		preempts, least = false, math.MinInt32
 	}
-	backfills := s.backfilling(least, g.Key.Priority)
+	backfills, turn := s.backfilling(least, g.Key.Priority), s.turn(g)
 	return func(pod *v1.Pod, priority int32) bool {
-		return preempts && priority < g.Key.Priority || backfills[pod.UID]
+		return preempts && priority < g.Key.Priority || turn.opensTo(priority) && backfills[pod.UID]
 	}
 }
