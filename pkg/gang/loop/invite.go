@@ -11,7 +11,8 @@ import (
 // that may fit, and a gang that comes later is not far behind.
 const mostInvited = 16
 
-// next invites the gangs to plan that are due, and returns after what time to look again, 0 if none is left.
+// next invites the gangs to plan that are due, and returns after what time to look again, 0 if none is left. None is
+// invited before single pods that come first and have yet to be named.
 func (l *Loop) next(now time.Time) (effects []gang.Effects, wait time.Duration) {
 	for len(l.coming.invited) < mostInvited {
 		id, ok, wait := l.queue.First(now)
@@ -20,7 +21,7 @@ func (l *Loop) next(now time.Time) (effects []gang.Effects, wait time.Duration) 
 		}
 		g := l.List.ByID[id]
 		excluded := l.excludes(g)
-		if !excluded && l.contested(g) {
+		if !excluded && (l.contested(g) || l.Held.backlog.LeavesOut(g.Key)) {
 			return effects, answerTime
 		}
 		l.queue.Next(now)

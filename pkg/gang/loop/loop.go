@@ -128,6 +128,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 			pause = min(pause, wait)
 		}
 	}
+	singles := l.singles(gained, now)
 	effects, wait := l.next(now)
 	sooner(wait)
 	sooner(l.due.look.Sub(now))
@@ -138,7 +139,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	if eased || len(gained) > 0 {
 		effects = append(effects, l.stragglers())
 	}
-	effects = append(effects, l.singles(gained, now), l.preemptors(now), l.Ledger.Agenda.Expire(l.Backoff, now))
+	effects = append(effects, singles, l.preemptors(now), l.Ledger.Agenda.Expire(l.Backoff, now))
 	l.answer(ctx, effects)
 	l.Held.wakeLate(klog.FromContext(ctx), late)
 	l.List.Priorities.Count(l.List.ByID, l.Held.backlog.Heads())

@@ -189,6 +189,20 @@ func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 	return next
 }
 
+// LeavesOut reports whether Next left out a pod that comes before the place in the queue, and for which there may be
+// room, because so many are being tried.
+func (b *Backlog) LeavesOut(before gang.Key) bool {
+	if b.trying < b.atOnce {
+		return false
+	}
+	for s := range b.roomy {
+		if b.hasRoom(s) && s.waiting.Items[0].key.Less(before) {
+			return true
+		}
+	}
+	return false
+}
+
 // Heads returns the places in the queue of those that come first: of each shape, and of those that may not use what is
 // free.
 func (b *Backlog) Heads() []gang.Key {
