@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// line is one command of a scenario; testdata/README.md documents the grammar.
+// line is one command of a scenario; README.md documents the grammar.
 type line struct {
 	number  int
 	text    string

@@ -21,7 +21,7 @@ import (
 	realbox "berth.dev/berth/test/harness/box"
 )
 
-// steps are the commands that change something; testdata/README.md documents them.
+// steps are the commands that change something; README.md documents them.
 var steps = map[string]func(*world, context.Context, *line) error{
 	"nodes":           (*world).doNodes,
 	"priority":        (*world).doPriority,
