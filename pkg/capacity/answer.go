@@ -12,12 +12,11 @@ type Need struct {
 func (x *Index) Slots(key ShapeKey) (now, empty int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	s := x.shapes.byKey[key]
 	if s == nil {
 		return manySlots, manySlots
 	}
-	return int(s.now), int(s.empty)
+	return int(s.total.now), int(s.total.empty)
 }
 
 // Best returns how many of the needed pods fit at most within one domain: nodes with the same values of the labels
@@ -35,16 +34,15 @@ func (x *Index) BestBeside(needs []Need, keys []string, kept []*Kept) int {
 func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Kept) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	beside := x.beside(kept)
 	if len(keys) == 0 {
 		fits := int64(0)
 		for _, need := range needs {
 			total := int64(manySlots)
 			if s := x.shapes.byKey[need.Shape]; s != nil && empty {
-				total = s.empty
+				total = s.total.empty
 			} else if s != nil {
-				total = s.now - beside.takenOf(s)
+				total = s.total.now - beside.takenOf(s)
 			}
 			fits += min(int64(need.Count), total)
 		}
@@ -153,7 +151,6 @@ func (x *store) partition(keys []string) *partition {
 func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	slots := make([]int, len(names))
 	s := x.shapes.byKey[key]
 	if s == nil {

@@ -23,7 +23,6 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, together bool,
 	asks [][]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	r := &roomCounter{shapes: make([]*shape, len(keys)), used: make([]int64, len(x.resources.names)),
 		pods: make([]int, len(x.resources.names))}
 	for k, key := range keys {
