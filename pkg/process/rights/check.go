@@ -13,29 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Missing is a right that is needed and not granted.
-type Missing struct {
-	Group     string   `json:"apiGroup"`
-	Resource  string   `json:"resource"`
-	Verb      string   `json:"verb"`
-	Namespace string   `json:"namespace,omitempty"`
-	Name      string   `json:"resourceName,omitempty"`
-	Weight    Weight   `json:"weight"`
-	For       []string `json:"neededBy"`
-	Lost      string   `json:"lost"`
-}
-
-// Right names the right on one line.
-func (m Missing) Right() string {
-	return Need{Group: m.Group, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name,
-		Verbs: []string{m.Verb}}.String()
-}
-
-// String is the right with what needs it and what is lost.
-func (m Missing) String() string {
-	return fmt.Sprintf("%s (%s): %s", m.Right(), strings.Join(m.For, ", "), m.Lost)
-}
-
 // Account is whose rights are asked for.
 type Account struct {
 	User   string
@@ -56,27 +33,18 @@ const parallelChecks = 8
 // Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A
 // nil account stands for that of the client; to ask for another, the client needs the right to create
 // subjectaccessreviews.
-func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Missing, error) {
-	var asked []Missing
-	for _, n := range needs {
-		for _, verb := range n.Verbs {
-			asked = append(asked, Missing{
-				Group: n.Group, Resource: n.Resource, Verb: verb, Namespace: n.Namespace, Name: n.Name,
-				Weight: n.Weight, For: n.For, Lost: n.Lost,
-			})
-		}
-	}
-	allowed, failed := make([]bool, len(asked)), make([]error, len(asked))
-	workqueue.ParallelizeUntil(ctx, parallelChecks, len(asked), func(i int) {
-		allowed[i], failed[i] = review(ctx, client, asked[i], account)
+func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Need, error) {
+	allowed, failed := make([]bool, len(needs)), make([]error, len(needs))
+	workqueue.ParallelizeUntil(ctx, parallelChecks, len(needs), func(i int) {
+		allowed[i], failed[i] = review(ctx, client, needs[i], account)
 	})
 	// An API server that fails is not quoted a hundred times.
 	if err := cmp.Or(ctx.Err(), cmp.Or(failed...)); err != nil {
 		return nil, fmt.Errorf("asking the API server for rights: %w", err)
 	}
-	var missing []Missing
+	var missing []Need
 	at := map[string]int{}
-	for i, m := range asked {
+	for i, m := range needs {
 		if allowed[i] {
 			continue
 		}
@@ -91,22 +59,22 @@ func Check(ctx context.Context, client kubernetes.Interface, needs []Need, accou
 }
 
 // with joins what two needs say of one right.
-func (m Missing) with(other Missing) Missing {
-	m.For = slices.Clone(m.For)
+func (n Need) with(other Need) Need {
+	n.For = slices.Clone(n.For)
 	for _, feature := range other.For {
-		if !slices.Contains(m.For, feature) {
-			m.For = append(m.For, feature)
+		if !slices.Contains(n.For, feature) {
+			n.For = append(n.For, feature)
 		}
 	}
-	if !strings.Contains(m.Lost, other.Lost) {
-		m.Lost += "; " + other.Lost
+	if !strings.Contains(n.Lost, other.Lost) {
+		n.Lost += "; " + other.Lost
 	}
 	heaviest := []Weight{Vital, Feature, Conditional}
-	m.Weight = heaviest[min(slices.Index(heaviest, m.Weight), slices.Index(heaviest, other.Weight))]
-	return m
+	n.Weight = heaviest[min(slices.Index(heaviest, n.Weight), slices.Index(heaviest, other.Weight))]
+	return n
 }
 
-func review(ctx context.Context, client kubernetes.Interface, m Missing, account *Account) (bool, error) {
+func review(ctx context.Context, client kubernetes.Interface, m Need, account *Account) (bool, error) {
 	resource, sub, _ := strings.Cut(m.Resource, "/")
 	attributes := &authorizationv1.ResourceAttributes{
 		Group: m.Group, Resource: resource, Subresource: sub, Verb: m.Verb, Namespace: m.Namespace, Name: m.Name,

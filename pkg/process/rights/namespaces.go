@@ -19,7 +19,7 @@ func NamespacesToCreatePods(ctx context.Context, client kubernetes.Interface) ([
 		return client.CoreV1().Namespaces().List(ctx, options)
 	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		name := object.(*v1.Namespace).Name
-		allowed, err := review(ctx, client, Missing{Namespace: name, Verb: "create", Resource: "pods"}, nil)
+		allowed, err := review(ctx, client, Need{Namespace: name, Verb: "create", Resource: "pods"}, nil)
 		if err != nil {
 			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
 		}
