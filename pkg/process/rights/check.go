@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -97,4 +100,56 @@ func review(ctx context.Context, client kubernetes.Interface, m Need, account *A
 		return false, err
 	}
 	return answer.Status.Allowed, nil
+}
+
+// OwnAccount stands for the account with which the cluster is asked.
+const OwnAccount = "self"
+
+// ParseAccount reads whose rights are meant: a service account as namespace/name or by its user name, any other user,
+// or OwnAccount, for which it returns nil.
+func ParseAccount(value string) (*Account, error) {
+	const allowed = "must be namespace/name of a service account, a user name, or " + OwnAccount
+	if value == OwnAccount {
+		return nil, nil //nolint:nilnil // there is no other account
+	}
+	if strings.TrimSpace(value) == "" {
+		return nil, fmt.Errorf("is empty; %s", allowed)
+	}
+	if namespace, name, found := strings.Cut(value, "/"); found {
+		if namespace == "" || name == "" || strings.Contains(name, "/") || strings.Contains(value, ":") {
+			return nil, fmt.Errorf("%q; %s", value, allowed)
+		}
+		return ServiceAccount(namespace, name), nil
+	}
+	if account, found := strings.CutPrefix(value, "system:serviceaccount:"); found {
+		namespace, name, _ := strings.Cut(account, ":")
+		// As a user without the groups of service accounts it would seem to have fewer rights than it has.
+		if namespace == "" || name == "" || strings.Contains(name, ":") {
+			return nil, fmt.Errorf("%q; %s", value, allowed)
+		}
+		return ServiceAccount(namespace, name), nil
+	}
+	return &Account{User: value, Groups: []string{"system:authenticated"}}, nil
+}
+
+// NamespacesToCreatePods are those in which the user of the client may create pods.
+func NamespacesToCreatePods(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	var own []string
+	err := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Namespaces().List(ctx, options)
+	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		name := object.(*v1.Namespace).Name
+		allowed, err := review(ctx, client, Need{Namespace: name, Verb: "create", Resource: "pods"}, nil)
+		if err != nil {
+			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
+		}
+		if allowed {
+			own = append(own, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	return own, nil
 }
