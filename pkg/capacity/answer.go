@@ -1,6 +1,9 @@
 package capacity
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Need is how many pods of a shape a gang needs.
 type Need struct {
@@ -111,33 +114,29 @@ func (p *partition) matches(domain int, pinned []string) bool {
 const maxPartitions = 64
 
 func (x *store) partition(keys []string) *partition {
-	var w shapeWriter
-	for _, key := range keys {
-		w.text(key)
-	}
-	if p := x.memo.domains[string(w.written)]; p != nil {
+	labels := strings.Join(keys, "\x00")
+	if p := x.memo.domains[labels]; p != nil {
 		return p
 	}
 	if len(x.memo.domains) >= maxPartitions {
 		clear(x.memo.domains)
 	}
 	p := &partition{of: slices.Repeat([]int{-1}, len(x.nodes.slots))}
-	x.memo.domains[string(w.written)] = p
+	x.memo.domains[labels] = p
 	index := map[string]int{}
 	for i, n := range x.nodes.existing() {
-		var w shapeWriter
 		values := make([]string, len(keys))
 		for k, key := range keys {
 			values[k] = n.node.Labels[key]
-			w.text(values[k])
 		}
 		if slices.Contains(values, "") {
 			continue
 		}
-		d, known := index[string(w.written)]
+		path := strings.Join(values, "\x00")
+		d, known := index[path]
 		if !known {
 			d = p.domains
-			index[string(w.written)] = d
+			index[path] = d
 			p.domains++
 			p.values = append(p.values, values)
 		}

@@ -2,7 +2,7 @@ package capacity
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -43,12 +43,11 @@ type ask struct {
 }
 
 func keyOf(asks []ask, rule *placementRule) ShapeKey {
-	w := shapeWriter{written: []byte(rule.description)}
+	written := []byte(rule.description)
 	for _, a := range asks {
-		w.text(string(a.name))
-		w.number(a.amount)
+		written = fmt.Appendf(written, "%s=%d,", a.name, a.amount)
 	}
-	sum := sha256.Sum256(w.written)
+	sum := sha256.Sum256(written)
 	return ShapeKey(sum[:16])
 }
 
@@ -63,16 +62,6 @@ func asksOf(pod *v1.Pod, filters *process.Traits) []ask {
 		}
 	}
 	return asks
-}
-
-// shapeWriter writes each field with its length, so that no two shapes are written alike.
-type shapeWriter struct{ written []byte }
-
-func (w *shapeWriter) number(n int64) { w.written = binary.AppendVarint(w.written, n) }
-
-func (w *shapeWriter) text(s string) {
-	w.number(int64(len(s)))
-	w.written = append(w.written, s...)
 }
 
 // ShapeOf is equal for pods that the index cannot tell apart.
