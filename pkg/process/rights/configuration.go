@@ -31,8 +31,8 @@ func lease(c *schedulerconfig.KubeSchedulerConfiguration) []Need {
 	if !election.LeaderElect {
 		return nil
 	}
-	needs := need("coordination.k8s.io", "leases", []string{"get", "update"}, Vital, noScheduling+": no replica can lead",
-		LeaderElection)
+	needs := need("coordination.k8s.io", "leases", []string{"get", "update"}, Vital,
+		noScheduling+": no replica can lead", LeaderElection)
 	for i := range needs {
 		needs[i].Name = election.ResourceName
 	}
