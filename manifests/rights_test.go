@@ -75,9 +75,7 @@ func TestTheRolesGrantWhatTheShippedConfigurationNeedsAndNothingElse(t *testing.
 	require.NoError(t, err)
 	needed := sets.New[grant]()
 	for _, need := range rights.For(configuration.Component, rights.NativeGroups) {
-		for _, verb := range need.Verbs {
-			needed.Insert(grant{verb, rights.Qualified(need.Group, need.Resource), need.Name, need.Namespace})
-		}
+		needed.Insert(grant{need.Verb, rights.Qualified(need.Group, need.Resource), need.Name, need.Namespace})
 	}
 	order := func(all sets.Set[grant]) []grant {
 		return slices.SortedFunc(slices.Values(all.UnsortedList()), func(a, b grant) int {

@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"maps"
+	"math/big"
 	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
@@ -13,26 +14,16 @@ type images struct {
 	nodes  map[string]*slotSet
 }
 
-// slotSet is a set of slots.
-type slotSet struct {
-	words []uint64
-	size  int
-}
+// slotSet is a set of slots, as the bits of a number.
+type slotSet = big.Int
 
 func newImages() images { return images{bySlot: map[int32][]string{}, nodes: map[string]*slotSet{}} }
-
-func (s *slotSet) has(at int32) bool {
-	word := int(at / 64)
-	return word < len(s.words) && s.words[word]&(1<<(at%64)) != 0
-}
 
 // set replaces the images of a node.
 func (m *images) set(at int32, now map[string]*fwk.ImageStateSummary) {
 	for _, name := range m.bySlot[at] {
 		if _, ok := now[name]; !ok {
-			set := m.nodes[name]
-			set.words[at/64] &^= 1 << (at % 64)
-			if set.size--; set.size == 0 {
+			if set := m.nodes[name]; set.SetBit(set, int(at), 0).Sign() == 0 {
 				delete(m.nodes, name)
 			}
 		}
@@ -48,13 +39,7 @@ func (m *images) set(at int32, now map[string]*fwk.ImageStateSummary) {
 			set = &slotSet{}
 			m.nodes[name] = set
 		}
-		for len(set.words) <= int(at/64) {
-			set.words = append(set.words, 0)
-		}
-		if !set.has(at) {
-			set.words[at/64] |= 1 << (at % 64)
-			set.size++
-		}
+		set.SetBit(set, int(at), 1)
 	}
 	m.bySlot[at] = names
 }
@@ -74,9 +59,7 @@ func (m *images) find(names []string) []*slotSet {
 func countImages(wanted []*slotSet, at int32) int {
 	n := 0
 	for _, set := range wanted {
-		if set.has(at) {
-			n++
-		}
+		n += int(set.Bit(int(at)))
 	}
 	return n
 }

@@ -1,6 +1,9 @@
 package capacity
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Need is how many pods of a shape a gang needs.
 type Need struct {
@@ -12,12 +15,11 @@ type Need struct {
 func (x *Index) Slots(key ShapeKey) (now, empty int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	s := x.shapes.byKey[key]
 	if s == nil {
 		return manySlots, manySlots
 	}
-	return int(s.now), int(s.empty)
+	return int(s.total.now), int(s.total.empty)
 }
 
 // Best returns how many of the needed pods fit at most within one domain: nodes with the same values of the labels
@@ -35,16 +37,15 @@ func (x *Index) BestBeside(needs []Need, keys []string, kept []*Kept) int {
 func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Kept) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	beside := x.beside(kept)
 	if len(keys) == 0 {
 		fits := int64(0)
 		for _, need := range needs {
 			total := int64(manySlots)
 			if s := x.shapes.byKey[need.Shape]; s != nil && empty {
-				total = s.empty
+				total = s.total.empty
 			} else if s != nil {
-				total = s.now - beside.takenOf(s)
+				total = s.total.now - beside.takenOf(s)
 			}
 			fits += min(int64(need.Count), total)
 		}
@@ -113,33 +114,29 @@ func (p *partition) matches(domain int, pinned []string) bool {
 const maxPartitions = 64
 
 func (x *store) partition(keys []string) *partition {
-	var w shapeWriter
-	for _, key := range keys {
-		w.text(key)
-	}
-	if p := x.memo.domains[string(w.written)]; p != nil {
+	labels := strings.Join(keys, "\x00")
+	if p := x.memo.domains[labels]; p != nil {
 		return p
 	}
 	if len(x.memo.domains) >= maxPartitions {
 		clear(x.memo.domains)
 	}
 	p := &partition{of: slices.Repeat([]int{-1}, len(x.nodes.slots))}
-	x.memo.domains[string(w.written)] = p
+	x.memo.domains[labels] = p
 	index := map[string]int{}
 	for i, n := range x.nodes.existing() {
-		var w shapeWriter
 		values := make([]string, len(keys))
 		for k, key := range keys {
 			values[k] = n.node.Labels[key]
-			w.text(values[k])
 		}
 		if slices.Contains(values, "") {
 			continue
 		}
-		d, known := index[string(w.written)]
+		path := strings.Join(values, "\x00")
+		d, known := index[path]
 		if !known {
 			d = p.domains
-			index[string(w.written)] = d
+			index[path] = d
 			p.domains++
 			p.values = append(p.values, values)
 		}
@@ -153,7 +150,6 @@ func (x *store) partition(keys []string) *partition {
 func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	slots := make([]int, len(names))
 	s := x.shapes.byKey[key]
 	if s == nil {

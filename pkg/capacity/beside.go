@@ -69,7 +69,6 @@ func (x *store) beside(kept []*Kept) *besides {
 // reduce returns the nodes on which something is kept.
 func (x *store) reduce(kept []*Kept) map[int]*reduced {
 	out := map[int]*reduced{}
-	uses := map[*v1.Pod][]use{}
 	gone := map[*podEntry]bool{}
 	for _, k := range kept {
 		n := x.nodes.byName[k.Node]
@@ -80,11 +79,7 @@ func (x *store) reduce(kept []*Kept) map[int]*reduced {
 			out[n.slot] = &reduced{nodeEntry: n, used: slices.Clone(n.used), to: k.To}
 		}
 		left := out[n.slot]
-		amounts, known := uses[k.Pod]
-		if !known {
-			amounts, _ = x.resources.uses(k.Pod)
-			uses[k.Pod] = amounts
-		}
+		amounts, _ := x.resources.uses(k.Pod)
 		for _, u := range amounts {
 			left.used[u.Resource] += u.Amount
 		}

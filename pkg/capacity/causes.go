@@ -22,7 +22,6 @@ func (x *Index) Causes(key ShapeKey, keys []string, kept []*Kept,
 	refuse func(*v1.Node) obstacle.NodeCause) obstacle.Nodes {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	s := x.shapes.byKey[key]
 	if s == nil {
 		return nil

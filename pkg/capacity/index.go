@@ -18,8 +18,8 @@ import (
 // but not the other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does
 // not fit by this index need not be tried.
 //
-// An event only marks its node. The next question compares the marked nodes with their state before, for all shapes at
-// once. Slots are kept in total only. Each placement rule, which many shapes share, has a byte for each node.
+// An event counts what it changes on its node for all shapes. Slots are kept in total only. Each placement rule, which
+// many shapes share, has a byte for each node.
 //
 // Its methods may be called from any goroutine.
 type Index struct {
@@ -52,8 +52,6 @@ type nodes struct {
 	byName map[string]*nodeEntry
 	// present counts the nodes that exist, as opposed to those known only by their pods.
 	present int
-	// dirty holds the nodes that have changed since the shapes were last brought up to date.
-	dirty []*nodeEntry
 }
 
 // existing are the nodes that exist, by slot.
@@ -72,8 +70,8 @@ type shapes struct {
 	byKey map[ShapeKey]*shape
 	live  []*shape
 	rules map[string]*placementRule
-	// stale is set if a live shape is.
-	stale bool
+	// before has what fitted on a node, by shape, while that node changes.
+	before []slots
 }
 
 // memo holds answers until something changes.
@@ -97,18 +95,6 @@ type nodeEntry struct {
 	members int
 	// freed is the number of the look at gangs that sees what last became free here.
 	freed uint64
-
-	// dirty is set while the node waits to be compared with what it was before, and altered if the node itself has changed
-	// since and not only its pods.
-	dirty, altered bool
-	before         nodeBefore
-}
-
-// nodeBefore is a node as it was when the shapes were last brought up to date.
-type nodeBefore struct {
-	has, used []int64
-	// place is the position among the altered nodes of one comparison.
-	place int
 }
 
 // New returns an index without nodes. Plugins that the profiles ask about their traits must not call the index.
@@ -140,14 +126,15 @@ func (x *Feed) SetNode(node *v1.Node) {
 		n.node = node
 		return
 	}
-	x.mark(n)
-	n.altered, n.freed = true, x.looks.asked+1
-	x.offer(has, 1)
-	x.offer(n.has, -1)
-	n.node, n.has = node, has
-	if old == nil {
-		x.nodes.present++
-	}
+	n.freed = x.looks.asked + 1
+	x.change(n, true, func() {
+		x.offer(has, 1)
+		x.offer(n.has, -1)
+		n.node, n.has = node, has
+		if old == nil {
+			x.nodes.present++
+		}
+	})
 }
 
 // altered reports whether a node changed in a way that can matter to a pod, its allocatable resources aside.
@@ -169,11 +156,11 @@ func (x *Feed) DropNode(name string) {
 	if n == nil || n.node == nil {
 		return
 	}
-	x.mark(n)
-	n.altered = true
-	x.offer(n.has, -1)
-	n.node, n.has = nil, make([]int64, len(x.resources.names))
-	x.nodes.present--
+	x.change(n, true, func() {
+		x.offer(n.has, -1)
+		n.node, n.has = nil, make([]int64, len(x.resources.names))
+		x.nodes.present--
+	})
 }
 
 // at returns the entry of the node, which may be reported after its pods.
@@ -183,8 +170,7 @@ func (x *store) at(name string) *nodeEntry {
 		return n
 	}
 	r := len(x.resources.names)
-	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r),
-		before: nodeBefore{has: make([]int64, r), used: make([]int64, r)}}
+	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r)}
 	if last := len(x.nodes.unused) - 1; last >= 0 {
 		n.slot, x.nodes.unused = x.nodes.unused[last], x.nodes.unused[:last]
 		x.nodes.slots[n.slot] = n
@@ -196,21 +182,54 @@ func (x *store) at(name string) *nodeEntry {
 		}
 	}
 	x.nodes.byName[name] = n
-	// A node without an object and without pods is forgotten when it is compared.
-	x.mark(n)
 	return n
 }
 
-// mark remembers the node as it is, to be compared with what it becomes.
-func (x *store) mark(n *nodeEntry) {
+// change changes a node, itself if altered is set and else only its pods, and counts the difference for all shapes. A
+// node that is left without an object and without pods is forgotten.
+func (x *store) change(n *nodeEntry, altered bool, by func()) {
+	x.looks.changes++
 	x.memo.besides = nil
-	if n.dirty {
-		return
+	x.shapes.before = x.shapes.before[:0]
+	for _, s := range x.shapes.live {
+		x.shapes.before = append(x.shapes.before, s.slots(n, altered))
 	}
-	n.dirty, n.altered = true, false
-	copy(n.before.has, n.has)
-	copy(n.before.used, n.used)
-	x.nodes.dirty = append(x.nodes.dirty, n)
+	offered := x.resources.changes
+	by()
+	if altered {
+		clear(x.memo.domains)
+		for _, r := range x.shapes.rules {
+			r.verdicts[n.slot] = r.judge(n.node)
+		}
+	}
+	if x.resources.changes > offered {
+		x.rebound(n)
+	}
+	for i, s := range x.shapes.live {
+		after := s.slots(n, altered)
+		s.count(x.shapes.before[i], after)
+		s.gained = s.gained || after.empty > 0
+	}
+	if n.node == nil && len(n.pods) == 0 {
+		delete(x.nodes.byName, n.name)
+		x.nodes.slots[n.slot] = nil
+		x.nodes.unused = append(x.nodes.unused, n.slot)
+	}
+}
+
+// rebound finds the bounds of all shapes again, and counts the difference on all nodes but one.
+func (x *store) rebound(but *nodeEntry) {
+	for _, s := range x.shapes.live {
+		before := &shape{rule: s.rule, bounds: s.bounds}
+		if s.bounds = x.resources.bounds(s.asks); slices.Equal(before.bounds, s.bounds) {
+			continue
+		}
+		for _, n := range x.nodes.existing() {
+			if n != but {
+				s.count(before.slots(n, true), s.slots(n, true))
+			}
+		}
+	}
 }
 
 // position gives a resource that a node offers its place in all vectors.
@@ -225,7 +244,6 @@ func (x *store) position(name v1.ResourceName) {
 	x.resources.offered = append(x.resources.offered, 0)
 	for _, n := range x.nodes.byName {
 		n.has, n.used = append(n.has, 0), append(n.used, 0)
-		n.before.has, n.before.used = append(n.before.has, 0), append(n.before.used, 0)
 	}
 	for _, p := range x.pods.byUID {
 		x.uncover(p, name, i)
@@ -244,8 +262,7 @@ func (x *store) vector(amounts map[v1.ResourceName]int64) []int64 {
 	return v
 }
 
-// offer counts a node in or out that offers resources. If it is the first or last node with a resource, shapes that ask
-// for it are counted again.
+// offer counts a node in or out that offers resources.
 func (x *store) offer(has []int64, by int) {
 	for i, amount := range has {
 		if amount == 0 {
@@ -253,13 +270,8 @@ func (x *store) offer(has []int64, by int) {
 		}
 		before := x.resources.offered[i]
 		x.resources.offered[i] += by
-		if before > 0 && x.resources.offered[i] > 0 {
-			continue
-		}
-		for _, s := range x.shapes.live {
-			if s.asksFor(x.resources.names[i]) {
-				s.stale, x.shapes.stale = true, true
-			}
+		if before == 0 || x.resources.offered[i] == 0 {
+			x.resources.changes++
 		}
 	}
 }
@@ -268,63 +280,7 @@ func (x *store) offer(has []int64, by int) {
 func (x *Feed) ClassesChanged() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.looks.changes++
 	x.memo.besides = nil
-	for _, s := range x.shapes.live {
-		if !slices.Equal(s.bounds, x.resources.bounds(s.asks)) {
-			s.stale, x.shapes.stale = true, true
-		}
-	}
-}
-
-// settle brings all shapes up to date with the nodes that have changed.
-func (x *store) settle() {
-	if len(x.nodes.dirty) == 0 && !x.shapes.stale {
-		return
-	}
-	x.looks.settled++
-	x.memo.besides = nil
-	var changed []*nodeEntry
-	for _, n := range x.nodes.dirty {
-		if n.altered {
-			n.before.place = len(changed)
-			changed = append(changed, n)
-		}
-	}
-	if len(changed) > 0 {
-		clear(x.memo.domains)
-		for _, r := range x.shapes.rules {
-			r.judgeAgain(changed)
-		}
-	}
-	for _, s := range x.shapes.live {
-		if s.stale {
-			x.recount(s)
-			s.stale = false
-			continue
-		}
-		for _, n := range x.nodes.dirty {
-			s.compare(n, s.bounds)
-		}
-	}
-	for _, n := range x.nodes.dirty {
-		n.dirty = false
-		if n.node == nil && len(n.pods) == 0 {
-			delete(x.nodes.byName, n.name)
-			x.nodes.slots[n.slot] = nil
-			x.nodes.unused = append(x.nodes.unused, n.slot)
-		}
-	}
-	clear(x.nodes.dirty)
-	x.nodes.dirty, x.shapes.stale = x.nodes.dirty[:0], false
-}
-
-// recount counts a shape on all nodes, because its bounds may have changed.
-func (x *store) recount(s *shape) {
-	before := s.bounds
-	s.bounds = x.resources.bounds(s.asks)
-	for _, n := range x.nodes.slots {
-		if n != nil {
-			s.compare(n, before)
-		}
-	}
+	x.rebound(nil)
 }

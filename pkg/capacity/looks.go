@@ -9,8 +9,8 @@ type Looks struct{ *store }
 type looks struct {
 	// eased is set if a bound pod went or changed in a way that no shape shows.
 	eased bool
-	// settled counts how often the shapes were brought up to date.
-	settled uint64
+	// changes counts the changes of the cluster.
+	changes uint64
 	// asked counts the looks at gangs, answered is the last look after which the gangs that may fit were in the queue.
 	asked    uint64
 	answered atomic.Uint64
@@ -20,8 +20,7 @@ type looks struct {
 func (x *Looks) State() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
-	return x.looks.settled
+	return x.looks.changes
 }
 
 // Refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on
@@ -33,7 +32,6 @@ func (x *Looks) Refresh() (gained []ShapeKey, eased bool) {
 	defer x.mu.Unlock()
 	x.looks.asked++
 	x.memo.besides = nil
-	x.settle()
 	for _, s := range x.shapes.live {
 		if s.gained {
 			s.gained = false
@@ -75,7 +73,6 @@ func (x *Looks) Answered() uint64 { return x.looks.answered.Load() }
 func (x *Looks) FreedFor(key ShapeKey, answered uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settle()
 	s := x.shapes.byKey[key]
 	if s == nil {
 		return false

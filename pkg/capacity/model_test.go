@@ -212,6 +212,7 @@ func (m *roomModel) step(t *rapid.T) {
 		m.r.claimed[gpu] = rapid.Bool().Draw(t, "claimed")
 		m.x.Feed.ClassesChanged()
 	}
+	m.settle()
 }
 
 // ask compares all answers, beginning with any of them: the first finds the index as the events left it.
@@ -387,7 +388,7 @@ func TestIndexAgainstModel(t *testing.T) {
 		}
 		m.x.Looks.Refresh()
 		if x := m.x; len(x.nodes.byName)+len(x.pods.byUID)+len(x.pods.priorities)+len(x.shapes.byKey)+len(x.shapes.live)+
-			len(x.shapes.rules)+len(x.nodes.dirty) > 0 ||
+			len(x.shapes.rules) > 0 ||
 			len(x.nodes.unused) != len(x.nodes.slots) ||
 			slices.ContainsFunc(x.nodes.slots, func(n *nodeEntry) bool { return n != nil }) ||
 			slices.ContainsFunc(x.resources.offered, func(n int) bool { return n != 0 }) {

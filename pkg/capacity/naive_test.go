@@ -334,17 +334,11 @@ func (c *Snapshot) extend() {
 // wipe writes to all of a copy.
 func (c *Snapshot) wipe() {
 	for _, n := range c.Nodes {
-		for _, p := range n.Pods {
-			clear(p.Uses)
-		}
-		clear(n.Has)
 		clear(n.Used)
 		clear(n.Admits)
 		clear(n.Pods)
 	}
-	for _, s := range c.Shapes {
-		clear(s.Bounds)
-	}
+	clear(c.Shapes)
 	clear(c.Resources)
 	clear(c.Nodes)
 }

@@ -76,17 +76,23 @@ func (x *Feed) SetPod(pod *v1.Pod, of gang.ID) {
 		x.pods.count(old, 1)
 		return
 	}
-	// A pod that shrinks in place shows in the shapes, unless what it gives back is not in this index.
-	x.removePod(old)
 	n := x.at(pod.Spec.NodeName)
-	x.mark(n)
-	p := &podEntry{BoundPod: describe(pod, of, uses), on: n, others: others, at: len(n.pods)}
-	n.pods = append(n.pods, p)
-	for _, u := range uses {
-		n.used[u.Resource] += u.Amount
+	if old != nil && old.on != n {
+		x.removePod(old)
+		old = nil
 	}
-	x.pods.byUID[pod.UID] = p
-	x.pods.count(p, 1)
+	p := &podEntry{BoundPod: describe(pod, of, uses), on: n, others: others}
+	x.change(n, false, func() {
+		// A pod that shrinks in place shows in the shapes, unless what it gives back is not in this index.
+		x.unbind(old)
+		p.at = len(n.pods)
+		n.pods = append(n.pods, p)
+		for _, u := range uses {
+			n.used[u.Resource] += u.Amount
+		}
+		x.pods.byUID[pod.UID] = p
+		x.pods.count(p, 1)
+	})
 }
 
 // uncover counts what a pod uses of a resource that has just got a position.
@@ -112,11 +118,17 @@ func (x *Feed) DropPod(uid apitypes.UID) {
 }
 
 func (x *store) removePod(p *podEntry) {
+	if p != nil {
+		x.change(p.on, false, func() { x.unbind(p) })
+	}
+}
+
+// unbind takes a pod off its node, which is about to be counted.
+func (x *store) unbind(p *podEntry) {
 	if p == nil {
 		return
 	}
 	n := p.on
-	x.mark(n)
 	p.release(n.used)
 	last := n.pods[len(n.pods)-1]
 	n.pods[p.at], last.at = last, p.at

@@ -19,6 +19,8 @@ type resources struct {
 	index map[v1.ResourceName]int
 	// offered counts the nodes that offer a resource, by position.
 	offered []int
+	// changes counts how often a resource was offered for the first time or no longer.
+	changes int
 	// profiles know which resources device classes hand out. They are asked with the index locked.
 	profiles *process.Profiles
 }

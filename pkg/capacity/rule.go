@@ -25,7 +25,6 @@ const (
 	tainted
 	unselected
 	refused
-	verdicts
 )
 
 // placementRule is what several shapes have in common: node selector, required node affinity, tolerations, the rule of
@@ -39,8 +38,8 @@ type placementRule struct {
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
 	ofPlugins   []process.NodeRule
-	// verdicts are in the order of the nodes' slots; before holds the last ones of the nodes that are being compared.
-	verdicts, before []verdict
+	// verdicts are in the order of the nodes' slots.
+	verdicts []verdict
 }
 
 // ruleOf returns the rule of a pod, which has yet to judge nodes.
@@ -90,15 +89,6 @@ func (r *placementRule) judgeAll(nodes []*nodeEntry) {
 		if n != nil {
 			r.verdicts[i] = r.judge(n.node)
 		}
-	}
-}
-
-// judgeAgain judges the nodes that have changed, and keeps the verdicts so far by the nodes' places.
-func (r *placementRule) judgeAgain(changed []*nodeEntry) {
-	r.before = r.before[:0]
-	for _, n := range changed {
-		r.before = append(r.before, r.verdicts[n.slot])
-		r.verdicts[n.slot] = r.judge(n.node)
 	}
 }
 

@@ -2,7 +2,7 @@ package capacity
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -25,15 +25,16 @@ type shape struct {
 	at   int
 	asks []ask
 	rule *placementRule
-	// bounds are the asks that limit the number of pods, as of the last comparison.
+	// bounds are the asks that limit the number of pods.
 	bounds []bound
-	// now and empty are how many pods fit on all nodes together at most: into what is free, and if no pod ran there.
-	now, empty int64
+	// total is how many pods fit on all nodes together at most.
+	total slots
 	// gained is set if more pods fit on some node than before.
 	gained bool
-	// stale is set if something other than a node changed, so that the bounds have to be found again.
-	stale bool
 }
+
+// slots is how many pods fit at most: into what is free, and if no pod ran.
+type slots struct{ now, empty int64 }
 
 // ask is how much of a resource one pod requests.
 type ask struct {
@@ -42,12 +43,11 @@ type ask struct {
 }
 
 func keyOf(asks []ask, rule *placementRule) ShapeKey {
-	w := shapeWriter{written: []byte(rule.description)}
+	written := []byte(rule.description)
 	for _, a := range asks {
-		w.text(string(a.name))
-		w.number(a.amount)
+		written = fmt.Appendf(written, "%s=%d,", a.name, a.amount)
 	}
-	sum := sha256.Sum256(w.written)
+	sum := sha256.Sum256(written)
 	return ShapeKey(sum[:16])
 }
 
@@ -62,16 +62,6 @@ func asksOf(pod *v1.Pod, filters *process.Traits) []ask {
 		}
 	}
 	return asks
-}
-
-// shapeWriter writes each field with its length, so that no two shapes are written alike.
-type shapeWriter struct{ written []byte }
-
-func (w *shapeWriter) number(n int64) { w.written = binary.AppendVarint(w.written, n) }
-
-func (w *shapeWriter) text(s string) {
-	w.number(int64(len(s)))
-	w.written = append(w.written, s...)
 }
 
 // ShapeOf is equal for pods that the index cannot tell apart.
@@ -92,7 +82,6 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 		s.users++
 		return key
 	}
-	x.settle()
 	if known := x.shapes.rules[rule.description]; known != nil {
 		rule = known
 	} else {
@@ -102,9 +91,9 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	rule.shapes++
 	s := &shape{key: key, users: 1, at: len(x.shapes.live), asks: asks, rule: rule, bounds: x.resources.bounds(asks)}
 	for _, n := range x.nodes.existing() {
-		s.now += s.slotsOn(n)
-		s.empty += s.slotsOnEmpty(n)
+		s.count(slots{}, s.slots(n, true))
 	}
+	s.gained = false
 	x.shapes.byKey[key] = s
 	x.shapes.live = append(x.shapes.live, s)
 	return key
@@ -138,10 +127,6 @@ func (x *Index) Release(key ShapeKey) {
 	}
 }
 
-func (s *shape) asksFor(name v1.ResourceName) bool {
-	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
-}
-
 // admits reports whether pods of the shape may be on the node, whatever they request.
 func (s *shape) admits(n *nodeEntry) bool { return s.rule.verdicts[n.slot] == admitted }
 
@@ -161,29 +146,18 @@ func (s *shape) slotsOnEmpty(n *nodeEntry) int64 {
 	return slotsOn(s.bounds, n.has, nil)
 }
 
-// compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
-func (s *shape) compare(n *nodeEntry, before []bound) {
-	was, hadBefore, usedBefore := s.rule.verdicts[n.slot], n.has, n.used
-	if n.dirty {
-		hadBefore, usedBefore = n.before.has, n.before.used
-		if n.altered {
-			was = s.rule.before[n.before.place]
-		}
+// slots returns how many pods of the shape fit on the node; without empty, only how many fit into what is free.
+func (s *shape) slots(n *nodeEntry, empty bool) slots {
+	of := slots{now: s.slotsOn(n)}
+	if empty {
+		of.empty = s.slotsOnEmpty(n)
 	}
-	slotsBefore := func(used []int64) int64 {
-		if was != admitted {
-			return 0
-		}
-		return slotsOn(before, hadBefore, used)
-	}
-	oldNow, now := slotsBefore(usedBefore), s.slotsOn(n)
-	s.now += now - oldNow
-	s.gained = s.gained || now > oldNow
-	if n.dirty && !n.altered && !s.stale {
-		// Only the pods of the node have changed.
-		return
-	}
-	oldEmpty, empty := slotsBefore(nil), s.slotsOnEmpty(n)
-	s.empty += empty - oldEmpty
-	s.gained = s.gained || empty > oldEmpty || (n.dirty && n.altered && empty > 0)
+	return of
+}
+
+// count counts what has changed on a node.
+func (s *shape) count(before, after slots) {
+	s.total.now += after.now - before.now
+	s.total.empty += after.empty - before.empty
+	s.gained = s.gained || after.now > before.now || after.empty > before.empty
 }

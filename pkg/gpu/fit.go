@@ -305,9 +305,12 @@ func fitWhole(inv *Inventory, r *Request) Reason {
 
 func fitShare(inv *Inventory, r *Request) Reason {
 	share, _ := r.ShareOn(inv.MemMiB)
-	n, free, computing, largestMiB := 0, 0, 0, 0
+	n, free, computing, largestMiB, largestMilli := 0, 0, 0, 0, 0
 	byMemory := r.Milli == 0 && r.ShareMemMiB > 0
 	for i, d := range inv.Devices {
+		if !d.Unhealthy {
+			largestMilli = max(largestMilli, d.FreeMilli)
+		}
 		switch {
 		case inv.HasFree(i, Share{Milli: share.Milli}):
 			computing++
@@ -329,7 +332,7 @@ func fitShare(inv *Inventory, r *Request) Reason {
 	case n < r.Count && (computing >= r.Count || byMemory):
 		return Reason{Cause: ShareTaken, Need: share.MemMiB, Have: largestMiB, Detail: "MiB"}
 	case n < r.Count:
-		return Reason{Cause: ShareTaken, Need: share.Milli, Have: inv.largestShare()}
+		return Reason{Cause: ShareTaken, Need: share.Milli, Have: largestMilli}
 	}
 	return Reason{}
 }

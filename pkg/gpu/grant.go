@@ -63,10 +63,7 @@ func (inv *Inventory) linkScoreOf(given []Grant) int {
 	if gpus.count < 2 {
 		return maxLinkScore
 	}
-	_, score, ok := inv.best(gpus, gpus.count, false)
-	if !ok {
-		return 0
-	}
+	_, score, _ := inv.best(gpus, gpus.count, false)
 	return score
 }
 

@@ -220,36 +220,11 @@ func (inv *Inventory) FreeMilli() int {
 }
 
 // FreeWhole counts devices without any assigned part.
-func (inv *Inventory) FreeWhole() int {
-	n := 0
-	for _, d := range inv.Devices {
-		if d.whole() {
-			n++
-		}
-	}
-	return n
-}
+func (inv *Inventory) FreeWhole() int { return inv.devicesThat(Device.whole).count }
 
 // Healthy counts devices that may be given out.
 func (inv *Inventory) Healthy() int {
-	n := 0
-	for _, d := range inv.Devices {
-		if !d.Unhealthy {
-			n++
-		}
-	}
-	return n
-}
-
-// largestShare is the largest FreeMilli of a healthy device.
-func (inv *Inventory) largestShare() int {
-	largest := 0
-	for _, d := range inv.Devices {
-		if !d.Unhealthy && d.FreeMilli > largest {
-			largest = d.FreeMilli
-		}
-	}
-	return largest
+	return inv.devicesThat(func(d Device) bool { return !d.Unhealthy }).count
 }
 
 // Share is what one pod takes of each of its devices.

@@ -267,12 +267,3 @@ func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	_, score, ok = inv.best(free, k, nvlink)
 	return score, ok
 }
-
-// linkScore is the mean link score of the best free set of k GPUs, maxLinkScore for one.
-func (inv *Inventory) linkScore(k int) int {
-	score, ok := inv.bestFree(k, false)
-	if !ok {
-		return 0
-	}
-	return score
-}

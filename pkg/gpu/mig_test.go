@@ -147,7 +147,7 @@ func TestSlicesAreNoGPUs(t *testing.T) {
 	if part := PartOf(inv); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Headroom.GPUs != 0 {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}
-	if score := inv.linkScore(2); score != 0 {
+	if score, _ := inv.bestFree(2, false); score != 0 {
 		t.Errorf("slices are linked with score %d", score)
 	}
 	r := Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 1000}

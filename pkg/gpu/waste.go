@@ -181,7 +181,7 @@ func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
 	if at.Allocated {
 		count, score = gpusOf(at.Granted).count, inv.linkScoreOf(at.Granted)
 	} else if count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		score = inv.linkScore(count)
+		score, _ = inv.bestFree(count, false)
 	}
 	if r.Interconnect == InterconnectAny && score < best {
 		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
@@ -236,20 +236,7 @@ func takeVector(free []int, inv *Inventory, r *Request) (left []int, used int) {
 	if !ok {
 		return free, 0
 	}
-	for range min(r.Count, len(free)) {
-		i := tightest(free, share.Milli)
-		if i < 0 {
-			break
-		}
-		free[i] -= share.Milli + taken
-		used += share.Milli
-	}
-	for i := range free {
-		if free[i] < 0 {
-			free[i] += taken
-		}
-	}
-	return free, used
+	return free, place(free, r.Count, share.Milli)
 }
 
 // wholes counts the GPUs of a free vector that are entirely free. Time slices never add up to one.

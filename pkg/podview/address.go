@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -35,13 +34,7 @@ func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 }
 
 // StatefulSetOf returns the name of the StatefulSet that the pod belongs to, empty for none.
-func StatefulSetOf(pod *v1.Pod) string {
-	owner := ControllerOf(pod)
-	if owner == nil || owner.Kind != "StatefulSet" || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
-		return ""
-	}
-	return owner.Name
-}
+func StatefulSetOf(pod *v1.Pod) string { return appsController(pod, "StatefulSet") }
 
 // ReservationName is the only name that an IPReservation of the address may have, so that there is at most one.
 func ReservationName(a netip.Addr) string {

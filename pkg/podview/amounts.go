@@ -2,9 +2,11 @@ package podview
 
 import (
 	"math"
+	"math/bits"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // Amounts returns the positive resources of a list: CPU in thousandths, all others in units.
@@ -42,4 +44,42 @@ func Quantity(name v1.ResourceName, amount int64) *resource.Quantity {
 		return resource.NewQuantity(amount, resource.BinarySI)
 	}
 	return resource.NewQuantity(amount, resource.DecimalSI)
+}
+
+// CoarseStep returns the step to which amounts of a resource are rounded on a node with this total, so that equal nodes
+// stay equal although their memory differs by a few pages: a power of two between a 1024th and a 512th of the total, or
+// 1.
+func CoarseStep(total int64) int64 { return 1 << max(0, bits.Len64(uint64(max(total, 0)))-10) }
+
+// AmountIn returns the amount of a resource, in the unit of Amount.
+func AmountIn(of fwk.Resource, name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return of.GetMilliCPU()
+	case v1.ResourceMemory:
+		return of.GetMemory()
+	case v1.ResourceEphemeralStorage:
+		return of.GetEphemeralStorage()
+	case v1.ResourcePods:
+		return int64(of.GetAllowedPodNumber())
+	}
+	return of.GetScalarResources()[name]
+}
+
+// Free returns how much of a resource is free on a node, in the unit of Amount. Assumed pods count; it is negative if
+// pods request more than is allocatable.
+func Free(n fwk.NodeInfo, name v1.ResourceName) int64 {
+	has := AmountIn(n.GetAllocatable(), name)
+	if name == v1.ResourcePods {
+		return has - int64(len(n.GetPods()))
+	}
+	return has - AmountIn(n.GetRequested(), name)
+}
+
+// UsedBy returns how much of a resource the pod requests, in the unit of Amount.
+func UsedBy(pod fwk.PodInfo, name v1.ResourceName) int64 {
+	if name == v1.ResourcePods {
+		return 1
+	}
+	return AmountIn(pod.CalculateResource().Resource, name)
 }

@@ -51,9 +51,16 @@ func BelongsToNode(pod *v1.Pod) bool {
 // garbage collector deletes pods of DaemonSets that do not exist, and the DaemonSet controller those that it does not
 // want on their node.
 func ofDaemonSet(pod *v1.Pod) bool {
+	return appsController(pod, "DaemonSet") != "" && madeForNode(pod)
+}
+
+// appsController returns the name of the pod's controller, empty if that is not of this kind of apps.
+func appsController(pod *v1.Pod, kind string) string {
 	owner := ControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") &&
-		madeForNode(pod)
+	if owner == nil || owner.Kind != kind || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
+		return ""
+	}
+	return owner.Name
 }
 
 // madeForNode reports whether the pod may run only on one node, in the form that the DaemonSet controller writes.

@@ -2,9 +2,12 @@ package podview
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // leavingTaints mark nodes that are about to be removed or given back.
@@ -65,4 +68,43 @@ func IsLeavingTaint(key string) bool { return slices.Contains(leavingTaints, key
 func NodeSize(node *v1.Node) string {
 	cores, bytes := node.Status.Allocatable.Cpu().Value(), node.Status.Allocatable.Memory().Value()
 	return fmt.Sprintf("%d cores, %d GiB", cores, bytes>>30)
+}
+
+// InUse reports whether any pod keeps the node from being given back.
+func InUse(info fwk.NodeInfo) bool {
+	for _, p := range info.GetPods() {
+		if KeepsNode(p.GetPod()) {
+			return true
+		}
+	}
+	return false
+}
+
+// KeepsNode reports whether a pod keeps its node from being given back: it neither belongs to the node nor terminates.
+func KeepsNode(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp == nil && !BelongsToNode(pod)
+}
+
+// FailingHardware is the message about a node that is about to go or has failed devices, as a clause without a subject;
+// empty for other nodes. Devices have failed if some, but not all, are allocatable: if none is, their plugin may be
+// down.
+func FailingHardware(node *v1.Node) string {
+	switch taint := LeavingTaint(node); {
+	case taint != "":
+		return "has the taint " + taint
+	case node.DeletionTimestamp != nil:
+		return "is being deleted"
+	}
+	for _, name := range slices.Sorted(maps.Keys(node.Status.Capacity)) {
+		all, works := node.Status.Capacity[name], node.Status.Allocatable[name]
+		if isExtended(name) && !works.IsZero() && works.Cmp(all) < 0 {
+			return fmt.Sprintf("offers %s of %s %s", works.String(), all.String(), name)
+		}
+	}
+	return ""
+}
+
+// isExtended reports whether the resource is not one of Kubernetes itself.
+func isExtended(name v1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
 }

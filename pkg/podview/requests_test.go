@@ -82,7 +82,7 @@ func randomPod(random *rand.Rand) *v1.Pod {
 func TestRequestsAreThoseThatKubernetesAddsUp(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	short, shortNow := 0, 0
+	short := 0
 	for range 20_000 {
 		pod := randomPod(random)
 		before := pod.DeepCopy()
@@ -97,15 +97,12 @@ func TestRequestsAreThoseThatKubernetesAddsUp(t *testing.T) {
 		if !equality.Semantic.DeepEqual(pod, before) {
 			t.Fatalf("a pod was changed from %+v to %+v", before, pod)
 		}
-		if c, one := onlyRequests(pod); one {
+		if _, one := onlyRequests(pod); one {
 			short++
-			if given(pod, c) && len(pod.Status.ContainerStatuses) > 0 {
-				shortNow++
-			}
 		}
 	}
-	if short < 1000 || shortNow < 200 {
-		t.Errorf("only %d pods have one list, and %d of them what they request", short, shortNow)
+	if short < 1000 {
+		t.Errorf("only %d pods have one list", short)
 	}
 }
 

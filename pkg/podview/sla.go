@@ -12,57 +12,38 @@ import (
 )
 
 // SLAClass returns the class of the pod, nil if it has none. The order may be nil.
-func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
-	class, ok := FindSLAClass(order, pod)
-	if ok {
-		return class, nil
-	}
+func SLAClass(order *sla.Order, pod *v1.Pod) (class *sla.Class, bad *wellknown.BadValue) {
 	name, kind, bad := NamedSLAClass(pod)
-	if bad != nil {
+	switch {
+	case bad != nil:
 		return nil, bad
+	case order != nil && kind == "":
+		return order.ClassFor(pod.Spec.PriorityClassName), nil
+	case order != nil:
+		class = order.Class(name, pod.Spec.PriorityClassName)
 	}
-	return nil, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Value: name,
-		Allowed: slaClassesFor(order, pod)}
-}
-
-// FindSLAClass is SLAClass without the error, which it does not have to build: ok is false for a bad value.
-func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
-	name, kind, agree := statedSLAClass(pod)
-	switch {
-	case kind == "" && order == nil:
-		return nil, true
-	case kind == "":
-		return order.ClassFor(pod.Spec.PriorityClassName), true
-	case !agree || order == nil:
-		return nil, false
+	if class == nil && kind != "" {
+		bad = &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Value: name,
+			Allowed: slaClassesFor(order, pod)}
 	}
-	class := order.Class(name, pod.Spec.PriorityClassName)
-	return class, class != nil
-}
-
-// statedSLAClass returns the class that the pod names, kind "label" or "annotation", empty if it names none, and
-// whether both agree.
-func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
-	label, labelled := pod.Labels[wellknown.SLAClassKey]
-	annotation, annotated := pod.Annotations[wellknown.SLAClassKey]
-	switch {
-	case labelled:
-		return label, "label", !annotated || label == annotation
-	case annotated:
-		return annotation, "annotation", true
-	}
-	return "", "", true
+	return class, bad
 }
 
 // NamedSLAClass returns the class that the pod names, and kind "label" or "annotation", empty if it names none. It is
 // an error if label and annotation differ.
 func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
-	name, kind, agree := statedSLAClass(pod)
-	if !agree {
+	label, labelled := pod.Labels[wellknown.SLAClassKey]
+	annotation, annotated := pod.Annotations[wellknown.SLAClassKey]
+	switch {
+	case labelled && annotated && label != annotation:
 		return "", "", BadAnnotation(pod, wellknown.SLAClassKey,
-			fmt.Sprintf("%q, which the pod's label of that key says", name))
+			fmt.Sprintf("%q, which the pod's label of that key says", label))
+	case labelled:
+		return label, "label", nil
+	case annotated:
+		return annotation, "annotation", nil
 	}
-	return name, kind, nil
+	return "", "", nil
 }
 
 // slaClassesFor is the part of an error with the classes that the pod may name.

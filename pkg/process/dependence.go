@@ -68,8 +68,7 @@ func (t *Traits) OrderMatters(pod *v1.Pod) bool {
 
 // HasVolumes reports whether the pod has volumes with a PersistentVolumeClaim.
 func HasVolumes(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes,
-		func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+	return len(podview.VolumeClaims(pod)) > 0
 }
 
 // Claims reports whether devices are allocated to the pod by ResourceClaims: its own, or one for an extended resource.

@@ -35,23 +35,18 @@ func (p *Profiles) Of(pod *v1.Pod) framework.Framework {
 // Traits returns the traits of the profile that schedules the pod, AllTraits if another scheduler does. Call it only
 // after all plugins of the profile have been made.
 func (p *Profiles) Traits(pod *v1.Pod) *Traits {
-	p.mu.RLock()
-	known, profile := p.traits[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]
-	p.mu.RUnlock()
-	switch {
-	case profile == nil:
-		return AllTraits
-	case known != nil:
-		return known
-	}
-	traits := TraitsOf(profile)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.traits == nil {
-		p.traits = map[string]*Traits{}
+	name := pod.Spec.SchedulerName
+	switch profile := p.byName[name]; {
+	case profile == nil:
+		return AllTraits
+	case p.traits == nil:
+		p.traits = map[string]*Traits{name: TraitsOf(profile)}
+	case p.traits[name] == nil:
+		p.traits[name] = TraitsOf(profile)
 	}
-	p.traits[pod.Spec.SchedulerName] = traits
-	return traits
+	return p.traits[name]
 }
 
 // Claimed reports whether a DeviceClass serves the extended resource.

@@ -15,7 +15,7 @@ import (
 
 func TestTheReportFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	r := &validate.Report{Objects: 1, Rights: &rights.Report{Account: "a", Checked: 3, Missing: []rights.Missing{{
+	r := &validate.Report{Objects: 1, Rights: &rights.Report{Account: "a", Checked: 3, Missing: []rights.Need{{
 		Group: "scheduling.x-k8s.io", Resource: "podgroups/status", Verb: "patch", Weight: "feature",
 		For:  []string{"Coscheduling"},
 		Lost: "the status of a PodGroup does not say how many of its members are scheduled",

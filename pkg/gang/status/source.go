@@ -106,7 +106,7 @@ func (s *Source) timedClass(pod *v1.Pod) *sla.Class {
 	if !waits(pod) || pod.DeletionTimestamp != nil || s.Profiles.Of(pod) == nil {
 		return nil
 	}
-	class, _ := podview.FindSLAClass(s.Classes, pod)
+	class, _ := podview.SLAClass(s.Classes, pod)
 	if class == nil || class.Timeout == 0 {
 		return nil
 	}

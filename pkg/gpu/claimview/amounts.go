@@ -18,39 +18,25 @@ var computeAmounts = []string{"multiprocessors", "cores", "computeUnits", "compu
 // amounts are capacities or counters by name, without the driver's domain.
 type amounts map[string]float64
 
-// set sets the amount of that name, which may have the driver's domain.
-func (a amounts) set(driver, name string, q *resource.Quantity) {
-	if q.Sign() > 0 {
-		a[strings.TrimPrefix(name, driver+"/")] = q.AsApproximateFloat64()
+// amountsOf reads quantities by their names, which may have the driver's domain.
+func amountsOf[K ~string, V any](driver string, list map[K]V, quantity func(K, V) resource.Quantity) amounts {
+	a := make(amounts, len(list))
+	for name, of := range list {
+		if q := quantity(name, of); q.Sign() > 0 {
+			a[strings.TrimPrefix(string(name), driver+"/")] = q.AsApproximateFloat64()
+		}
 	}
+	return a
 }
 
 func (d sourceDevice) capacity() amounts {
-	a := make(amounts, len(d.device.Capacity))
-	for name := range d.device.Capacity {
-		q := d.device.Capacity[name].Value
-		a.set(d.slice.Spec.Driver, string(name), &q)
-	}
-	return a
-}
-
-// consumedOf reads the capacity of a device that a claim was given.
-func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Quantity) amounts {
-	a := make(amounts, len(consumed))
-	for name, q := range consumed {
-		a.set(driver, string(name), &q)
-	}
-	return a
+	return amountsOf(d.slice.Spec.Driver, d.device.Capacity,
+		func(_ resourcev1.QualifiedName, c resourcev1.DeviceCapacity) resource.Quantity { return c.Value })
 }
 
 // countersOf reads a set of counters, or what a device consumes of it.
 func countersOf(counters map[string]resourcev1.Counter) amounts {
-	a := make(amounts, len(counters))
-	for name := range counters {
-		q := counters[name].Value
-		a.set("", name, &q)
-	}
-	return a
+	return amountsOf("", counters, func(_ string, c resourcev1.Counter) resource.Quantity { return c.Value })
 }
 
 // milliOf is the part of a GPU with the total that these amounts are, in milli-GPU: of its compute if that is counted,

@@ -47,9 +47,8 @@ type GPUs struct {
 	// mu is held to read.
 	mu     sync.Mutex
 	slices *Slices
-	// epoch is the number of the state epochOf, and epochAt the time at which it began.
-	epoch   uint64
-	epochOf *State
+	// epoch is the state that counted at epochAt.
+	epoch   *State
 	epochAt time.Time
 }
 
@@ -178,8 +177,8 @@ func (g *GPUs) Epoch() any {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := time.Now(); latest != g.epochOf && now.Sub(g.epochAt) >= leastEpoch {
-		g.epoch, g.epochOf, g.epochAt = g.epoch+1, latest, now
+	if now := time.Now(); latest != g.epoch && now.Sub(g.epochAt) >= leastEpoch {
+		g.epoch, g.epochAt = latest, now
 	}
 	return g.epoch
 }

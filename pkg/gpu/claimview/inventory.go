@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -62,11 +63,8 @@ func (d *claimDevice) usage(allocated *structured.AllocatedState) usage {
 	if !ok || d.capacity == nil {
 		return usage{}
 	}
-	a := make(amounts, len(consumed))
-	for name, q := range consumed {
-		a.set(d.id.Driver.String(), string(name), q)
-	}
-	return d.share(a)
+	return d.share(amountsOf(d.id.Driver.String(), consumed,
+		func(_ resourcev1.QualifiedName, q *resource.Quantity) resource.Quantity { return *q }))
 }
 
 // share is the part of the device that these amounts are.
@@ -124,7 +122,8 @@ func (n *Node) given(list []gpu.Grant, claim *resourcev1.ResourceClaim) []gpu.Gr
 		}
 		u := wholeDevice
 		if d := &n.devices[at]; d.capacity != nil && len(r.ConsumedCapacity) > 0 {
-			u = d.share(consumedOf(r.Driver, r.ConsumedCapacity))
+			u = d.share(amountsOf(r.Driver, r.ConsumedCapacity,
+				func(_ resourcev1.QualifiedName, q resource.Quantity) resource.Quantity { return q }))
 		}
 		list = n.grants(list, &n.devices[at], u)
 	}

@@ -94,27 +94,26 @@ func claimsOf(pod *v1.Pod, dra fwk.SharedDRAManager) []*resourcev1.ResourceClaim
 
 // readRequest reads one request of a claim; nil if it asks for no GPU, or for administrative access only.
 func (c *Pod) readRequest(ctx context.Context, g *GPUs, of *resourcev1.DeviceRequest) request {
+	wanted := of.FirstAvailable
+	c.loose = c.loose || len(wanted) > 1
+	if e := of.Exactly; e != nil && !ptr.Deref(e.AdminAccess, false) {
+		wanted = []resourcev1.DeviceSubRequest{{DeviceClassName: e.DeviceClassName, Selectors: e.Selectors,
+			AllocationMode: e.AllocationMode, Count: e.Count, Tolerations: e.Tolerations, Capacity: e.Capacity}}
+	}
 	var r request
-	add := func(class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, count int64,
-		tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) {
-		kinds := g.selected(ctx, c.state.read, class, selectors)
+	for i := range wanted {
+		e := &wanted[i]
+		kinds := g.selected(ctx, c.state.read, e.DeviceClassName, e.Selectors)
 		if len(kinds) == 0 {
-			return
+			continue
 		}
-		if mode == resourcev1.DeviceAllocationModeAll {
+		count := e.Count
+		if e.AllocationMode == resourcev1.DeviceAllocationModeAll {
 			count, c.loose = 0, true
 		}
 		c.loose = c.loose || c.state.read.differ(kinds)
-		r = append(r, choice{count, kinds, ptr.Deref(capacity, resourcev1.CapacityRequirements{}).Requests,
-			len(tolerations) > 0})
-	}
-	if e := of.Exactly; e != nil && !ptr.Deref(e.AdminAccess, false) {
-		add(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations, e.Capacity)
-	}
-	c.loose = c.loose || len(of.FirstAvailable) > 1
-	for i := range of.FirstAvailable {
-		e := &of.FirstAvailable[i]
-		add(e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations, e.Capacity)
+		r = append(r, choice{count, kinds, ptr.Deref(e.Capacity, resourcev1.CapacityRequirements{}).Requests,
+			len(e.Tolerations) > 0})
 	}
 	return r
 }

@@ -113,17 +113,16 @@ func (d *claimDevice) asked(requested map[resourcev1.QualifiedName]resource.Quan
 	if d.capacity == nil {
 		return wholeDevice
 	}
-	a := make(amounts, len(d.capacity))
-	for name, c := range d.source.device.Capacity {
-		q := c.Value
-		if asked, ok := requested[name]; ok {
-			q = asked
-		} else if c.RequestPolicy != nil && c.RequestPolicy.Default != nil {
-			q = *c.RequestPolicy.Default
-		}
-		a.set(d.id.Driver.String(), string(name), &q)
-	}
-	return d.share(a)
+	return d.share(amountsOf(d.id.Driver.String(), d.source.device.Capacity,
+		func(name resourcev1.QualifiedName, c resourcev1.DeviceCapacity) resource.Quantity {
+			if asked, ok := requested[name]; ok {
+				return asked
+			}
+			if c.RequestPolicy != nil && c.RequestPolicy.Default != nil {
+				return *c.RequestPolicy.Default
+			}
+			return c.Value
+		}))
 }
 
 // requestOf sums up grants as equal shares of a number of GPUs.

@@ -220,21 +220,23 @@ func joinIndices(devices []int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// splitIndices reads a list of count distinct indices, or of any number with a count of 0. The pod has the share of
-// each. It returns nil when the list cannot be read.
-func splitIndices(value, separator string, count int, share gpu.Share) []deviceShare {
-	var devices []deviceShare
-	seen := map[int]bool{}
-	for field := range strings.SplitSeq(value, separator) {
-		i, err := strconv.Atoi(field)
-		if err != nil || i < 0 || i >= MaxGPUs || seen[i] {
+// indicesUnder returns a decode function for an annotation with a list of distinct indices. The pod has the share of
+// each.
+func indicesUnder(key, separator string) func(*v1.Pod, *Node, int, gpu.Share) []deviceShare {
+	return func(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
+		var devices []deviceShare
+		seen := map[int]bool{}
+		for field := range strings.SplitSeq(pod.Annotations[key], separator) {
+			i, err := strconv.Atoi(field)
+			if err != nil || i < 0 || i >= MaxGPUs || seen[i] {
+				return nil
+			}
+			seen[i] = true
+			devices = append(devices, deviceShare{i, share})
+		}
+		if count > 0 && len(devices) != count {
 			return nil
 		}
-		seen[i] = true
-		devices = append(devices, deviceShare{i, share})
+		return devices
 	}
-	if count > 0 && len(devices) != count {
-		return nil
-	}
-	return devices
 }

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"berth.dev/berth/pkg/gpu"
 )
 
 // Keys of the KAI scheduler. Its own binder enforces its shares, with pods that reserve the GPU and a ConfigMap. Here
@@ -19,7 +17,7 @@ const (
 
 var kai = dialect{
 	asks: []string{kaiFractionKey, kaiMemoryKey, kaiDevicesKey}, answers: []string{kaiIndexKey},
-	read: readKAI, encode: encodeKAI, decode: decodeKAI,
+	read: readKAI, encode: encodeKAI, decode: indicesUnder(kaiIndexKey, ","),
 }
 
 // readKAI reads gpu-fraction or gpu-memory (MiB), and on how many devices.
@@ -62,8 +60,4 @@ func readKAI(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 
 func encodeKAI(_ *v1.Pod, _ *Request, a Assignment, _ time.Time) (map[string]string, error) {
 	return map[string]string{kaiIndexKey: joinIndices(a.Devices, ",")}, nil
-}
-
-func decodeKAI(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
-	return splitIndices(pod.Annotations[kaiIndexKey], ",", count, share)
 }

@@ -21,7 +21,7 @@ const (
 var openb = dialect{
 	asks:    []string{OpenbMilliKey, OpenbCountKey, openbModelKey},
 	answers: []string{openbIndexKey}, passing: []string{openbTimeKey},
-	read: readOpenb, encode: encodeOpenb, decode: decodeOpenb,
+	read: readOpenb, encode: encodeOpenb, decode: indicesUnder(openbIndexKey, "-"),
 }
 
 // readOpenb reads gpu-milli (compute of each GPU) and gpu-count (1 when absent).
@@ -64,8 +64,4 @@ func readOpenb(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 func encodeOpenb(_ *v1.Pod, _ *Request, a Assignment, now time.Time) (map[string]string, error) {
 	return map[string]string{openbIndexKey: joinIndices(a.Devices, "-"),
 		openbTimeKey: strconv.FormatInt(now.UnixNano(), 10)}, nil
-}
-
-func decodeOpenb(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
-	return splitIndices(pod.Annotations[openbIndexKey], "-", count, share)
 }

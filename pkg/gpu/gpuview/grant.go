@@ -28,8 +28,12 @@ type Assignment struct {
 // Assign is the assignment of devices of the node.
 func (g *Node) Assign(devices []int, share gpu.Share) Assignment {
 	a := Assignment{
-		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices),
-		Registered: g.empty.Agent == gpu.AgentRegistered,
+		Node: g.Node.Name, Devices: devices, Share: share, Registered: g.empty.Agent == gpu.AgentRegistered,
+	}
+	if len(g.uuids) > 0 {
+		for _, d := range devices {
+			a.UUIDs = append(a.UUIDs, g.uuids[d])
+		}
 	}
 	if share.Milli >= gpu.WholeMilli && share.MemMiB >= g.empty.MemMiB {
 		own := make([]int, len(devices))
@@ -56,18 +60,6 @@ func (a *Assignment) DevicesOn(node *Node) []int {
 		}
 	}
 	return devices
-}
-
-// uuidsOf are those of the devices at these indices; nil when the node does not list them.
-func (g *Node) uuidsOf(devices []int) []string {
-	if len(g.uuids) == 0 {
-		return nil
-	}
-	uuids := make([]string, len(devices))
-	for i, d := range devices {
-		uuids[i] = g.uuids[d]
-	}
-	return uuids
 }
 
 // AssignmentOf finds the devices that this process has assigned to a pod. For pods where it returns false, the grant or
@@ -130,7 +122,8 @@ func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
 
 // GrantDisputed reports whether the annotations of a pod hold other devices than its grant, so that they were edited.
 func GrantDisputed(pod *v1.Pod, a Assignment) bool {
-	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || value != assignedMessage(pod) {
+	recorded := assignedCondition(pod)
+	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || recorded == nil || value != recorded.Message {
 		return true
 	}
 	for _, d := range dialects {
@@ -151,13 +144,6 @@ func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 		}
 	}
 	return false
-}
-
-func assignedMessage(pod *v1.Pod) string {
-	if c := assignedCondition(pod); c != nil {
-		return c.Message
-	}
-	return ""
 }
 
 // parseGrant ignores unknown fields: a later release may have written them.

@@ -111,15 +111,12 @@ func (l *Locks) Acquire(ctx context.Context, pod *v1.Pod, node string) (string, 
 		if err != nil || value != "" {
 			return value, err
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-q.changed:
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			return "", fmt.Errorf("waiting for the lock of node %s, owned by %s: %w", node, holder, context.Cause(ctx))
 		}
-		timer.Stop()
 	}
 }
 

@@ -28,7 +28,7 @@ func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup
 	if !q.on() {
 		return gang.Precedence{}
 	}
-	class, _ := podview.FindSLAClass(q.order, pod)
+	class, _ := podview.SLAClass(q.order, pod)
 	var own *time.Duration
 	if due, ok := runview.DueOf(pod, group); ok && class != nil {
 		own = new(time.Duration)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// mostRecent bounds each of the two generations of remembered values.
-	mostRecent = 2048
+	// mostRecent bounds the values of a kind that are remembered. All are forgotten when there are more.
+	mostRecent = 4096
 	// longestText and mostEntries bound the texts and maps that are remembered after their objects are gone. Image names
 	// with digests are shorter.
 	longestText, mostEntries = 256, 16
@@ -41,7 +41,7 @@ type compacted struct{}
 
 // compacting is a transformation of one informer, which calls it for one object at a time.
 func compacting[T any](compact func(*sharing, T)) cache.TransformFunc {
-	s := &sharing{seed: maphash.MakeSeed()}
+	s := newSharing()
 	return func(obj any) (any, error) {
 		if object, ok := obj.(T); ok {
 			compact(s, object)
@@ -53,34 +53,22 @@ func compacting[T any](compact func(*sharing, T)) cache.TransformFunc {
 // sharing has recent values, which replace equal ones. It belongs to one goroutine.
 type sharing struct {
 	seed      maphash.Seed
-	texts     recent[string, string]
-	labels    recent[uint64, map[string]string]
-	resources recent[uint64, v1.ResourceList]
+	texts     map[string]string
+	labels    map[uint64]map[string]string
+	resources map[uint64]v1.ResourceList
 }
 
-// recent holds the values that were added or read last, in two generations. The old one is dropped when the young one
-// is full.
-type recent[K comparable, V any] struct{ young, old map[K]V }
-
-func (r *recent[K, V]) get(key K) (V, bool) {
-	if value, ok := r.young[key]; ok {
-		return value, true
-	}
-	value, ok := r.old[key]
-	if ok {
-		r.add(key, value)
-	}
-	return value, ok
+func newSharing() *sharing {
+	return &sharing{seed: maphash.MakeSeed(), texts: map[string]string{}, labels: map[uint64]map[string]string{},
+		resources: map[uint64]v1.ResourceList{}}
 }
 
-func (r *recent[K, V]) add(key K, value V) {
-	if len(r.young) >= mostRecent {
-		r.old, r.young = r.young, nil
+// remember adds a value to those that are remembered.
+func remember[K comparable, V any](recent map[K]V, key K, value V) {
+	if len(recent) >= mostRecent {
+		clear(recent)
 	}
-	if r.young == nil {
-		r.young = map[K]V{}
-	}
-	r.young[key] = value
+	recent[key] = value
 }
 
 // reuse replaces texts by equal recent ones.
@@ -94,16 +82,15 @@ func (s *sharing) text(t string) string {
 	if t == "" || len(t) > longestText {
 		return t
 	}
-	known, ok := s.texts.get(t)
-	if !ok {
-		s.texts.add(t, t)
-		return t
+	if known, ok := s.texts[t]; ok {
+		return known
 	}
-	return known
+	remember(s.texts, t, t)
+	return t
 }
 
 // sharedMap returns a recent map with the same content, or the map itself, which is then remembered.
-func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known *recent[uint64, M], m M, adopt func(M)) M {
+func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known map[uint64]M, m M, adopt func(M)) M {
 	if len(m) == 0 || len(m) > mostEntries {
 		return m
 	}
@@ -114,11 +101,11 @@ func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known *recent[uint64, M]
 			v V
 		}{k, v})
 	}
-	if other, ok := known.get(key); ok && maps.Equal(other, m) {
+	if other, ok := known[key]; ok && maps.Equal(other, m) {
 		return other
 	}
 	adopt(m)
-	known.add(key, m)
+	remember(known, key, m)
 	return m
 }
 
@@ -129,11 +116,11 @@ func (s *sharing) adoptTexts(m map[string]string) {
 	}
 }
 
-func (s *sharing) shareLabels(m *map[string]string) { *m = sharedMap(s, &s.labels, *m, s.adoptTexts) }
+func (s *sharing) shareLabels(m *map[string]string) { *m = sharedMap(s, s.labels, *m, s.adoptTexts) }
 
 func (s *sharing) shareResources(lists ...*v1.ResourceList) {
 	for _, list := range lists {
-		*list = sharedMap(s, &s.resources, *list, func(m v1.ResourceList) {
+		*list = sharedMap(s, s.resources, *list, func(m v1.ResourceList) {
 			for name, q := range m {
 				m[v1.ResourceName(s.text(string(name)))] = q
 			}

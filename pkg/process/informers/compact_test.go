@@ -162,15 +162,15 @@ func TestNodesOfOneKindShareWhatIsEqual(t *testing.T) {
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
-	s := &sharing{}
+	s := newSharing()
 	for i := range 5 * mostRecent {
 		s.text(fmt.Sprint("text ", i))
 		s.text("asked for again and again")
 	}
-	if n := len(s.texts.young) + len(s.texts.old); n > 2*mostRecent {
-		t.Errorf("%d texts are remembered, want at most %d", n, 2*mostRecent)
+	if n := len(s.texts); n > mostRecent {
+		t.Errorf("%d texts are remembered, want at most %d", n, mostRecent)
 	}
-	if _, ok := s.texts.get("asked for again and again"); !ok {
+	if _, ok := s.texts["asked for again and again"]; !ok {
 		t.Error("a text that is in use was forgotten")
 	}
 	large := map[string]string{}
@@ -178,12 +178,12 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		large[fmt.Sprint("label ", i)] = ""
 	}
 	s.shareLabels(&large)
-	if n := len(s.labels.young); n > 0 {
+	if n := len(s.labels); n > 0 {
 		t.Error("a map with more entries than are remembered is remembered")
 	}
 	long := strings.Repeat("x", longestText+1)
 	s.text(long)
-	if _, ok := s.texts.get(long); ok {
+	if _, ok := s.texts[long]; ok {
 		t.Error("a long text is remembered")
 	}
 }

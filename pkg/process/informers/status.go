@@ -54,12 +54,10 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 		if !l.election.Leads() || !write(ctx) {
 			l.Poke() // again after the pause
 		}
-		pause := time.NewTimer(statusEvery)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return
-		case <-pause.C:
+		case <-time.After(statusEvery):
 		}
 	}
 }

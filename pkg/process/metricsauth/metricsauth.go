@@ -8,7 +8,6 @@ package metricsauth
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,44 +53,35 @@ func New(api *rest.Config, next http.Handler) (http.Handler, error) {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
 	defer cancel()
-	refusal, err := g.ask(ctx, r)
-	switch {
-	case errors.Is(err, errNoToken), errors.Is(err, errUnknownToken):
-		http.Error(w, err.Error(), http.StatusUnauthorized)
-	case err != nil:
-		klog.FromContext(ctx).Error(err, "Checking who may read metrics failed", "from", r.RemoteAddr)
-		http.Error(w, "the API server does not say whether you may read this", http.StatusServiceUnavailable)
-	case refusal != "":
-		http.Error(w, refusal, http.StatusForbidden)
-	default:
-		g.next.ServeHTTP(w, r)
+	if status, refusal := g.refuse(ctx, r); status != http.StatusOK {
+		http.Error(w, refusal, status)
+		return
 	}
+	g.next.ServeHTTP(w, r)
 }
 
-// Errors of ask for callers that are not authenticated.
-var (
-	errNoToken      = errors.New("want the header Authorization: Bearer TOKEN, with a token of the API server")
-	errUnknownToken = errors.New("the API server does not know the token")
-)
-
-// ask returns why the caller may not get the path, empty if it may.
-func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err error) {
+// refuse returns StatusOK if the caller may get the path, and else the status and why not.
+func (g *guard) refuse(ctx context.Context, r *http.Request) (status int, why string) {
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(kind, "Bearer") {
-		return "", errNoToken
+		return http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN, with a token of the API server"
+	}
+	unanswered := func(err error) (int, string) {
+		klog.FromContext(ctx).Error(err, "Checking who may read metrics failed", "from", r.RemoteAddr)
+		return http.StatusServiceUnavailable, "the API server does not say whether you may read this"
 	}
 	key := sha256.Sum256([]byte(r.URL.Path + "\n" + token))
 	if _, ok := g.allowed.Get(key); ok {
-		return "", nil
+		return http.StatusOK, ""
 	}
 	review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking whose token it is: %w", err)
+		return unanswered(fmt.Errorf("asking whose token it is: %w", err))
 	}
 	if !review.Status.Authenticated {
-		return "", errUnknownToken
+		return http.StatusUnauthorized, "the API server does not know the token"
 	}
 	user := &review.Status.User
 	ask := authorizationv1.SubjectAccessReviewSpec{
@@ -105,13 +95,13 @@ func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err e
 	answer, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
 		&authorizationv1.SubjectAccessReview{Spec: ask}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking for the rights of %s: %w", user.Username, err)
+		return unanswered(fmt.Errorf("asking for the rights of %s: %w", user.Username, err))
 	}
 	if !answer.Status.Allowed {
-		return fmt.Sprintf(
+		return http.StatusForbidden, fmt.Sprintf(
 			"%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it",
-			user.Username, r.URL.Path), nil
+			user.Username, r.URL.Path)
 	}
 	g.allowed.Add(key, struct{}{}, keptFor)
-	return "", nil
+	return http.StatusOK, ""
 }

@@ -8,33 +8,13 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/workqueue"
 )
-
-// Missing is a right that is needed and not granted.
-type Missing struct {
-	Group     string   `json:"apiGroup"`
-	Resource  string   `json:"resource"`
-	Verb      string   `json:"verb"`
-	Namespace string   `json:"namespace,omitempty"`
-	Name      string   `json:"resourceName,omitempty"`
-	Weight    Weight   `json:"weight"`
-	For       []string `json:"neededBy"`
-	Lost      string   `json:"lost"`
-}
-
-// Right names the right on one line.
-func (m Missing) Right() string {
-	return Need{Group: m.Group, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name,
-		Verbs: []string{m.Verb}}.String()
-}
-
-// String is the right with what needs it and what is lost.
-func (m Missing) String() string {
-	return fmt.Sprintf("%s (%s): %s", m.Right(), strings.Join(m.For, ", "), m.Lost)
-}
 
 // Account is whose rights are asked for.
 type Account struct {
@@ -56,27 +36,18 @@ const parallelChecks = 8
 // Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A
 // nil account stands for that of the client; to ask for another, the client needs the right to create
 // subjectaccessreviews.
-func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Missing, error) {
-	var asked []Missing
-	for _, n := range needs {
-		for _, verb := range n.Verbs {
-			asked = append(asked, Missing{
-				Group: n.Group, Resource: n.Resource, Verb: verb, Namespace: n.Namespace, Name: n.Name,
-				Weight: n.Weight, For: n.For, Lost: n.Lost,
-			})
-		}
-	}
-	allowed, failed := make([]bool, len(asked)), make([]error, len(asked))
-	workqueue.ParallelizeUntil(ctx, parallelChecks, len(asked), func(i int) {
-		allowed[i], failed[i] = review(ctx, client, asked[i], account)
+func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Need, error) {
+	allowed, failed := make([]bool, len(needs)), make([]error, len(needs))
+	workqueue.ParallelizeUntil(ctx, parallelChecks, len(needs), func(i int) {
+		allowed[i], failed[i] = review(ctx, client, needs[i], account)
 	})
 	// An API server that fails is not quoted a hundred times.
 	if err := cmp.Or(ctx.Err(), cmp.Or(failed...)); err != nil {
 		return nil, fmt.Errorf("asking the API server for rights: %w", err)
 	}
-	var missing []Missing
+	var missing []Need
 	at := map[string]int{}
-	for i, m := range asked {
+	for i, m := range needs {
 		if allowed[i] {
 			continue
 		}
@@ -91,22 +62,22 @@ func Check(ctx context.Context, client kubernetes.Interface, needs []Need, accou
 }
 
 // with joins what two needs say of one right.
-func (m Missing) with(other Missing) Missing {
-	m.For = slices.Clone(m.For)
+func (n Need) with(other Need) Need {
+	n.For = slices.Clone(n.For)
 	for _, feature := range other.For {
-		if !slices.Contains(m.For, feature) {
-			m.For = append(m.For, feature)
+		if !slices.Contains(n.For, feature) {
+			n.For = append(n.For, feature)
 		}
 	}
-	if !strings.Contains(m.Lost, other.Lost) {
-		m.Lost += "; " + other.Lost
+	if !strings.Contains(n.Lost, other.Lost) {
+		n.Lost += "; " + other.Lost
 	}
 	heaviest := []Weight{Vital, Feature, Conditional}
-	m.Weight = heaviest[min(slices.Index(heaviest, m.Weight), slices.Index(heaviest, other.Weight))]
-	return m
+	n.Weight = heaviest[min(slices.Index(heaviest, n.Weight), slices.Index(heaviest, other.Weight))]
+	return n
 }
 
-func review(ctx context.Context, client kubernetes.Interface, m Missing, account *Account) (bool, error) {
+func review(ctx context.Context, client kubernetes.Interface, m Need, account *Account) (bool, error) {
 	resource, sub, _ := strings.Cut(m.Resource, "/")
 	attributes := &authorizationv1.ResourceAttributes{
 		Group: m.Group, Resource: resource, Subresource: sub, Verb: m.Verb, Namespace: m.Namespace, Name: m.Name,
@@ -129,4 +100,56 @@ func review(ctx context.Context, client kubernetes.Interface, m Missing, account
 		return false, err
 	}
 	return answer.Status.Allowed, nil
+}
+
+// OwnAccount stands for the account with which the cluster is asked.
+const OwnAccount = "self"
+
+// ParseAccount reads whose rights are meant: a service account as namespace/name or by its user name, any other user,
+// or OwnAccount, for which it returns nil.
+func ParseAccount(value string) (*Account, error) {
+	const allowed = "must be namespace/name of a service account, a user name, or " + OwnAccount
+	if value == OwnAccount {
+		return nil, nil //nolint:nilnil // there is no other account
+	}
+	if strings.TrimSpace(value) == "" {
+		return nil, fmt.Errorf("is empty; %s", allowed)
+	}
+	if namespace, name, found := strings.Cut(value, "/"); found {
+		if namespace == "" || name == "" || strings.Contains(name, "/") || strings.Contains(value, ":") {
+			return nil, fmt.Errorf("%q; %s", value, allowed)
+		}
+		return ServiceAccount(namespace, name), nil
+	}
+	if account, found := strings.CutPrefix(value, "system:serviceaccount:"); found {
+		namespace, name, _ := strings.Cut(account, ":")
+		// As a user without the groups of service accounts it would seem to have fewer rights than it has.
+		if namespace == "" || name == "" || strings.Contains(name, ":") {
+			return nil, fmt.Errorf("%q; %s", value, allowed)
+		}
+		return ServiceAccount(namespace, name), nil
+	}
+	return &Account{User: value, Groups: []string{"system:authenticated"}}, nil
+}
+
+// NamespacesToCreatePods are those in which the user of the client may create pods.
+func NamespacesToCreatePods(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	var own []string
+	err := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Namespaces().List(ctx, options)
+	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		name := object.(*v1.Namespace).Name
+		allowed, err := review(ctx, client, Need{Namespace: name, Verb: "create", Resource: "pods"}, nil)
+		if err != nil {
+			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
+		}
+		if allowed {
+			own = append(own, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	return own, nil
 }

@@ -31,16 +31,18 @@ func lease(c *schedulerconfig.KubeSchedulerConfiguration) []Need {
 	if !election.LeaderElect {
 		return nil
 	}
-	need := Need{
-		Group: "coordination.k8s.io", Resource: "leases", Namespace: election.ResourceNamespace, Name: election.ResourceName,
-		Verbs: []string{"get", "update"}, For: []string{LeaderElection}, Weight: Vital, Lost: noScheduling +
-			": no replica can lead",
+	needs := need("coordination.k8s.io", "leases", []string{"get", "update"}, Vital,
+		noScheduling+": no replica can lead", LeaderElection)
+	for i := range needs {
+		needs[i].Name = election.ResourceName
 	}
 	// A right to create cannot be limited to a name. A lease that exists needs none.
-	create := need
-	create.Name, create.Verbs, create.Weight = "", []string{"create"}, Feature
-	create.Lost = "a lease that does not exist is not made, and no replica can lead without it"
-	return []Need{need, create}
+	needs = append(needs, need("coordination.k8s.io", "leases", create, Feature,
+		"a lease that does not exist is not made, and no replica can lead without it", LeaderElection)...)
+	for i := range needs {
+		needs[i].Namespace = election.ResourceNamespace
+	}
+	return needs
 }
 
 // enabled returns the plugins that a profile enables at any extension point.

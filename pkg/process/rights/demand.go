@@ -32,18 +32,16 @@ func Demand(ctx context.Context, client kubernetes.Interface, needs []Need) erro
 			said = true
 			logger.Error(err, "Checking the account's rights failed, trying again")
 		}
-		pause := time.NewTimer(demandRetry)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return nil
-		case <-pause.C:
+		case <-time.After(demandRetry):
 		}
 	}
 }
 
 // demanded says what is missing, as an error if it is vital.
-func demanded(logger klog.Logger, missing []Missing) error {
+func demanded(logger klog.Logger, missing []Need) error {
 	if len(missing) == 0 {
 		return nil
 	}

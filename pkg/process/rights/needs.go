@@ -5,6 +5,7 @@
 package rights
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,18 +26,20 @@ const (
 	Conditional Weight = "conditional"
 )
 
-// Need is a set of rights to one resource that are needed for the same reason.
+// Need is a right that is needed.
 type Need struct {
 	// Group is the API group, empty for the core group; Resource may have a subresource, as in pods/status.
-	Group, Resource string
+	Group    string `json:"apiGroup"`
+	Resource string `json:"resource"`
+	Verb     string `json:"verb"`
 	// Namespace and Name limit the need to one namespace or object; empty means all.
-	Namespace, Name string
-	Verbs           []string
-	// For names the plugins and features that need the rights. A configuration with one of them has the need.
-	For    []string
-	Weight Weight
-	// Lost says what does not work without one of the rights.
-	Lost string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"resourceName,omitempty"`
+	Weight    Weight `json:"weight"`
+	// For names the plugins and features that need the right. A configuration with one of them has the need.
+	For []string `json:"neededBy"`
+	// Lost says what does not work without the right.
+	Lost string `json:"lost"`
 }
 
 // Features of the scheduler that are not plugins.
@@ -87,9 +90,13 @@ func needs() []Need {
 	return slices.Concat(awaited(), ofKubernetes(), ofBerth(), gangOwners(), groups())
 }
 
-// need is a Need for all objects of the resource in all namespaces.
-func need(group, resource string, verbs []string, weight Weight, lost string, features ...string) Need {
-	return Need{Group: group, Resource: resource, Verbs: verbs, For: features, Weight: weight, Lost: lost}
+// need is rights to all objects of the resource in all namespaces.
+func need(group, resource string, verbs []string, weight Weight, lost string, features ...string) []Need {
+	var all []Need
+	for _, verb := range verbs {
+		all = append(all, Need{Group: group, Resource: resource, Verb: verb, For: features, Weight: weight, Lost: lost})
+	}
+	return all
 }
 
 // awaited are the kinds for whose informers the scheduler waits at its start.
@@ -97,7 +104,7 @@ func awaited() []Need {
 	var all []Need
 	add := func(group string, resources []string, features ...string) {
 		for _, resource := range resources {
-			all = append(all, need(group, resource, view, Vital, noScheduling, features...))
+			all = append(all, need(group, resource, view, Vital, noScheduling, features...)...)
 		}
 	}
 	// Without the labels of namespaces, anti-affinity and placement policies across namespaces would be broken silently.
@@ -118,8 +125,10 @@ func awaited() []Need {
 func ofKubernetes() []Need {
 	certificates := need("", "configmaps", view, Feature,
 		"requests for metrics with a client certificate or through the API server are refused", Metrics)
-	certificates.Namespace, certificates.Name = "kube-system", "extension-apiserver-authentication"
-	return []Need{
+	for i := range certificates {
+		certificates[i].Namespace, certificates[i].Name = "kube-system", "extension-apiserver-authentication"
+	}
+	return slices.Concat(
 		need("", "pods/binding", create, Vital, noScheduling, Always),
 		need("", "bindings", create, Conditional,
 			"an API server that authorizes bindings by their old name refuses them", Always),
@@ -147,12 +156,12 @@ func ofKubernetes() []Need {
 			Metrics),
 		need("authorization.k8s.io", "subjectaccessreviews", create, Feature, "requests for metrics are refused", Metrics),
 		certificates,
-	}
+	)
 }
 
 // ofBerth is what Berth's plugins need, without the kinds of gangs.
 func ofBerth() []Need {
-	return []Need{
+	return slices.Concat(
 		need("", "nodes", patch, Conditional, "pods are not bound to nodes whose GPUs HAMi's device plugin gives out",
 			gpuAware),
 		need("berth.dev", "devices", []string{"assign"}, Conditional,
@@ -168,7 +177,7 @@ func ofBerth() []Need {
 		need("berth.dev", "ippools/status", patch, Feature, "pools of addresses do not show their status", ipReservation),
 		need("berth.dev", "ipreservations", slices.Concat(view, manage), Feature, noAddresses, ipReservation),
 		need("apps", "statefulsets", view, Vital, noScheduling, ipReservation),
-	}
+	)
 }
 
 // gangOwners are the kinds whose pods can be made gangs.
@@ -180,7 +189,7 @@ func gangOwners() []Need {
 			// Its size is on the pods.
 			lost = "a gang of a LeaderWorkerSet does not say that it waits for its leader"
 		}
-		all = append(all, need(kind.Group, kind.Resource, view, Conditional, lost, coscheduling))
+		all = append(all, need(kind.Group, kind.Resource, view, Conditional, lost, coscheduling)...)
 	}
 	return all
 }
@@ -190,18 +199,18 @@ func groups() []Need {
 	var all []Need
 	for _, kind := range read.GroupKinds() {
 		all = append(all, need(kind.Group, kind.Resource, view, Conditional,
-			"pods that name a "+kind.Title()+" stay pending", coscheduling))
+			"pods that name a "+kind.Title()+" stay pending", coscheduling)...)
 		if status := kind.StatusResource(); status != "" {
 			all = append(all, need(kind.Group, status, patch, Conditional,
-				"a "+kind.Title()+" does not show the state of its gang", coscheduling))
+				"a "+kind.Title()+" does not show the state of its gang", coscheduling)...)
 		}
 	}
 	return all
 }
 
-// String names the rights as a rule would: verbs, resource and group.
-func (n Need) String() string {
-	text := strings.Join(n.Verbs, ",") + " " + Qualified(n.Group, n.Resource)
+// Right names the right as a rule would: verb, resource and group.
+func (n Need) Right() string {
+	text := n.Verb + " " + Qualified(n.Group, n.Resource)
 	if n.Name != "" {
 		text += " " + n.Name
 	}
@@ -209,6 +218,11 @@ func (n Need) String() string {
 		text += " in " + n.Namespace
 	}
 	return text
+}
+
+// String is the right with what needs it and what is lost.
+func (n Need) String() string {
+	return fmt.Sprintf("%s (%s): %s", n.Right(), strings.Join(n.For, ", "), n.Lost)
 }
 
 // Qualified names a resource with its group, as kubectl does: jobs.batch, pods/status.

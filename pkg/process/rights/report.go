@@ -14,8 +14,8 @@ type Report struct {
 	// Account is whose rights were asked for.
 	Account string `json:"account"`
 	// Checked counts the rights that were asked for.
-	Checked int       `json:"checked"`
-	Missing []Missing `json:"missing"`
+	Checked int    `json:"checked"`
+	Missing []Need `json:"missing"`
 }
 
 // Lacks reports whether a right is missing that the configuration needs in every cluster.
@@ -65,8 +65,8 @@ func (r *Report) rows() [][]any {
 }
 
 // joined joins the verbs that are missing for one reason.
-func joined(missing []Missing) []Missing {
-	var all []Missing
+func joined(missing []Need) []Need {
+	var all []Need
 	for _, m := range missing {
 		if n := len(all); n > 0 && all[n-1].sameReason(m) {
 			all[n-1].Verb += "," + m.Verb
@@ -77,18 +77,16 @@ func joined(missing []Missing) []Missing {
 	return all
 }
 
-func (m Missing) sameReason(other Missing) bool {
-	return m.Group == other.Group && m.Resource == other.Resource && m.Name == other.Name &&
-		m.Namespace == other.Namespace && m.Weight == other.Weight && m.Lost == other.Lost
+func (n Need) sameReason(other Need) bool {
+	return n.Group == other.Group && n.Resource == other.Resource && n.Name == other.Name &&
+		n.Namespace == other.Namespace && n.Weight == other.Weight && n.Lost == other.Lost
 }
 
 // Count is the number of different rights.
 func Count(all []Need) int {
 	seen := map[string]bool{}
 	for _, n := range all {
-		for _, verb := range n.Verbs {
-			seen[Missing{Group: n.Group, Resource: n.Resource, Namespace: n.Namespace, Name: n.Name, Verb: verb}.Right()] = true
-		}
+		seen[n.Right()] = true
 	}
 	return len(seen)
 }
