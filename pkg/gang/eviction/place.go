@@ -50,13 +50,10 @@ func (s *search) quota() []int {
 	return quota
 }
 
-// complete places further members of any class as long as the minimum needs them, and reports whether it is met.
+// complete places further members of any class as far as the minimum needs them, and reports whether it is met.
 func (s *search) complete(evict bool) bool {
-	for before := -1; before != s.total && !s.met(); {
-		before = s.total
-		for _, class := range s.easiest {
-			s.place(class, s.wanting(class), evict)
-		}
+	for _, class := range s.easiest {
+		s.place(class, s.wanting(class), evict)
 	}
 	s.most = max(s.most, s.total)
 	return s.met()
