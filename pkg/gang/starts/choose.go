@@ -130,29 +130,21 @@ func Choose(p *Problem) (Choice, bool) {
 
 // classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
 func classOrders(p *Problem, domain []int) [][]int {
-	order := make([]int, len(p.Classes))
-	room := make([]int, len(p.Classes))
-	alike := true
-	for c, class := range p.Classes {
-		order[c] = c
-		alike = alike && class.Shape == p.Classes[0].Shape
-	}
-	if alike {
-		return [][]int{order}
-	}
-	shapes := make([]int, len(p.Nodes[domain[0]].Rooms))
+	rooms := make([]int, len(p.Nodes[domain[0]].Rooms))
 	for _, n := range domain {
-		for s := range shapes {
-			shapes[s] += p.Nodes[n].Rooms[s].Empty
+		for shape, room := range p.Nodes[n].Rooms {
+			rooms[shape] += room.Empty
 		}
 	}
-	for c, class := range p.Classes {
-		room[c] = shapes[class.Shape]
+	room := func(class int) int { return rooms[p.Classes[class].Shape] }
+	order := make([]int, len(p.Classes))
+	for c := range order {
+		order[c] = c
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room[a], room[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room(a), room(b)) })
 	easiest := slices.Clone(order)
-	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room[b], room[a]) })
-	return [][]int{order, easiest}
+	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room(b), room(a)) })
+	return slices.CompactFunc([][]int{order, easiest}, slices.Equal)
 }
 
 // reserver fills one reservation within a domain.
