@@ -114,7 +114,7 @@ func (s *search) plan() Plan {
 		}
 		plan.Victims = append(plan.Victims, s.units[i].victims...)
 		if s.units[i].whole {
-			plan.Groups = append(plan.Groups, s.groups[s.units[i].group].id)
+			plan.Groups = append(plan.Groups, s.Victims[s.units[i].victims[0]].Group)
 		}
 	}
 	slices.Sort(plan.Victims)

@@ -30,10 +30,10 @@ func (o *offer) compare(other *offer) int {
 
 // place places up to want members of a class in the domain. It uses free capacity first, starting with the fullest
 // node. Then, if evict is set, it accepts one offer after the other, always the one with the lowest cost per member.
-// The eviction of a group makes the offers of its other nodes cheaper.
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is computed again when it comes to the top: fewer members to place and smaller budgets make it more expensive.
+// The eviction of a group makes the offers of its other nodes cheaper.
 func (s *search) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
@@ -55,24 +55,11 @@ func (s *search) place(class, want int, evict bool) {
 		touched := []int{node}
 		for _, u := range o.units {
 			s.remove(u)
-			for _, part := range s.units[u].parts {
-				if s.within[part.node] {
-					touched = append(touched, part.node)
-				}
-			}
+			touched = append(touched, s.nodesOf(u)...)
 		}
 		want -= s.assign(class, node, want)
 		slices.Sort(touched)
-		touched = slices.Compact(touched)
-		want -= s.fill(class, want, touched)
-		if len(touched) > 1 {
-			all.Items = slices.DeleteFunc(all.Items, func(o offer) bool {
-				_, again := slices.BinarySearch(touched, o.node)
-				return again
-			})
-			all.Init()
-		}
-		for _, n := range touched {
+		for _, n := range slices.Compact(touched) {
 			if o, ok := s.offer(class, n, want); ok {
 				all.Push(o)
 			}

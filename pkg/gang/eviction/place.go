@@ -10,32 +10,19 @@ import (
 //
 // The members to place are decided on first: those of the classes that are easiest to place, unless a role needs
 // others. They are placed hardest class first, because a class that fits on few nodes has to choose before one that
-// fits on many. Members that find no room are replaced by members of other classes. If that fails, the classes come
-// first that were short of room, and then the easiest.
+// fits on many. Members that find no room are replaced by members of other classes. If that fails, the easiest class is
+// placed first.
 func (s *search) arrange(evict bool) bool {
 	start, quota := len(s.trail), s.quota()
-	order := slices.Clone(s.easiest)
-	slices.Reverse(order)
-	for range 3 {
+	hardest := slices.Clone(s.easiest)
+	slices.Reverse(hardest)
+	for _, order := range [][]int{hardest, s.easiest} {
 		s.undo(start)
 		for _, class := range order {
 			s.place(class, quota[class], evict)
 		}
-		var short, others []int
-		for _, class := range order {
-			if s.count[class] < quota[class] {
-				short = append(short, class)
-			} else {
-				others = append(others, class)
-			}
-		}
 		if s.complete(evict) || len(s.classes) < 2 {
 			return s.met()
-		}
-		if next := slices.Concat(short, others); !slices.Equal(next, order) {
-			order = next
-		} else {
-			order = s.easiest
 		}
 	}
 	return false
@@ -63,32 +50,27 @@ func (s *search) quota() []int {
 	return quota
 }
 
-// complete places further members of any class as long as the minimum needs them, and reports whether it is met.
+// complete places further members of any class as far as the minimum needs them, and reports whether it is met.
 func (s *search) complete(evict bool) bool {
-	for before := -1; before != s.total && !s.met(); {
-		before = s.total
-		for _, class := range s.easiest {
-			s.place(class, s.wanting(class), evict)
-		}
+	for _, class := range s.easiest {
+		s.place(class, s.wanting(class), evict)
 	}
 	s.most = max(s.most, s.total)
 	return s.met()
 }
 
 // fill places up to want members of a class on those of the nodes that have room and returns how many it placed. It
-// starts where there is room for the fewest, and for the fewest of the class that is easiest to place.
+// starts where there is room for the fewest.
 func (s *search) fill(class, want int, nodes []int) int {
 	want = min(want, s.classes[class].Count-s.count[class])
-	type roomy struct{ node, room, other int }
+	type roomy struct{ node, room int }
 	var found []roomy
 	for _, n := range nodes {
 		if room := s.fits(class, n, want); room > 0 {
-			found = append(found, roomy{n, room, s.fits(s.easiest[0], n, s.classes[s.easiest[0]].Count)})
+			found = append(found, roomy{n, room})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b roomy) int {
-		return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.other, b.other))
-	})
+	slices.SortStableFunc(found, func(a, b roomy) int { return cmp.Compare(a.room, b.room) })
 	placed := 0
 	for _, f := range found {
 		placed += s.assign(class, f.node, want-placed)

@@ -15,7 +15,7 @@ type prepared struct {
 	// easiest holds the classes in ascending order of the part of the cluster that one member takes.
 	easiest []int
 	units   []unit
-	groups  []group
+	groups  []Group
 	// onNode holds, by node, what units free there, the least important first.
 	onNode [][]*part
 	// parts are those of all units.

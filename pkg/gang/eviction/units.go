@@ -34,13 +34,6 @@ type part struct {
 	frees      Vector
 }
 
-// group is a group of victims. Which members it spares depends on the nodes that are needed, so each that it may spare
-// is a unit.
-type group struct {
-	Group
-	id gang.ID
-}
-
 // importance returns the victims of the list, the least important first: the lower rank, then the least lost, then the
 // later start.
 func (p *Problem) importance(list []int) []int {
@@ -78,13 +71,14 @@ func (p *prepared) addUnits() {
 		members[id] = append(members[id], i)
 	}
 	for _, id := range ids {
-		p.addGroup(id, members[id])
+		p.addGroup(p.Groups[id], members[id])
 	}
 }
 
-// addGroup adds the units of a group. Its members are in the order of their importance.
-func (p *prepared) addGroup(id gang.ID, members []int) {
-	g, index, first := p.Groups[id], len(p.groups), len(p.units)
+// addGroup adds the units of a group. Which members it spares depends on the nodes that are needed, so each that it may
+// spare is a unit. Its members are in the order of their importance.
+func (p *prepared) addGroup(g Group, members []int) {
+	index, first := len(p.groups), len(p.units)
 	var all loss
 	for k, i := range members {
 		all.add(p.Victims[i].Role, 1)
@@ -106,7 +100,7 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	if len(members) >= g.Bound && !g.tolerates(all) && p.enclose(index, members, first) {
 		p.units[len(p.units)-1].whole = true
 	}
-	p.groups = append(p.groups, group{g, id})
+	p.groups = append(p.groups, g)
 }
 
 // within returns the members of a group within that go when it goes as a whole; nil if not all of it may go, if the

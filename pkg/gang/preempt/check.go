@@ -42,18 +42,26 @@ type checking struct {
 func (p *Profile) check(ctx context.Context, r *request, demand gang.Demand, found *proposal) (*plan.Plan, findings,
 	error) {
 	c := &checking{profile: p, ctx: ctx, request: r, demand: demand, found: found, said: findings{}}
-	if r.division != nil {
-		return c.bySet()
-	}
-	// The proposal is for the minimum, so that only these members are checked.
-	proposed := c.proposed()
 	nodes, stale := c.nodes()
-	a, err := c.place(proposed, demand.Need, plan.Part{Nodes: nodes})
+	on, members, classOf := plan.Part{Nodes: nodes}, []gang.Member(nil), map[gang.UID]string{}
+	if r.division == nil {
+		// The proposal is for the minimum, so that only these members are checked.
+		members = c.proposed()
+		for _, m := range members {
+			classOf[m.UID] = m.Class
+		}
+	} else {
+		var err error
+		if on, members, err = c.bySet(classOf); err != nil || members == nil {
+			return &plan.Plan{}, nil, err
+		}
+	}
+	a, err := c.place(members, demand.Need, on)
 	if err != nil || a.Feasible() || stale {
 		// The pods of a node have changed, so that findings are of no use for the next proposal.
 		return a, nil, err
 	}
-	return a, c.said, c.learn(a, proposed)
+	return a, c.said, c.learn(a, classOf)
 }
 
 // nodes returns the nodes of the proposal. stale is set if the numbers of their pods have changed since.
@@ -92,13 +100,12 @@ func (c *checking) proposed() []gang.Member {
 	return out
 }
 
-// learn derives findings from the places of the proposal that members did not get.
-func (c *checking) learn(a *plan.Plan, proposed []gang.Member) error {
+// learn derives findings from the places of the proposal that members did not get. classOf has the classes of the
+// members.
+func (c *checking) learn(a *plan.Plan, classOf map[gang.UID]string) error {
 	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
-	classOf := make(map[gang.UID]string, len(proposed))
-	for _, m := range proposed {
-		classOf[m.UID] = m.Class
-		short[m.Class]++
+	for _, class := range classOf {
+		short[class]++
 	}
 	for _, as := range a.Assignments {
 		class := classOf[as.UID]

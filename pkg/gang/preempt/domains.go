@@ -111,42 +111,23 @@ func (b *problemBuilder) addDomains() {
 	}
 }
 
-// bySet places the members of each group or segment on the nodes of the proposal, and returns which nodes refuse some.
-func (c *checking) bySet() (*plan.Plan, findings, error) {
+// bySet returns the members of each group or segment with the nodes to which the proposal keeps them, and adds their
+// classes to classOf. There are no members if a node is gone.
+func (c *checking) bySet(classOf map[gang.UID]string) (plan.Part, []gang.Member, error) {
 	d := c.request.division
-	_, stale := c.nodes()
 	places := d.Places(c.found.Sets)
 	for i := range places {
 		at, known := d.nodes[c.found.names[places[i].Node]]
 		if !known {
-			return &plan.Plan{}, nil, nil
+			return plan.Part{}, nil, nil
 		}
 		places[i].Node = at
+		classOf[places[i].UID] = c.request.classes[places[i].Class].class
 	}
 	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing nodes: %w", err)
+		return plan.Part{}, nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	part, members := plan.OnNodes(places, nodes)
-	a, err := c.place(members, c.demand.Need, part)
-	if err != nil || a.Feasible() || stale {
-		return a, nil, err
-	}
-	placed := map[gang.Refusal]int{}
-	classOf := map[gang.UID]int{}
-	for i := range places {
-		classOf[places[i].UID] = places[i].Class
-	}
-	at := func(class int, node string) gang.Refusal {
-		return gang.Refusal{Class: c.request.classes[class].class, Node: node}
-	}
-	for _, as := range a.Assignments {
-		placed[at(classOf[as.UID], as.Node)]++
-	}
-	for _, want := range c.found.Placed {
-		if refusal := at(want.Class, want.Node); placed[refusal] < want.Members {
-			c.said[refusal] = true
-		}
-	}
-	return a, c.said, nil
+	return part, members, nil
 }

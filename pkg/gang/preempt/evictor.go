@@ -67,15 +67,11 @@ func (e *Evictor) lookForFlight(r *request) {
 func (e *Evictor) Landed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var requests []*request
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		if w := e.work[name]; w.landing {
 			w.landing = false
-			requests = append(requests, w.request)
+			e.again(w.request)
 		}
-	}
-	for _, r := range requests {
-		e.again(r)
 	}
 }
 
@@ -218,8 +214,8 @@ func (e *Evictor) refuse(r *request, why string) string {
 // Tidy ends the attempts for gangs that do not wait anymore, for pods that have a node or are gone, and those that have
 // awaited no pod for a while. It retries gangs and pods whose awaited pods are late.
 func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
-	var again []*request
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		w := e.work[name]
 		if r := w.request; r.only != nil && e.Members.Settled(r.only) || r.only == nil && !waits(r.id) {
@@ -233,12 +229,8 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
 			}
 		case toChooseOthers:
 			e.postpone(w)
-			again = append(again, w.request)
+			e.again(w.request)
 		}
-	}
-	e.mu.Unlock()
-	for _, r := range again {
-		e.again(r)
 	}
 }
 

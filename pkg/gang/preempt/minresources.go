@@ -36,56 +36,38 @@ func (p *Profile) Shortfall(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 }
 
 // shortfall counts what the gang's own members and the evicted pods use as free, and ignores resources that a
-// DeviceClass serves.
+// DeviceClass serves. Assumed pods count as pods of their node.
 func (p *Profile) shortfall(id gang.ID, nodes []fwk.NodeInfo, evicted []*v1.Pod) shortfall {
 	s, pg := shortfall{gang: id}, p.evictor.Members.Group(id)
 	if pg == nil || len(pg.Spec.MinResources) == 0 {
 		return s
 	}
-	wanted, counted := podview.Amounts(pg.Spec.MinResources), p.own(id, nodes)
-	for _, pod := range evicted {
-		if info, err := framework.NewPodInfo(pod); err == nil {
-			counted = append(counted, info)
-		}
-	}
+	wanted, occupied := podview.Amounts(pg.Spec.MinResources), p.evictor.Ledger.Nodes(id)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if process.Claimed(p.framework, name) {
 			continue
 		}
-		free := freeOn(nodes, name)
-		for _, pod := range counted {
-			free += podview.UsedBy(pod, name)
+		free := int64(0)
+		for _, n := range nodes {
+			if free += max(podview.Free(n, name), 0); occupied[n.Node().Name] == 0 {
+				continue
+			}
+			for _, info := range n.GetPods() {
+				if p.evictor.Members.ID(info.GetPod()) == id {
+					free += podview.UsedBy(info, name)
+				}
+			}
+		}
+		for _, pod := range evicted {
+			if info, err := framework.NewPodInfo(pod); err == nil {
+				free += podview.UsedBy(info, name)
+			}
 		}
 		if free < wanted[name] {
 			s.resources = append(s.resources, resourceShortfall{name, wanted[name], free})
 		}
 	}
 	return s
-}
-
-// own returns the members of the gang that are on the nodes.
-func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) (own []fwk.PodInfo) {
-	occupied := p.evictor.Ledger.Nodes(id)
-	for _, n := range nodes {
-		if occupied[n.Node().Name] == 0 {
-			continue
-		}
-		for _, info := range n.GetPods() {
-			if p.evictor.Members.ID(info.GetPod()) == id {
-				own = append(own, info)
-			}
-		}
-	}
-	return own
-}
-
-// freeOn returns how much of a resource the nodes have free in total. Assumed pods count as pods of their node.
-func freeOn(nodes []fwk.NodeInfo, name v1.ResourceName) int64 {
-	free := int64(0)
-	for _, n := range nodes {
-		free += max(podview.Free(n, name), 0)
-	}
-	return free
 }
 
 // String implements obstacle.Reason.

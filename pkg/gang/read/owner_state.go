@@ -118,14 +118,6 @@ const (
 	lwsSubGroupTopologyKey = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology"
 )
 
-// Values of the fields that say in which order pods are created.
-const (
-	orderedReady        = "OrderedReady"
-	inOrder             = "InOrder"
-	leaderReady         = "LeaderReady"
-	waitForWorkersReady = "WaitForWorkersReady"
-)
-
 // never is the message why a gang can never be complete: how its controller creates the pods, and what to change.
 func never(r *fields.Reader, how string, minimum int, remedy string) string {
 	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.Kind, r.Name, how, minimum, remedy)
@@ -173,7 +165,7 @@ func jobLimit(r *fields.Reader) time.Duration {
 
 func readStatefulSet(r *fields.Reader) OwnerState {
 	s := readReplicas(r)
-	if policy := r.Text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
+	if policy := r.Text("spec.podManagementPolicy"); (policy == "" || policy == "OrderedReady") && s.Minimum > 1 {
 		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
 	}
@@ -192,7 +184,7 @@ func readLeaderWorkerSet(r *fields.Reader) OwnerState {
 	s := OwnerState{Minimum: r.Number("spec.leaderWorkerTemplate.size", 1)}
 	switch {
 	case s.Minimum < 2:
-	case r.Text("spec.startupPolicy") == leaderReady:
+	case r.Text("spec.startupPolicy") == "LeaderReady":
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.Annotation("metadata", lwsExclusiveTopologyKey) != "":
@@ -275,7 +267,7 @@ func readJobSet(r *fields.Reader) map[string]OwnerState {
 		all.startsWith(r, jobSetLabels, groups)
 	}
 	switch {
-	case len(jobs) > 1 && r.Text("spec.startupPolicy.startupPolicyOrder") == inOrder:
+	case len(jobs) > 1 && r.Text("spec.startupPolicy.startupPolicyOrder") == "InOrder":
 		all.Why = never(r, "starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", all.Minimum,
 			"set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	case depends != "":
@@ -318,7 +310,7 @@ func trainingState(r *fields.Reader, total int, roleKey string, needed map[strin
 // readMPIJob counts the launcher, unless it is created when the workers are ready: then only these are the gang.
 func readMPIJob(r *fields.Reader) OwnerState {
 	pods, needed, roleKey := r.Number("spec.mpiReplicaSpecs.Worker.replicas", 0), map[string]int{}, MPIRoleLabel
-	if r.Text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
+	if r.Text("spec.launcherCreationPolicy") != "WaitForWorkersReady" || pods == 0 {
 		pods, needed["launcher"] = sum(pods, 1), 1
 	}
 	if r.Text("apiVersion") == "kubeflow.org/v1" {

@@ -8,7 +8,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/minheap"
 )
 
 // Problem asks which capacity to keep on which nodes for a group that does not fit now, so that it fits when pods there
@@ -113,7 +112,7 @@ func Choose(p *Problem) (Choice, bool) {
 			continue
 		}
 		for _, order := range classOrders(p, domain) {
-			r := &reserver{keeping: keep(p), domain: domain, order: order}
+			r := &reserver{keeping: keep(p), domain: domain, order: order, queues: map[int][]entry{}}
 			// A group stays in its domain: what was kept there is not given up for another.
 			if r.minimum() && (best == nil || (kept && !bestKept) || r.pods < best.pods) {
 				best, bestKept = r, kept
@@ -131,29 +130,21 @@ func Choose(p *Problem) (Choice, bool) {
 
 // classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
 func classOrders(p *Problem, domain []int) [][]int {
-	order := make([]int, len(p.Classes))
-	room := make([]int, len(p.Classes))
-	alike := true
-	for c, class := range p.Classes {
-		order[c] = c
-		alike = alike && class.Shape == p.Classes[0].Shape
-	}
-	if alike {
-		return [][]int{order}
-	}
-	shapes := make([]int, len(p.Nodes[domain[0]].Rooms))
+	rooms := make([]int, len(p.Nodes[domain[0]].Rooms))
 	for _, n := range domain {
-		for s := range shapes {
-			shapes[s] += p.Nodes[n].Rooms[s].Empty
+		for shape, room := range p.Nodes[n].Rooms {
+			rooms[shape] += room.Empty
 		}
 	}
-	for c, class := range p.Classes {
-		room[c] = shapes[class.Shape]
+	room := func(class int) int { return rooms[p.Classes[class].Shape] }
+	order := make([]int, len(p.Classes))
+	for c := range order {
+		order[c] = c
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room[a], room[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(room(a), room(b)) })
 	easiest := slices.Clone(order)
-	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room[b], room[a]) })
-	return [][]int{order, easiest}
+	slices.SortStableFunc(easiest, func(a, b int) int { return cmp.Compare(room(b), room(a)) })
+	return slices.CompactFunc([][]int{order, easiest}, slices.Equal)
 }
 
 // reserver fills one reservation within a domain.
@@ -163,8 +154,8 @@ type reserver struct {
 	domain []int
 	// order is that in which the classes are served.
 	order []int
-	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
-	queues []*minheap.Heap[entry]
+	// queues hold what may be taken for the shapes that were asked for so far, those last that are to be kept first.
+	queues map[int][]entry
 	// taken counts for each class the places of the minimum; pods is how many pods have to end for them.
 	taken []int
 	pods  int
@@ -209,68 +200,58 @@ func (r *reserver) take(class, n int, spare bool) int {
 	if n <= 0 {
 		return 0
 	}
-	q := r.queue(r.Classes[class].Shape)
-	taken := 0
-	for taken < n && q.Len() > 0 {
-		e := &q.Items[0]
-		got := r.fill(r.domain[e.node], class, min(int(e.places), n-taken))
-		taken += got
-		if !spare {
-			r.taken[class] += got
-			r.pods += got * int(e.pods)
-		}
-		// A node that cannot be filled any further is full for good: what is taken is not given back.
-		if e.places -= int32(got); taken < n || e.places == 0 {
-			q.Pop()
-		}
-	}
-	return taken
-}
-
-// queue returns what may still be taken for the shape.
-func (r *reserver) queue(shape int) *minheap.Heap[entry] {
-	if r.queues == nil {
-		r.queues = make([]*minheap.Heap[entry], len(r.Nodes[r.domain[0]].Rooms))
-	}
+	shape := r.Classes[class].Shape
 	if r.queues[shape] == nil {
 		r.queues[shape] = newQueue(r.Nodes, r.domain, shape)
 	}
-	return r.queues[shape]
+	q, taken := r.queues[shape], 0
+	for taken < n && len(q) > 0 {
+		e := &q[len(q)-1]
+		got := r.fill(r.domain[e.node], class, min(e.places, n-taken))
+		taken += got
+		if !spare {
+			r.taken[class] += got
+			r.pods += got * e.pods
+		}
+		// A node that cannot be filled any further is full for good: what is taken is not given back.
+		if e.places -= got; taken < n || e.places == 0 {
+			q = q[:len(q)-1]
+		}
+	}
+	r.queues[shape] = q
+	return taken
 }
 
 // entry is a number of places on a node for which the same number of pods have to end.
 type entry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
-	node         int32
-	places, pods int32
+	node         int
+	places, pods int
 	// free is that of the node's room, other is 1 unless something of the node is kept already.
-	free, other int32
+	free, other int
 }
 
 // newQueue returns what the nodes with these positions have for members of the shape, what is free and what is not yet,
-// those first that are to be kept first. Few of them are ever looked at.
-func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
-	q := &minheap.Heap[entry]{Items: make([]entry, 0, 2*len(domain)), Compare: entry.compare}
+// those last that are to be kept first.
+func newQueue(nodes []Node, domain []int, shape int) []entry {
+	q := make([]entry, 0, 2*len(domain))
 	for at, n := range domain {
 		room := &nodes[n].Rooms[shape]
-		e := entry{node: int32(at), free: int32(room.Free), other: 1}
+		e := entry{node: at, free: room.Free, other: 1}
 		if nodes[n].Kept {
 			e.other = 0
 		}
 		now := min(room.Now, room.Empty)
-		if e.places = int32(now); now > 0 {
-			q.Items = append(q.Items, e)
+		if e.places = now; now > 0 {
+			q = append(q, e)
 		}
-		if e.places, e.pods = int32(room.Empty-now), int32(max(room.Pods, 1)); e.places > 0 {
-			q.Items = append(q.Items, e)
+		if e.places, e.pods = room.Empty-now, max(room.Pods, 1); e.places > 0 {
+			q = append(q, e)
 		}
 	}
-	q.Init()
+	slices.SortFunc(q, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(b.other, a.other), cmp.Compare(a.free, b.free),
+			cmp.Compare(b.node, a.node))
+	})
 	return q
-}
-
-// compare is negative if a is to be kept before b.
-func (a entry) compare(b entry) int {
-	return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(a.other, b.other), cmp.Compare(b.free, a.free),
-		cmp.Compare(a.node, b.node))
 }

@@ -25,14 +25,13 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 		err   error
 		pause time.Duration
 		// told is set if an event about a member says why, fails if the sync is tried again as after any error.
-		told, fails, never bool
+		told, fails bool
 	}{
 		{name: "it is created"},
 		{name: "it exists", err: apierrors.NewAlreadyExists(resource, "g")},
 		{name: "a quota forbids it", err: apierrors.NewForbidden(resource, "g", errors.New("exceeded quota")),
 			pause: refusedPause, told: true},
-		{name: "a webhook calls it invalid", err: apierrors.NewInvalid(schema.GroupKind{}, "g", nil), told: true,
-			never: true},
+		{name: "its name is invalid", err: apierrors.NewInvalid(schema.GroupKind{}, "g", nil), pause: refusedPause, told: true},
 		{name: "a webhook denies it", err: apierrors.NewBadRequest("admission webhook denied the request"),
 			pause: refusedPause, told: true},
 		{name: "the cluster does not serve it", err: apierrors.NewNotFound(resource, ""), pause: refusedPause, told: true},
@@ -47,12 +46,8 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 			s, r := &State{Members: []*v1.Pod{pod}, View: gang.View{Any: read.RefOf(pod)}}, &record{}
 			for range 2 { // what is reported is reported once, and pauses double
 				pause, err := c.handleCreateResult(t.Context(), id, s, r, tc.err)
-				if (err != nil) != tc.fails || pause != tc.pause || r.uncreatable != tc.never {
-					t.Errorf("pause %s, never again %t, error %v; want %s, %t, %t", pause, r.uncreatable, err, tc.pause, tc.never,
-						tc.fails)
-				}
-				if tc.never {
-					break
+				if (err != nil) != tc.fails || pause != tc.pause {
+					t.Errorf("pause %s, error %v; want %s, %t", pause, err, tc.pause, tc.fails)
 				}
 				tc.pause *= 2
 			}

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -55,14 +53,6 @@ func (c *Controller) keep(ctx context.Context, id gang.ID, s *State, pg *schedul
 
 // create creates the PodGroup of the gang, and returns after what time to try again.
 func (c *Controller) create(ctx context.Context, id gang.ID, s *State, r *record) (again time.Duration, err error) {
-	if r.uncreatable {
-		return 0, nil
-	}
-	if wrong := validation.IsDNS1123Subdomain(id.Name); len(wrong) > 0 {
-		r.uncreatable = true
-		c.reportNoPodGroup(ctx, id, s, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
-		return 0, nil
-	}
 	pg := generatedPodGroup(id, s.Undeclared, s.Members)
 	if len(pg.OwnerReferences) == 0 {
 		return 0, nil
@@ -80,12 +70,8 @@ func (c *Controller) handleCreateResult(ctx context.Context, id gang.ID, s *Stat
 		return 0, nil
 	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), namespaceGone(err):
 		return 0, nil
-	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
-		r.uncreatable = true
-		c.reportNoPodGroup(ctx, id, s, err.Error())
-		return 0, nil
 	case apierrors.ReasonForError(err) != "":
-		// A quota, a missing right, a webhook, or a cluster that does not serve PodGroups.
+		// A name that no object may have, a quota, a missing right, a webhook, or a cluster that does not serve PodGroups.
 		why = err.Error()
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		// A webhook that does not answer delays each request.
@@ -106,11 +92,6 @@ func (c *Controller) reportNoPodGroup(ctx context.Context, id gang.ID, s *State,
 	if pod := s.example(); pod != nil {
 		c.recorder.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
 	}
-}
-
-// byAdmission reports whether a policy or a webhook has refused the request: its "invalid" may be temporary.
-func byAdmission(err error) bool {
-	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
 }
 
 // namespaceGone reports whether the namespace, and not the kind, does not exist.

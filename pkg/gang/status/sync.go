@@ -243,10 +243,8 @@ type record struct {
 	// same without texts.
 	foreign     map[grouptree.Key]string
 	foreignKind string
-	// refused is the last pause after the API server refused the PodGroup, 0 if it did not; uncreatable is set if it will
-	// always refuse it.
-	refused     time.Duration
-	uncreatable bool
+	// refused is the last pause after the API server refused the PodGroup, 0 if it did not.
+	refused time.Duration
 }
 
 // reword returns 0 if the sync that began now may write changes of messages only, else after what time to ask again.
