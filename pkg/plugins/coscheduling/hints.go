@@ -5,11 +5,10 @@ import (
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/process"
 )
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
@@ -19,65 +18,29 @@ import (
 func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	misstated := q.shared.settings.classes.misstated
 	return []fwk.ClusterEventWithHint{
-		{
-			Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel},
-			QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-				if pod, ok := obj.(*v1.Pod); ok && !q.shared.members.Has(pod) {
-					return fwk.Queue, nil
-				}
-				return fwk.QueueSkip, nil
-			},
-		},
-		{
-			// Annotations have no action type of their own: their changes arrive as the general update.
-			Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
-			QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, old, obj any) (fwk.QueueingHint, error) {
-				before, after, err := util.As[*v1.Pod](old, obj)
-				if err != nil {
-					return fwk.Queue, err
-				}
-				if misstated(before) != nil && misstated(after) == nil {
-					return fwk.Queue, nil
-				}
-				if !maps.Equal(before.Annotations, after.Annotations) { // where it may go, perhaps
-					return q.joins(after), nil
-				}
-				return fwk.QueueSkip, nil
-			},
-		},
-		{
-			Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable |
-				fwk.UpdateNodeLabel | fwk.UpdateNodeTaint},
-			QueueingHintFn: func(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) { return q.joins(pod), nil },
-		},
-		{
-			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
-			QueueingHintFn: func(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) { return q.joins(pod), nil },
-		},
-		{
-			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add},
-			QueueingHintFn: q.siblingCame,
-		},
+		process.On(fwk.TargetPod, fwk.UpdatePodLabel, func(_, _, now *v1.Pod) bool { return !q.shared.members.Has(now) }),
+		process.On(fwk.TargetPod, process.OwnChange, func(_, before, now *v1.Pod) bool {
+			return misstated(before) != nil && misstated(now) == nil ||
+				!maps.Equal(before.Annotations, now.Annotations) && q.joins(now) // where it may go, perhaps
+		}),
+		process.On(fwk.Node, fwk.Add|fwk.UpdateNodeAllocatable|fwk.UpdateNodeLabel|fwk.UpdateNodeTaint,
+			func(pod *v1.Pod, _, _ *v1.Node) bool { return q.joins(pod) }),
+		process.On(fwk.AssignedPod, fwk.Delete, func(pod, _, _ *v1.Pod) bool { return q.joins(pod) }),
+		process.On(fwk.AssignedPod, fwk.Add, q.siblingCame),
 	}, nil
 }
 
 // siblingCame has a pod tried again for another of its gang, or for any if it has to be near some. It is asked of all
 // pods that wait whenever one is bound; whether a pod joins a gang is quickly told, the names of two gangs are not.
-func (q queue) siblingCame(_ klog.Logger, pod *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-	came, ok := obj.(*v1.Pod)
-	if !ok || q.joins(pod) == fwk.QueueSkip {
-		return fwk.QueueSkip, nil
+func (q queue) siblingCame(pod, _, came *v1.Pod) bool {
+	if !q.joins(pod) {
+		return false
 	}
-	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil || q.shared.members.ID(came) == q.shared.members.ID(pod) {
-		return fwk.Queue, nil
-	}
-	return fwk.QueueSkip, nil
+	a := pod.Spec.Affinity
+	return a != nil && a.PodAffinity != nil || q.shared.members.ID(came) == q.shared.members.ID(pod)
 }
 
-// joins has a pod tried again that joins a gang which has started.
-func (q queue) joins(pod *v1.Pod) fwk.QueueingHint {
-	if q.shared.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone {
-		return fwk.Queue
-	}
-	return fwk.QueueSkip
+// joins reports whether the pod joins a gang that has started.
+func (q queue) joins(pod *v1.Pod) bool {
+	return q.shared.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone
 }

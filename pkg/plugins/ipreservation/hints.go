@@ -4,10 +4,9 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -16,47 +15,28 @@ import (
 // scheduler from starting. Their changes wake the pods that ask for addresses.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
-			QueueingHintFn: p.afterNodeChange},
-		// Annotations have no action type of their own: their changes arrive as the general update.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: afterOwnChange},
+		process.On(fwk.Node, fwk.Add|fwk.UpdateNodeLabel, p.afterNodeChange),
+		process.On(fwk.TargetPod, process.OwnChange, afterOwnChange),
 	}, nil
 }
 
 // afterNodeChange queues a pod when a node comes where it can have an address. Where none is free, the pod is woken
 // when one comes free.
-func (p *Plugin) afterNodeChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func (p *Plugin) afterNodeChange(pod *v1.Pod, before, after *v1.Node) bool {
 	ask, bad := p.addresses.ask(pod)
-	switch {
-	case bad != nil:
-		//nolint:nilerr // a value that cannot be read is no failure of the hint: no node helps such a pod
-		return fwk.QueueSkip, nil
-	case ask == nil:
-		return fwk.Queue, nil // its reservation is gone, and it needs no address any more
+	if bad != nil || ask == nil {
+		// No node helps a pod with a bad value; one whose reservation is gone needs no address any more.
+		return bad == nil
 	}
 	plan, refusal := p.addresses.ledger.Plan(ask)
 	fits := func(node *v1.Node) bool {
 		reason, _ := plan.Refuses(node.Labels)
 		return reason == ""
 	}
-	if refusal != "" || !fits(after) || before != nil && fits(before) {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+	return refusal == "" && fits(after) && (before == nil || !fits(before))
 }
 
 // afterOwnChange queues a pod when it asks for another pool.
-func afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	if before.Annotations[wellknown.IPPoolKey] == after.Annotations[wellknown.IPPoolKey] {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+func afterOwnChange(_, before, after *v1.Pod) bool {
+	return before.Annotations[wellknown.IPPoolKey] != after.Annotations[wellknown.IPPoolKey]
 }
