@@ -56,7 +56,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.measured, c.nodesKnown)
+	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.args.Signals, c.measured, c.nodesKnown)
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}

@@ -49,9 +49,7 @@ func (v *view) hasGPU() bool {
 // concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
-	keys *gpuview.Keys
-	// bad reports what cannot be read of nodes.
-	bad    *informers.BadNodeValues
+	keys   *gpuview.Keys
 	ledger *ledger
 	claims *claimview.GPUs
 	totals totals
