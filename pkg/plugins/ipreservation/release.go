@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -33,7 +33,7 @@ func (ad *addresses) release(ctx context.Context) bool {
 		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	for _, obj := range ad.reservations.GetStore().List() {
-		r := obj.(*networkv1alpha1.IPReservation)
+		r := obj.(*berthv1alpha1.IPReservation)
 		if stays, _ := needed(r, knownSet, knownPod); stays {
 			continue
 		}
@@ -56,14 +56,14 @@ func (ad *addresses) release(ctx context.Context) bool {
 }
 
 // needed reports whether the reservation is to stay, by the StatefulSet and the pod that are found.
-func needed(r *networkv1alpha1.IPReservation, set func(namespace, name string) error,
+func needed(r *berthv1alpha1.IPReservation, set func(namespace, name string) error,
 	pod func(namespace, name string) (*v1.Pod, error)) (bool, error) {
 	// Without a UID it is kept for a pod that does not exist yet.
-	if r.Spec.PodUID == "" || r.Spec.ReleasePolicy == networkv1alpha1.Retain || r.Spec.ReleasePolicy == "" {
+	if r.Spec.PodUID == "" || r.Spec.ReleasePolicy == berthv1alpha1.Retain || r.Spec.ReleasePolicy == "" {
 		return true, nil
 	}
 	who := &r.Spec.Pod
-	if r.Spec.ReleasePolicy == networkv1alpha1.OnStatefulSetDeletion && who.StatefulSet != "" {
+	if r.Spec.ReleasePolicy == berthv1alpha1.OnStatefulSetDeletion && who.StatefulSet != "" {
 		if err := set(who.Namespace, who.StatefulSet); !apierrors.IsNotFound(err) {
 			return err == nil, err
 		}
