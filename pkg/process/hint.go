@@ -15,17 +15,13 @@ const OwnChange = fwk.Update
 // for an object that was added, after for one that was deleted.
 func On[T any](resource fwk.EventResource, action fwk.ActionType,
 	helps func(pod *v1.Pod, before, after T) bool) fwk.ClusterEventWithHint {
-	return fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: action},
-		QueueingHintFn: Hint(helps)}
-}
-
-// Hint makes a queueing hint of the function.
-func Hint[T any](helps func(pod *v1.Pod, before, after T) bool) fwk.QueueingHintFn {
-	return func(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	hint := func(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 		before, after, err := util.As[T](oldObj, newObj)
 		if err != nil || helps(pod, before, after) {
 			return fwk.Queue, err //nolint:wrapcheck // it says what came instead
 		}
 		return fwk.QueueSkip, nil
 	}
+	return fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: action},
+		QueueingHintFn: hint}
 }

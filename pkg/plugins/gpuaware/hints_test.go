@@ -48,7 +48,7 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			got, err := process.Hint(h.plugin.afterPodDeleted)(h.logger, claiming("p"), tc.gone, nil)
+			got, err := process.On(fwk.AssignedPod, fwk.Delete, h.plugin.afterPodDeleted).QueueingHintFn(h.logger, claiming("p"), tc.gone, nil)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
@@ -93,12 +93,12 @@ func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			hint := process.Hint(h.plugin.afterClaimChange)
+			hint := process.On(fwk.ResourceClaim, fwk.Update, h.plugin.afterClaimChange).QueueingHintFn
 			switch tc.after.(type) {
 			case *resourcev1.ResourceSlice:
-				hint = process.Hint(h.plugin.afterSliceChange)
+				hint = process.On(fwk.ResourceSlice, fwk.Update, h.plugin.afterSliceChange).QueueingHintFn
 			case *resourcev1.DeviceClass:
-				hint = process.Hint(h.plugin.afterClassChange)
+				hint = process.On(fwk.DeviceClass, fwk.Update, h.plugin.afterClassChange).QueueingHintFn
 			}
 			got, err := hint(h.logger, tc.pod, tc.before, tc.after)
 			if err != nil || got != tc.want {
@@ -140,7 +140,7 @@ func TestChangesOfNodesWithoutGPUsWakeOnlyPodsThatClaimsServeThere(t *testing.T)
 			if tc.before != nil {
 				before = tc.before
 			}
-			got, err := process.Hint(h.plugin.afterNodeChange)(h.logger, tc.pod, before, tc.after)
+			got, err := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn(h.logger, tc.pod, before, tc.after)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
