@@ -28,7 +28,7 @@ const Name = "SLAAware"
 
 // Plugin is the SLAAware plugin of one profile.
 type Plugin struct {
-	reader   *signals.FigureReader
+	reader   *signals.Reader[signals.FigureSnapshot]
 	headroom float64
 }
 
