@@ -17,19 +17,16 @@ func (ad *addresses) release(ctx context.Context) bool {
 	client, done := ad.handle.ClientSet(), true
 	knownSet := func(namespace, name string) error {
 		_, err := ad.sets.StatefulSets(namespace).Get(name)
-		return err //nolint:wrapcheck // only its kind counts
+		return err
 	}
-	knownPod := func(namespace, name string) (*v1.Pod, error) {
-		return ad.pods.Pods(namespace).Get(name) //nolint:wrapcheck // only its kind counts
-	}
+	knownPod := func(namespace, name string) (*v1.Pod, error) { return ad.pods.Pods(namespace).Get(name) }
 	// The API server is asked last: the informer of reservations may be ahead of that of pods, and have an address that
 	// another scheduler has given to a pod that this one does not know yet.
 	servedSet := func(namespace, name string) error {
 		_, err := client.AppsV1().StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
-		return err //nolint:wrapcheck // the log says what for
+		return err
 	}
 	servedPod := func(namespace, name string) (*v1.Pod, error) {
-		//nolint:wrapcheck // the log says what for
 		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	for _, obj := range ad.reservations.GetStore().List() {
