@@ -48,7 +48,8 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			got, err := process.On(fwk.AssignedPod, fwk.Delete, h.plugin.afterPodDeleted).QueueingHintFn(h.logger, claiming("p"), tc.gone, nil)
+			hint := process.On(fwk.AssignedPod, fwk.Delete, h.plugin.afterPodDeleted).QueueingHintFn
+			got, err := hint(h.logger, claiming("p"), tc.gone, nil)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
@@ -140,7 +141,8 @@ func TestChangesOfNodesWithoutGPUsWakeOnlyPodsThatClaimsServeThere(t *testing.T)
 			if tc.before != nil {
 				before = tc.before
 			}
-			got, err := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn(h.logger, tc.pod, before, tc.after)
+			hint := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn
+			got, err := hint(h.logger, tc.pod, before, tc.after)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}

@@ -85,7 +85,8 @@ func TestANodeThatOpensWakesPodsThatMayEvictThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn(h.logger, tc.pod, tc.before, tc.after)
+			hint := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn
+			got, err := hint(h.logger, tc.pod, tc.before, tc.after)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
