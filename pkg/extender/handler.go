@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -134,3 +137,28 @@ func (e *Extender) answerPrioritize(ctx context.Context, args *extenderv1.Extend
 	}
 	return list, nil
 }
+
+var (
+	requests = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: "berth_extender",
+		Name:      "requests_total",
+		Help: "Requests by verb (filter, prioritize) and result: done, failed (the answer is an error), " +
+			"bad_request.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"verb", "result"})
+	durations = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      "berth_extender",
+		Name:           "request_duration_seconds",
+		Help:           "Time from the first byte of a request to the last of its answer, by verb.",
+		Buckets:        metrics.ExponentialBuckets(0.001, 2, 14),
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"verb"})
+	unknownNodes = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem:      "berth_extender",
+		Name:           "unknown_nodes_total",
+		Help:           "Nodes in requests that the extender did not know: it is behind, or it watches another cluster.",
+		StabilityLevel: metrics.ALPHA,
+	})
+)
+
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requests, durations, unknownNodes) })

@@ -29,18 +29,11 @@ const preemption = "postFilter"
 var points = []struct {
 	name string
 	has  func(fwk.Plugin) bool
-	at   func(*config.Plugins) config.PluginSet
 }{
-	{"queueSort", is[fwk.QueueSortPlugin], func(p *config.Plugins) config.PluginSet { return p.QueueSort }},
-	{"preEnqueue", is[fwk.PreEnqueuePlugin], func(p *config.Plugins) config.PluginSet { return p.PreEnqueue }},
-	{"preFilter", is[fwk.PreFilterPlugin], func(p *config.Plugins) config.PluginSet { return p.PreFilter }},
-	{"filter", is[fwk.FilterPlugin], func(p *config.Plugins) config.PluginSet { return p.Filter }},
-	{preemption, is[fwk.PostFilterPlugin], func(p *config.Plugins) config.PluginSet { return p.PostFilter }},
-	{"reserve", is[fwk.ReservePlugin], func(p *config.Plugins) config.PluginSet { return p.Reserve }},
-	{"permit", is[fwk.PermitPlugin], func(p *config.Plugins) config.PluginSet { return p.Permit }},
-	{"preBind", is[fwk.PreBindPlugin], func(p *config.Plugins) config.PluginSet { return p.PreBind }},
-	{"bind", is[fwk.BindPlugin], func(p *config.Plugins) config.PluginSet { return p.Bind }},
-	{"postBind", is[fwk.PostBindPlugin], func(p *config.Plugins) config.PluginSet { return p.PostBind }},
+	{"queueSort", is[fwk.QueueSortPlugin]}, {"preEnqueue", is[fwk.PreEnqueuePlugin]},
+	{"preFilter", is[fwk.PreFilterPlugin]}, {"filter", is[fwk.FilterPlugin]}, {preemption, is[fwk.PostFilterPlugin]},
+	{"reserve", is[fwk.ReservePlugin]}, {"permit", is[fwk.PermitPlugin]}, {"preBind", is[fwk.PreBindPlugin]},
+	{"bind", is[fwk.BindPlugin]}, {"postBind", is[fwk.PostBindPlugin]},
 }
 
 func is[T fwk.Plugin](plugin fwk.Plugin) bool {
@@ -48,10 +41,21 @@ func is[T fwk.Plugin](plugin fwk.Plugin) bool {
 	return ok
 }
 
+// enabled reports whether a profile enables the plugin at all of the extension points.
+func enabled(p *config.Plugins, plugin string, at ...string) bool {
+	sets := map[string]config.PluginSet{
+		"queueSort": p.QueueSort, "preEnqueue": p.PreEnqueue, "preFilter": p.PreFilter, "filter": p.Filter,
+		preemption: p.PostFilter, "preScore": p.PreScore, "score": p.Score, "reserve": p.Reserve, "permit": p.Permit,
+		"preBind": p.PreBind, "bind": p.Bind, "postBind": p.PostBind,
+	}
+	return !slices.ContainsFunc(at, func(point string) bool {
+		return !slices.ContainsFunc(sets[point].Enabled, func(p config.Plugin) bool { return p.Name == plugin })
+	})
+}
+
 // UnassignedDevices is the warning for a profile that filters by GPUs and does not assign devices; empty for others.
 func UnassignedDevices(p *config.Plugins) string {
-	if !enabled(gpuaware.Name, []config.PluginSet{p.Filter}) ||
-		enabled(gpuaware.Name, []config.PluginSet{p.Reserve, p.PreBind}) {
+	if !enabled(p, gpuaware.Name, "filter") || enabled(p, gpuaware.Name, "reserve", "preBind") {
 		return ""
 	}
 	return "GPUAware is not enabled in reserve and preBind: no device is assigned to a pod that asks for a part of a " +
@@ -73,7 +77,7 @@ func CheckPoints(profiles map[string]framework.Framework) error {
 			var has, lacks []string
 			for _, point := range points {
 				switch {
-				case enabled(plugin.Name(), []config.PluginSet{point.at(enabledAt)}):
+				case enabled(enabledAt, plugin.Name(), point.name):
 					has = append(has, point.name)
 				case point.has(plugin) && point.name != preemption:
 					lacks = append(lacks, point.name)

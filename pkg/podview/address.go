@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/address"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -46,7 +46,7 @@ func ReservationName(a netip.Addr) string {
 }
 
 // AddressPool reads an IPPool. With an error, the pool has the first error as its problem, and no addresses.
-func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
+func AddressPool(p *berthv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 	pool := &address.Pool{Name: p.Name, Namespaces: p.Spec.Namespaces}
 	var problems field.ErrorList
 	for i := range p.Spec.Subnets {
@@ -73,7 +73,7 @@ func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 }
 
 // AddressDomain reads where addresses are routable: everywhere if d is nil.
-func AddressDomain(d *networkv1alpha1.Domain) address.Domain {
+func AddressDomain(d *berthv1alpha1.Domain) address.Domain {
 	if d == nil {
 		return address.Domain{}
 	}

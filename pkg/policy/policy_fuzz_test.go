@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 )
 
 // FuzzNewSet reads a policy as it stands in a file, and asks it of pods on nodes.
@@ -23,11 +23,11 @@ func FuzzNewSet(f *testing.F) {
 		f.Add(seed, "m=2", "imagenet")
 	}
 	f.Fuzz(func(t *testing.T, spec, licenses, datasets string) {
-		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 1}}
+		p := &berthv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 1}}
 		if yaml.Unmarshal([]byte(spec), &p.Spec) != nil {
 			return
 		}
-		s, problems := NewSet([]*placementv1alpha1.PlacementPolicy{p})
+		s, problems := NewSet([]*berthv1alpha1.PlacementPolicy{p})
 		for _, problem := range problems["p"] {
 			if text := problem.Error(); !strings.HasPrefix(text, "spec") || strings.ContainsAny(text, "\n\r") {
 				t.Fatalf("a problem is no line that names the field: %q", text)

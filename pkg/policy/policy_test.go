@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -21,11 +21,11 @@ type fataler interface {
 }
 
 // policies reads specs by the names of their policies.
-func policies(t fataler, specs map[string]string) []*placementv1alpha1.PlacementPolicy {
+func policies(t fataler, specs map[string]string) []*berthv1alpha1.PlacementPolicy {
 	t.Helper()
-	var list []*placementv1alpha1.PlacementPolicy
+	var list []*berthv1alpha1.PlacementPolicy
 	for name, spec := range specs {
-		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+		p := &berthv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
 			Generation: 1}}
 		require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &p.Spec))
 		list = append(list, p)

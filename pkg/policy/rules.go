@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 )
 
 // rule is what all rules have.
@@ -70,11 +70,11 @@ type Set struct {
 
 // NewSet makes a set of policies. Rules that cannot be evaluated are in problems, by the name of the policy; its other
 // rules apply.
-func NewSet(policies []*placementv1alpha1.PlacementPolicy) (s *Set, problems map[string]field.ErrorList) {
+func NewSet(policies []*berthv1alpha1.PlacementPolicy) (s *Set, problems map[string]field.ErrorList) {
 	s, problems = &Set{}, map[string]field.ErrorList{}
 	// Sorted, so that the same policies make the same set whatever the order in which they are read.
 	sorted := slices.SortedFunc(slices.Values(policies),
-		func(a, b *placementv1alpha1.PlacementPolicy) int { return cmp.Compare(a.Name, b.Name) })
+		func(a, b *berthv1alpha1.PlacementPolicy) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range sorted {
 		b := &builder{Set: s, policy: p}
 		b.add(&p.Spec)
@@ -99,11 +99,11 @@ func (s *Set) ReadsNamespaces() bool { return s.namespaces }
 // builder adds one policy to a set. The API server has checked the ranges and values of fields.
 type builder struct {
 	*Set
-	policy *placementv1alpha1.PlacementPolicy
+	policy *berthv1alpha1.PlacementPolicy
 	errs   field.ErrorList
 }
 
-func (b *builder) add(spec *placementv1alpha1.PlacementPolicySpec) {
+func (b *builder) add(spec *berthv1alpha1.PlacementPolicySpec) {
 	path := field.NewPath("spec")
 	for i := range spec.Licenses {
 		l := &spec.Licenses[i]
@@ -121,7 +121,7 @@ func (b *builder) add(spec *placementv1alpha1.PlacementPolicySpec) {
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
 		r := datasetRule{rule: b.rule(path.Child("datasets").Index(i), d.Name, d.Pods, &d.Nodes),
-			dataset: cmp.Or(d.Dataset, d.Name), selects: d.Pods != nil, required: d.Mode == placementv1alpha1.Required,
+			dataset: cmp.Or(d.Dataset, d.Name), selects: d.Pods != nil, required: d.Mode == berthv1alpha1.Required,
 			weight: 100}
 		r.denied = "node(s) that do not hold dataset " + r.dataset + " (" + r.String() + ")"
 		if d.Weight != nil {
@@ -131,7 +131,7 @@ func (b *builder) add(spec *placementv1alpha1.PlacementPolicySpec) {
 	}
 	if c := spec.Compliance; c != nil {
 		path := path.Child("compliance")
-		all := compliance{rule: b.rule(path, "compliance", c.Pods, nil), deny: c.DefaultAction == placementv1alpha1.Deny}
+		all := compliance{rule: b.rule(path, "compliance", c.Pods, nil), deny: c.DefaultAction == berthv1alpha1.Deny}
 		for i := range c.Rules {
 			of := &c.Rules[i]
 			r := complianceRule{rule: b.rule(path.Child("rules").Index(i), of.Name, of.Pods, &of.Nodes),
@@ -145,8 +145,8 @@ func (b *builder) add(spec *placementv1alpha1.PlacementPolicySpec) {
 }
 
 // rule reads what all rules have.
-func (b *builder) rule(path *field.Path, name string, pods *placementv1alpha1.PodSelector,
-	nodes *placementv1alpha1.NodeSelector) rule {
+func (b *builder) rule(path *field.Path, name string, pods *berthv1alpha1.PodSelector,
+	nodes *berthv1alpha1.NodeSelector) rule {
 	p := b.policy
 	r := rule{policy: p.Name, name: name, id: fmt.Sprintf("%s/%s/%d/%s", p.Name, p.UID, p.Generation, name),
 		pods: b.podMatcher(path.Child("pods"), pods), nodes: everywhere}

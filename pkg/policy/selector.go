@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 )
 
 // matcher matches pods or nodes; nil matches all.
@@ -21,7 +21,7 @@ type matcher struct {
 }
 
 // podMatcher reads a selector of pods.
-func (b *builder) podMatcher(path *field.Path, s *placementv1alpha1.PodSelector) *matcher {
+func (b *builder) podMatcher(path *field.Path, s *berthv1alpha1.PodSelector) *matcher {
 	if s == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (b *builder) podMatcher(path *field.Path, s *placementv1alpha1.PodSelector)
 }
 
 // nodeMatcher reads a selector of nodes.
-func (b *builder) nodeMatcher(path *field.Path, s *placementv1alpha1.NodeSelector) *matcher {
+func (b *builder) nodeMatcher(path *field.Path, s *berthv1alpha1.NodeSelector) *matcher {
 	m := &matcher{}
 	m.labels = b.labels(m, path.Child("selector"), s.Selector)
 	m.expression = b.expression(m, path.Child("expression"), s.Expression, "node", nodeSubject(&v1.Node{}))

@@ -20,9 +20,6 @@ const (
 // largestFigure is beyond any latency in milliseconds and any throughput, and far below what stands for "no reading".
 const largestFigure = 1e15
 
-// FigureReader reads what nodes achieve.
-type FigureReader = Reader[FigureSnapshot]
-
 // FigureSnapshot is what was known of nodes after one round of queries. It never changes. The zero value knows nothing.
 type FigureSnapshot struct {
 	maxAge              time.Duration
@@ -58,7 +55,7 @@ func (f *figures) fresh(now time.Time, maxAge time.Duration) map[string]float64 
 // args it returns nil. nodes returns the nodes of the moment; it is called from the background. Readers are shared and
 // errors arise as with StartGPU.
 func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.SLOSignals,
-	nodes func() []Node) (*FigureReader, error) {
+	nodes func() []Node) (*Reader[FigureSnapshot], error) {
 	if args == nil {
 		return nil, nil
 	}

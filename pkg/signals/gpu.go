@@ -106,16 +106,13 @@ func (s *GPUSnapshot) coverage(nodes []Node, now time.Time) (covered int, newest
 	return covered, newest
 }
 
-// GPUReader reads the live signals of GPUs.
-type GPUReader = Reader[GPUSnapshot]
-
 // StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
 // it returns nil. nodes returns the current GPU nodes; it is called from the background, and not before known reports
 // that all nodes are known. Calls with the same args and informer factory, as the profiles of one scheduler make them,
 // share one reader, with the context and the nodes of the first. It fails when files that args name cannot be read; it
 // does not wait for the server.
 func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals,
-	nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
+	nodes func() []Node, known cache.InformerSynced) (*Reader[GPUSnapshot], error) {
 	if args == nil {
 		return nil, nil
 	}

@@ -98,13 +98,10 @@ const signalPrices = "prices"
 // priceLookback is how old a price sample may be for the server to give it: five minutes, the server's own default.
 const priceLookback = 5 * time.Minute
 
-// PriceReader reads prices.
-type PriceReader = Reader[PriceSnapshot]
-
 // StartPrices starts to read the prices that args, with defaults set and validated, ask for, until ctx ends; without
 // args it returns nil. Readers are shared and errors arise as with StartGPU.
 func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactory,
-	args *config.PriceSignals) (*PriceReader, error) {
+	args *config.PriceSignals) (*Reader[PriceSnapshot], error) {
 	if args == nil {
 		return nil, nil
 	}

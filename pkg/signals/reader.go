@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/model"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -157,3 +160,32 @@ func (r *round) knows(signal string, entries int, newest time.Time) {
 		metricAge.WithLabelValues(r.client.server, signal).Set(time.Since(newest).Seconds())
 	}
 }
+
+// Labels of the metrics: the server asked, and the signal.
+var metricLabels = []string{"server", "signal"}
+
+var (
+	metricAge = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: metricSubsystem, Name: "age_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Age of the newest sample of a live signal at the end of the last round of queries.",
+	}, metricLabels)
+	metricEntries = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: metricSubsystem, Name: "entries", StabilityLevel: metrics.ALPHA,
+		Help: "Nodes or prices that the signal knows something about.",
+	}, metricLabels)
+	metricFailures = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: metricSubsystem, Name: "query_failures_total", StabilityLevel: metrics.ALPHA,
+		Help: "Queries for a live signal that brought no usable answer.",
+	}, metricLabels)
+	metricDropped = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: metricSubsystem, Name: "dropped_samples_total", StabilityLevel: metrics.ALPHA,
+		Help: "Samples of a live signal that were dropped: they name no known node or GPU, or the value is no reading.",
+	}, metricLabels)
+)
+
+const metricSubsystem = "berth_signal"
+
+// registerMetrics puts the metrics on the endpoint of the scheduler, once a process.
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(metricAge, metricEntries, metricFailures, metricDropped)
+})

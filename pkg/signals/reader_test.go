@@ -45,13 +45,13 @@ func gpuArgs(url string) *config.GPUSignals {
 	return args
 }
 
-func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader {
+func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *Reader[GPUSnapshot] {
 	t.Helper()
 	logger, _ := ktesting.NewTestContext(t)
 	return gpuReaderOf(t, logger, args, func() []Node { return nodes })
 }
 
-func gpuReaderOf(t *testing.T, logger klog.Logger, args *config.GPUSignals, nodes func() []Node) *GPUReader {
+func gpuReaderOf(t *testing.T, logger klog.Logger, args *config.GPUSignals, nodes func() []Node) *Reader[GPUSnapshot] {
 	t.Helper()
 	r, err := newReader(logger, &args.Prometheus, firstGPUSnapshot(args), readGPUs(args, nodes))
 	if err != nil {
@@ -237,7 +237,7 @@ func TestReadersAreSharedByTheProfilesOfASchedulerAndStopWithIt(t *testing.T) {
 		}
 		return a
 	}
-	start := func(factory kubeinformers.SharedInformerFactory, args *config.GPUSignals) *GPUReader {
+	start := func(factory kubeinformers.SharedInformerFactory, args *config.GPUSignals) *Reader[GPUSnapshot] {
 		t.Helper()
 		r, err := StartGPU(ctx, factory, args, func() []Node { return nil }, known)
 		require.NoError(t, err)

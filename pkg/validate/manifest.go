@@ -17,8 +17,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/types"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/work"
@@ -31,8 +30,7 @@ var manifestScheme = func() *runtime.Scheme {
 	utilruntime.Must(clientscheme.AddToScheme(s))
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	utilruntime.Must(schedulingv1alpha1.AddToScheme(s))
-	utilruntime.Must(placementv1alpha1.AddToScheme(s))
-	utilruntime.Must(networkv1alpha1.AddToScheme(s))
+	utilruntime.Must(berthv1alpha1.AddToScheme(s))
 	return s
 }()
 
@@ -135,13 +133,13 @@ func (d *document) keys(obj runtime.Object) {
 		_, badCheckpoint := work.Saved(o)
 		d.bad("metadata", badCheckpoint)
 		d.keysAt("metadata", wellknown.PodGroups)
-	case *placementv1alpha1.PlacementPolicy:
+	case *berthv1alpha1.PlacementPolicy:
 		d.policy(o)
 		d.keysAt("metadata", "")
-	case *networkv1alpha1.IPPool:
+	case *berthv1alpha1.IPPool:
 		d.pool(o)
 		d.keysAt("metadata", "")
-	case *networkv1alpha1.IPReservation:
+	case *berthv1alpha1.IPReservation:
 		d.reservation(o)
 		d.keysAt("metadata", "")
 	default:

@@ -4,15 +4,14 @@ import (
 	"fmt"
 
 	"berth.dev/berth/pkg/address"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/policy"
 )
 
 // policy reads the rules as the scheduler does. The API server does not compile the expressions.
-func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
-	set, all := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
+func (d *document) policy(p *berthv1alpha1.PlacementPolicy) {
+	set, all := policy.NewSet([]*berthv1alpha1.PlacementPolicy{p})
 	problems := all[p.Name]
 	for _, problem := range problems {
 		d.findIn(Error, "policy", problem.Field, body(problem))
@@ -23,7 +22,7 @@ func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 }
 
 // pool reads the addresses as the scheduler does. The API server accepts overlapping and reversed ranges.
-func (d *document) pool(p *networkv1alpha1.IPPool) {
+func (d *document) pool(p *berthv1alpha1.IPPool) {
 	_, problems := podview.AddressPool(p)
 	for _, problem := range problems {
 		d.findIn(Error, "address", problem.Field, body(problem))
@@ -31,7 +30,7 @@ func (d *document) pool(p *networkv1alpha1.IPPool) {
 }
 
 // reservation checks that the name of an IPReservation fits its address.
-func (d *document) reservation(r *networkv1alpha1.IPReservation) {
+func (d *document) reservation(r *berthv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
 		d.findIn(Error, "address", "spec.address", err.Error())

@@ -14,7 +14,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -27,7 +27,7 @@ const inKubernetes = " in Kubernetes " + baseversion.DefaultKubeBinaryVersion
 // owned reports whether the kind is Berth's own, or that of a scheduler configuration.
 func (d *document) owned() bool {
 	switch schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).Group {
-	case schedulingv1alpha1.GroupName, placementv1alpha1.GroupName, schedulerapi.GroupName:
+	case schedulingv1alpha1.GroupName, berthv1alpha1.GroupName, schedulerapi.GroupName:
 		return true
 	}
 	return d.Kind == "" // nodes in the short form

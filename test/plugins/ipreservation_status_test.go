@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/test/harness/require"
 )
 
@@ -23,13 +23,13 @@ type told struct {
 	Accepted, Reason      string
 }
 
-func (c *addressed) pool(t *testing.T, name string) (told, *networkv1alpha1.IPPool) {
+func (c *addressed) pool(t *testing.T, name string) (told, *berthv1alpha1.IPPool) {
 	t.Helper()
 	o, _ := c.API.Get(poolsResource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
 	if o == nil {
 		t.Fatalf("there is no pool %s", name)
 	}
-	p := &networkv1alpha1.IPPool{}
+	p := &berthv1alpha1.IPPool{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p))
 	seen := told{Addresses: p.Status.Addresses, Used: p.Status.Used, Free: p.Status.Free}
 	for _, condition := range p.Status.Conditions {

@@ -241,7 +241,7 @@ var bounded = map[string]string{
 	"pkg/gpu.strandingShard.values":            "65,536 packing values a shard (maxCached)",
 	"pkg/gpu.streams.pods":                     "100 streams of each model of the nodes (streamCount)",
 	"pkg/plugins/costoptimized.Plugin.offers":  "1024 kinds of nodes (maxOffers)",
-	"pkg/plugins/placementpolicy.view.demands": "4096 pods (maxDemands)",
+	"pkg/plugins/placementpolicy.view.demands": "65,536 pods (maxDemands)",
 	"pkg/process/informers.recent.old":         "2048 values (mostRecent)",
 	"pkg/process/informers.recent.young":       "2048 values (mostRecent)",
 	"pkg/process/informers.sharing.labels":     "2048 maps of at most 16 entries (mostRecent, mostEntries)",

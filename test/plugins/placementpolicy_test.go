@@ -16,7 +16,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
@@ -60,10 +60,10 @@ func (g *governed) apply(tb testing.TB, name, spec string) {
 }
 
 // status is what the plugin has written of a policy.
-func (g *governed) status(tb testing.TB, name string) *placementv1alpha1.PlacementPolicyStatus {
+func (g *governed) status(tb testing.TB, name string) *berthv1alpha1.PlacementPolicyStatus {
 	tb.Helper()
 	known, _ := g.API.Get(policiesResource, types.NamespacedName{Name: name}).(*unstructured.Unstructured)
-	policy := &placementv1alpha1.PlacementPolicy{}
+	policy := &berthv1alpha1.PlacementPolicy{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(known.Object, policy); err != nil {
 		tb.Fatal(err)
 	}

@@ -15,8 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/lab/simulation/memapi"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -59,9 +58,9 @@ func newRigWith(tb testing.TB, configuration *schedulerconfig.Configuration, pro
 }
 
 var (
-	poolsResource        = networkv1alpha1.SchemeGroupVersion.WithResource("ippools")
-	reservationsResource = networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations")
-	policiesResource     = placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")
+	poolsResource        = berthv1alpha1.SchemeGroupVersion.WithResource("ippools")
+	reservationsResource = berthv1alpha1.SchemeGroupVersion.WithResource("ipreservations")
+	policiesResource     = berthv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")
 )
 
 // customAPI is an API that serves our own resources, with that of each text: "IPPool racks {subnets: …}".

@@ -76,6 +76,20 @@ type GangReservationNamespace struct {
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 }
 
+// Preemption limits what counts when victims are chosen among pods of one priority: the work that an eviction loses,
+// and what pods may ask for.
+type Preemption struct {
+	// Longest time of work, in seconds, that counts as lost with a pod, however long ago it was saved. With 0, work
+	// does not count, and the fewest pods are evicted. From 0 to 2592000 (30 days), default 86400.
+	MaxUnsavedSeconds *int32 `json:"maxUnsavedSeconds,omitempty"`
+	// Longest time, in seconds, that a pod may declare in `berth.dev/restart-cost` to need to come back. From 0 to
+	// 86400, default 1800.
+	MaxRestartSeconds *int32 `json:"maxRestartSeconds,omitempty"`
+	// Longest time after its start, in seconds, for which a pod may ask in `berth.dev/protect-for` to be evicted after
+	// all others of its priority. From 0 to 86400, default 1800.
+	MaxProtectSeconds *int32 `json:"maxProtectSeconds,omitempty"`
+}
+
 // AnyNamespace stands for the namespaces that are not listed.
 const AnyNamespace = "*"
 
@@ -107,15 +121,13 @@ func (args *CoschedulingArgs) SetDefaults() {
 	setDefault(&args.RetryInitialSeconds, 1)
 	setDefault(&args.RetryMaxSeconds, 10)
 	setDefault(&args.RecoverySeconds, 30)
-	if args.Reservation == nil {
-		args.Reservation = &GangReservation{}
-	}
+	setDefault(&args.Reservation, GangReservation{})
 	setDefault(&args.Reservation.AfterSeconds, 15)
 	setDefault(&args.Reservation.TTLSeconds, 3600)
-	if args.Preemption == nil {
-		args.Preemption = &Preemption{}
-	}
-	setDefaultsPreemption(args.Preemption)
+	setDefault(&args.Preemption, Preemption{})
+	setDefault(&args.Preemption.MaxUnsavedSeconds, 24*3600)
+	setDefault(&args.Preemption.MaxRestartSeconds, 1800)
+	setDefault(&args.Preemption.MaxProtectSeconds, 1800)
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
@@ -126,13 +138,16 @@ func (args *CoschedulingArgs) SetDefaults() {
 
 // Validate checks defaulted args that stand at path in the configuration.
 func (args *CoschedulingArgs) Validate(path *field.Path) error {
+	preemption := path.Child("preemption")
 	errs := slices.Concat(
 		validateRange(path.Child("scheduleTimeoutSeconds"), args.ScheduleTimeoutSeconds, 1, 900),
 		validateRange(path.Child("retryInitialSeconds"), args.RetryInitialSeconds, 1, 3600),
 		validateRange(path.Child("retryMaxSeconds"), args.RetryMaxSeconds, *args.RetryInitialSeconds, 3600),
 		validateRange(path.Child("recoverySeconds"), args.RecoverySeconds, 0, 3600),
 		validateGangReservation(path.Child("reservation"), args.Reservation),
-		validatePreemption(path.Child("preemption"), args.Preemption),
+		validateRange(preemption.Child("maxUnsavedSeconds"), args.Preemption.MaxUnsavedSeconds, 0, 30*24*3600),
+		validateRange(preemption.Child("maxRestartSeconds"), args.Preemption.MaxRestartSeconds, 0, 24*3600),
+		validateRange(preemption.Child("maxProtectSeconds"), args.Preemption.MaxProtectSeconds, 0, 24*3600),
 	)
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)

@@ -43,15 +43,11 @@ const gangStatefulSet GangOwnerKind = "StatefulSet"
 // GangJobSetPer says which pods of a JobSet form one gang.
 type GangJobSetPer string
 
-// The pods of a JobSet that form one gang.
+// The pods of a JobSet that form one gang, as GangOwners describes.
 const (
-	// GangPerJobSet makes one gang of all pods of a JobSet. They have to be created together: a JobSet whose replicated
-	// jobs wait for each other never starts.
-	GangPerJobSet GangJobSetPer = "JobSet"
-	// GangPerReplicatedJob makes a gang of each entry of a JobSet's replicatedJobs, with all its replicas.
+	GangPerJobSet        GangJobSetPer = "JobSet"
 	GangPerReplicatedJob GangJobSetPer = "ReplicatedJob"
-	// GangPerReplica makes a gang of each Job that a JobSet creates.
-	GangPerReplica GangJobSetPer = "Replica"
+	GangPerReplica       GangJobSetPer = "Replica"
 )
 
 // anyName stands for all profiles or namespaces.
@@ -65,43 +61,34 @@ func setDefaultsGangOwners(o *GangOwners) {
 }
 
 func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
-	var errs field.ErrorList
+	errs := validateEach(path.Child("kinds"), o.Kinds, func(GangOwnerKind) []string { return nil })
 	for i, kind := range o.Kinds {
 		errs = append(errs, validateEnum(path.Child("kinds").Index(i), kind, GangOwnerKinds())...)
 	}
-	errs = append(errs, validateUnique(path.Child("kinds"), o.Kinds)...)
 	if len(o.Profiles)+len(o.Namespaces) == 0 {
 		errs = append(errs, field.Required(path,
 			fmt.Sprintf("want profiles, namespaces or both; %q stands for all", anyName)))
 	}
-	for i, name := range o.Profiles {
-		if name == "" {
-			errs = append(errs, field.Invalid(path.Child("profiles").Index(i), name, "want the schedulerName of a profile"))
-		}
-	}
-	errs = append(errs, validateUnique(path.Child("profiles"), o.Profiles)...)
-	for i, name := range o.Namespaces {
-		if name != anyName && len(validation.IsDNS1123Label(name)) > 0 {
-			errs = append(errs, field.Invalid(path.Child("namespaces").Index(i), name, "want the name of a namespace"))
-		}
-	}
-	errs = append(errs, validateUnique(path.Child("namespaces"), o.Namespaces)...)
-	return append(errs, validateEnum(path.Child("jobSetPer"), *o.JobSetPer,
-		[]GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
+	return slices.Concat(errs,
+		validateNames(path.Child("profiles"), o.Profiles, "want the schedulerName of a profile",
+			func(name string) bool { return name == "" }),
+		validateNames(path.Child("namespaces"), o.Namespaces, "want the name of a namespace",
+			func(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 }),
+		validateEnum(path.Child("jobSetPer"), *o.JobSetPer,
+			[]GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica}))
 }
 
-// validateUnique returns errors for duplicates, and for "*" beside other entries.
-func validateUnique[T ~string](path *field.Path, entries []T) field.ErrorList {
-	var errs field.ErrorList
-	for i, entry := range entries {
+// validateNames returns errors for wrong names, for duplicates, and for "*" beside other names.
+func validateNames(path *field.Path, names []string, want string, wrong func(string) bool) field.ErrorList {
+	return validateEach(path, names, func(name string) []string {
 		switch {
-		case slices.Contains(entries[:i], entry):
-			errs = append(errs, field.Duplicate(path.Index(i), entry))
-		case entry == anyName && len(entries) > 1:
-			errs = append(errs, field.Invalid(path.Index(i), entry, "stands for all and has to stand alone"))
+		case name == anyName && len(names) > 1:
+			return []string{"stands for all and has to stand alone"}
+		case name != anyName && wrong(name):
+			return []string{want}
 		}
-	}
-	return errs
+		return nil
+	})
 }
 
 // AllNames reports whether a list of profiles or namespaces stands for all of them.

@@ -95,14 +95,17 @@ type ResourceRates struct {
 // UnknownPricePolicy says how a node without a price ranks.
 type UnknownPricePolicy string
 
-// Ways to rank a node without a price.
+// FleetPolicy says what becomes of empty nodes.
+type FleetPolicy string
+
+// What the fields of CostOptimizedArgs describe.
 const (
-	// UnknownPriceNeutral ranks it as the median of the candidates with a price.
-	UnknownPriceNeutral UnknownPricePolicy = "Neutral"
-	// UnknownPriceAvoid ranks it behind every candidate with a price.
-	UnknownPriceAvoid UnknownPricePolicy = "Avoid"
-	// UnknownPriceDefaultRates prices it at the default rates.
+	UnknownPriceNeutral      UnknownPricePolicy = "Neutral"
+	UnknownPriceAvoid        UnknownPricePolicy = "Avoid"
 	UnknownPriceDefaultRates UnknownPricePolicy = "DefaultRates"
+
+	FleetAutoscaled FleetPolicy = "Autoscaled"
+	FleetStatic     FleetPolicy = "Static"
 )
 
 // CapacityTypeRule gives a capacity type to the nodes with a label of one of these values.
@@ -127,17 +130,6 @@ type InterruptionRisk struct {
 	// default, to 525600 (a year).
 	LostMinutes int32 `json:"lostMinutes,omitempty"`
 }
-
-// FleetPolicy says what becomes of empty nodes.
-type FleetPolicy string
-
-// What becomes of empty nodes.
-const (
-	// FleetAutoscaled gives empty nodes back.
-	FleetAutoscaled FleetPolicy = "Autoscaled"
-	// FleetStatic pays for every node, empty or not.
-	FleetStatic FleetPolicy = "Static"
-)
 
 // PriceWindow is a span of hours in which the pods start that wait for it.
 type PriceWindow struct {

@@ -53,26 +53,17 @@ type GPUAwareArgs struct {
 // GPUStrategy says whether GPU work is packed or spread.
 type GPUStrategy string
 
-// What GPUAware does with free GPUs.
+// What the fields of GPUAwareArgs describe.
 const (
-	// GPUStrategyPack keeps the remaining GPUs as useful as possible.
-	GPUStrategyPack GPUStrategy = "Pack"
-	// GPUStrategySpread prefers the nodes with the most free GPUs.
+	GPUStrategyPack   GPUStrategy = "Pack"
 	GPUStrategySpread GPUStrategy = "Spread"
+
+	UnassignedSharesRequested UnassignedShares = "Requested"
+	UnassignedSharesAnnotated UnassignedShares = "Annotated"
 )
 
 // UnassignedShares says what is believed of pods that another scheduler, or none, placed on a node with shared GPUs.
 type UnassignedShares string
-
-// What such pods count for.
-const (
-	// UnassignedSharesRequested counts what they ask for by resources, which quotas count, and GPUs that the node's agent
-	// reports in use. Annotations alone take nothing from others.
-	UnassignedSharesRequested UnassignedShares = "Requested"
-	// UnassignedSharesAnnotated counts what their annotations say as well. It is for clusters in which tenants cannot
-	// write these, as with the policy berth-pod-devices.
-	UnassignedSharesAnnotated UnassignedShares = "Annotated"
-)
 
 // GPUWeights scale the terms of a placement's expected waste. Terms are in milli-GPU, so that they can be compared:
 // 1000 is one GPU lost. Each weight is from 0, which switches its term off, to 100000.
@@ -115,9 +106,7 @@ const (
 // SetDefaults fills the fields that were left out.
 func (a *GPUAwareArgs) SetDefaults() {
 	setDefault(&a.Strategy, GPUStrategyPack)
-	if a.Weights == nil {
-		a.Weights = &GPUWeights{}
-	}
+	setDefault(&a.Weights, GPUWeights{})
 	w, d := a.Weights, gpu.DefaultWeights()
 	setDefault(&w.PackingPercent, int32(d.Packing*100))
 	setDefault(&w.BestFit, int32(d.BestFit))

@@ -27,19 +27,15 @@ type IPReservationArgs struct {
 // AddressFormat is how an address is written into an annotation.
 type AddressFormat string
 
+// The forms that IPReservationArgs describes.
 const (
-	// AddressPlain is the address alone: 10.0.0.5.
-	AddressPlain AddressFormat = "Plain"
-	// AddressJSONList is a JSON list of one address: ["10.0.0.5"].
+	AddressPlain    AddressFormat = "Plain"
 	AddressJSONList AddressFormat = "JSONList"
 )
 
-// DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
-const DefaultAddressAnnotation = wellknown.IPAddressKey
-
 // SetDefaults fills the fields that were left out.
 func (a *IPReservationArgs) SetDefaults() {
-	setDefault(&a.AddressAnnotation, DefaultAddressAnnotation)
+	setDefault(&a.AddressAnnotation, wellknown.IPAddressKey)
 	setDefault(&a.AddressFormat, AddressPlain)
 }
 

@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/inputs"
 	"berth.dev/berth/test/harness/assert"
@@ -107,8 +106,8 @@ func readableIn(value any) []string {
 func TestWhatStaysReadableIsKnown(t *testing.T) {
 	t.Parallel()
 	custom := map[string]runtime.Object{
-		"PlacementPolicy": &placementv1alpha1.PlacementPolicy{}, "IPPool": &networkv1alpha1.IPPool{},
-		"IPReservation": &networkv1alpha1.IPReservation{},
+		"PlacementPolicy": &berthv1alpha1.PlacementPolicy{}, "IPPool": &berthv1alpha1.IPPool{},
+		"IPReservation": &berthv1alpha1.IPReservation{},
 		"PodGroup":      &schedulingv1alpha1.PodGroup{},
 	}
 	var got []string

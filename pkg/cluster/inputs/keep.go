@@ -19,8 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
 )
@@ -105,12 +104,12 @@ func keep(obj runtime.Object) (runtime.Object, error) {
 		return &schedulingv1beta1.PodGroup{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
 	case *schedulingv1alpha3.CompositePodGroup:
 		return &schedulingv1alpha3.CompositePodGroup{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
-	case *placementv1alpha1.PlacementPolicy:
-		return &placementv1alpha1.PlacementPolicy{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
-	case *networkv1alpha1.IPPool:
-		return &networkv1alpha1.IPPool{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
-	case *networkv1alpha1.IPReservation:
-		return &networkv1alpha1.IPReservation{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
+	case *berthv1alpha1.PlacementPolicy:
+		return &berthv1alpha1.PlacementPolicy{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
+	case *berthv1alpha1.IPPool:
+		return &berthv1alpha1.IPPool{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
+	case *berthv1alpha1.IPReservation:
+		return &berthv1alpha1.IPReservation{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}, nil
 	case *schedulingv1alpha1.PodGroup:
 		kept := &schedulingv1alpha1.PodGroup{ObjectMeta: keepMeta(o.ObjectMeta), Spec: o.Spec}
 		if reserved := meta.FindStatusCondition(o.Status.Conditions, schedulingv1alpha1.PodGroupReserved); reserved != nil {

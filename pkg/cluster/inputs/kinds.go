@@ -23,8 +23,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
 )
@@ -51,7 +50,7 @@ type Kind struct {
 var types = func() *runtime.Scheme {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, schedulingv1alpha1.AddToScheme,
-		placementv1alpha1.AddToScheme, networkv1alpha1.AddToScheme} {
+		berthv1alpha1.AddToScheme} {
 		utilruntime.Must(add(types))
 	}
 	return types
@@ -103,9 +102,9 @@ var kinds = func() (kinds []Kind) {
 	composites.Shown, composites.untyped = true, true
 	groups := foreign(schedulingv1alpha3.SchemeGroupVersion, "podgroups", "PodGroup")
 	groups.Dumped, groups.Shown, groups.untyped = false, true, true
-	foreign(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy").Cluster = true
-	foreign(networkv1alpha1.SchemeGroupVersion, "ippools", "IPPool").Cluster = true
-	foreign(networkv1alpha1.SchemeGroupVersion, "ipreservations", "IPReservation").Cluster = true
+	foreign(berthv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy").Cluster = true
+	foreign(berthv1alpha1.SchemeGroupVersion, "ippools", "IPPool").Cluster = true
+	foreign(berthv1alpha1.SchemeGroupVersion, "ipreservations", "IPReservation").Cluster = true
 	for _, owner := range read.OwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}

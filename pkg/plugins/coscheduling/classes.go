@@ -48,16 +48,12 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 	if !q.on() {
 		return k
 	}
-	switch e := e.(type) {
-	case interface{ GetPod() *v1.Pod }:
-		if pod := e.GetPod(); pod != nil {
-			k.Precedence, k.Time = q.precedence(pod, nil), pod.CreationTimestamp.Time
-			return k
-		}
-	case fwk.PodGroupInfo:
-		if group := e.GetPodGroup(); group != nil {
-			k.Time = group.CreationTimestamp.Time
-		}
+	if pod := podOf(e); pod != nil {
+		k.Precedence, k.Time = q.precedence(pod, nil), pod.CreationTimestamp.Time
+		return k
+	}
+	if native, ok := e.(fwk.PodGroupInfo); ok && native.GetPodGroup() != nil {
+		k.Time = native.GetPodGroup().CreationTimestamp.Time
 	}
 	// A native group is one entity of many pods: it has no class, and ages by its own priority.
 	k.Precedence = gang.Precedence(q.order.Place(k.Priority, nil, nil))

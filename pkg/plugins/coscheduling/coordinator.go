@@ -2,8 +2,14 @@ package coscheduling
 
 import (
 	"context"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
@@ -22,6 +28,7 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -106,4 +113,36 @@ func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 		&hold.Reservations{Election: c.told.election, Agenda: &c.ledger.Agenda, Status: c.told.status,
 			Search: hold.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: starts.NewTurns(c.settings.ttl), Sets: c.planner.Divider}})
+}
+
+// told is what is said of gangs, and by whom.
+type told struct {
+	// status is the controller of PodGroups.
+	status *status.Controller
+	owners *status.Owners
+	// election says whether to tell.
+	election informers.Election
+	// recorder tells of what pods and PodGroups say wrongly.
+	recorder events.EventRecorderLogger
+}
+
+// doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
+func (t *told) doubt(old, obj metav1.Object, about runtime.Object) {
+	key := wellknown.LastCheckpointKey
+	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !t.election.Leads() {
+		return
+	}
+	if wrong := work.Doubtful(obj, time.Now()); wrong != nil {
+		t.recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
+			wrong.Effect)
+	}
+}
+
+// foreign records once about a pod that it is in a group of another scheduler, and so in none here.
+func (t *told) foreign(ctx context.Context, recorder events.EventRecorderLogger, pod *v1.Pod) {
+	f, says := read.ForeignOf(pod)
+	if !says || pod.Spec.SchedulingGroup != nil || !t.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
+		return
+	}
+	recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)
 }

@@ -38,11 +38,9 @@ func (q queue) Less(a, b fwk.QueuedEntityInfo) bool {
 }
 
 func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
-	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
-		if pod := single.GetPod(); pod != nil && q.shared.members.Has(pod) {
-			if k, ok := q.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
-				return k
-			}
+	if pod := podOf(e); pod != nil && q.shared.members.Has(pod) {
+		if k, ok := q.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
+			return k
 		}
 	}
 	return q.shared.settings.classes.key(e)
@@ -50,10 +48,18 @@ func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
 
 // created is when a pod was created, zero for a group.
 func created(e fwk.QueuedEntityInfo) time.Time {
-	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok && single.GetPod() != nil {
-		return single.GetPod().CreationTimestamp.Time
+	if pod := podOf(e); pod != nil {
+		return pod.CreationTimestamp.Time
 	}
 	return time.Time{}
+}
+
+// podOf is the pod of an entity of the queue, nil for a group.
+func podOf(e fwk.QueuedEntityInfo) *v1.Pod {
+	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
+		return single.GetPod()
+	}
+	return nil
 }
 
 func nameOf(e fwk.QueuedEntityInfo) string {

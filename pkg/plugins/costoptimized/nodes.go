@@ -40,7 +40,7 @@ type nodeViews struct {
 	settings *settings
 	claims   *claimview.GPUs
 	// metrics reads prices, nil if the profile reads none.
-	metrics *signals.PriceReader
+	metrics *signals.Reader[signals.PriceSnapshot]
 }
 
 func (v *nodeViews) of(node *v1.Node) *nodeView {

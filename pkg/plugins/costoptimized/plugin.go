@@ -14,9 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
@@ -141,48 +139,26 @@ func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, 
 // the pod's spot policy or of the window that it waits for.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		{
-			Event:          fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
-			QueueingHintFn: p.afterNodeChange,
-		},
-		{
-			// Annotations have no action type of their own: their changes arrive as the general update.
-			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
-			QueueingHintFn: p.afterPodChange,
-		},
+		process.On(fwk.Node, fwk.Add|fwk.UpdateNodeLabel, p.afterNodeChange),
+		process.On(fwk.TargetPod, process.OwnChange, p.afterPodChange),
 	}, nil
 }
 
-func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func (p *Plugin) afterNodeChange(pod *v1.Pod, before, after *v1.Node) bool {
 	policy, bad := p.spotPolicy(pod)
 	rules := p.settings.capacityRules
-	if bad != nil || !policy.Allows(rules.TypeOf(after)) || before != nil && policy.Allows(rules.TypeOf(before)) {
-		logger.V(5).Info("Node change does not open capacity of the type that the pod wants",
-			"pod", klog.KObj(pod), "node", klog.KObj(after), "spotPolicy", policy)
-		return fwk.QueueSkip, nil //nolint:nilerr // a value that cannot be read keeps the pod out, and its event says so
-	}
-	return fwk.Queue, nil
+	// A value that cannot be read keeps the pod out, and its event says so.
+	return bad == nil && policy.Allows(rules.TypeOf(after)) && (before == nil || !policy.Allows(rules.TypeOf(before)))
 }
 
-func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func (p *Plugin) afterPodChange(_, before, after *v1.Pod) bool {
 	now := p.waiting.now()
 	waitBefore, badBefore := p.settings.waitFor(before, now)
 	waitAfter, badAfter := p.settings.waitFor(after, now)
 	if !waitBefore.same(waitAfter) || (badBefore == nil) != (badAfter == nil) {
-		return fwk.Queue, nil
+		return true
 	}
 	policyBefore, badBefore := p.spotPolicy(before)
 	policyAfter, badAfter := p.spotPolicy(after)
-	if badAfter != nil || badBefore == nil && policyBefore == policyAfter {
-		return fwk.QueueSkip, nil //nolint:nilerr // a value that cannot be read keeps the pod out, and its event says so
-	}
-	return fwk.Queue, nil
+	return badAfter == nil && (badBefore != nil || policyBefore != policyAfter)
 }

@@ -9,17 +9,12 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
-// settings are the plugin's args as domain values.
+// settings are the plugin's args of one profile, with what is read and judged by them.
 type settings struct {
+	args    *config.GPUAwareArgs
 	keys    *gpuview.Keys
 	weights gpu.Weights
 	spread  bool
-	signals *config.GPUSignals
-	// minMemMiB is the least memory of each GPU, and minNodeCPUMilli the least CPU of a node for CPU-intensive pods.
-	minMemMiB       int
-	minNodeCPUMilli int64
-	// candidates is how many of the best nodes the framework gets, 0 for all.
-	candidates int
 }
 
 // readArgs checks and converts the plugin's args of one profile.
@@ -30,28 +25,18 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.GPUNames}
 	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
-	return &settings{
-		keys: keys,
-		weights: gpu.Weights{
-			Packing:     float64(*w.PackingPercent) / 100,
-			BestFit:     float64(*w.BestFit),
-			Opening:     float64(*w.Opening),
-			Hosts:       float64(*w.HostsPercent) / 100,
-			Scarcity:    float64(*w.Scarcity),
-			Links:       float64(*w.LinksPercent) / 100,
-			Utilization: float64(*w.Utilisation),
-			ForeignUse:  float64(*w.ForeignUse),
-			Framebuffer: float64(*w.Framebuffer),
-			Capability:  gpu.DefaultWeights().Capability,
-		},
-		spread:  *args.Strategy == config.GPUStrategySpread,
-		signals: args.Signals,
-
-		minMemMiB:       int(*args.MinMemoryMiB),
-		minNodeCPUMilli: *args.CPUIntensiveMinMilliCPU,
-
-		candidates: int(*args.Candidates),
-	}, nil
+	return &settings{args: args, keys: keys, spread: *args.Strategy == config.GPUStrategySpread, weights: gpu.Weights{
+		Packing:     float64(*w.PackingPercent) / 100,
+		BestFit:     float64(*w.BestFit),
+		Opening:     float64(*w.Opening),
+		Hosts:       float64(*w.HostsPercent) / 100,
+		Scarcity:    float64(*w.Scarcity),
+		Links:       float64(*w.LinksPercent) / 100,
+		Utilization: float64(*w.Utilisation),
+		ForeignUse:  float64(*w.ForeignUse),
+		Framebuffer: float64(*w.Framebuffer),
+		Capability:  gpu.DefaultWeights().Capability,
+	}}, nil
 }
 
 // request reads what a pod asks of GPUs, and adds what the profile asks for all its pods.
@@ -61,10 +46,10 @@ func (s *settings) request(pod *v1.Pod) (gpuview.Request, error) {
 		return r, err
 	}
 	if r.WantsGPU() {
-		r.MinMemMiB = max(r.MinMemMiB, s.minMemMiB)
+		r.MinMemMiB = max(r.MinMemMiB, int(*s.args.MinMemoryMiB))
 	}
 	if r.AvoidsGPUNode {
-		r.MinNodeCPUMilli = s.minNodeCPUMilli
+		r.MinNodeCPUMilli = *s.args.CPUIntensiveMinMilliCPU
 	}
 	return r, nil
 }

@@ -9,7 +9,7 @@ import (
 
 // seen is the pod as the informer knows it, nil if it is gone.
 func (c *shared) seen(pod *v1.Pod) *v1.Pod {
-	obj, exists, _ := c.counts.pods.GetByKey(pod.Namespace + "/" + pod.Name)
+	obj, exists, _ := c.pods.GetByKey(pod.Namespace + "/" + pod.Name)
 	if now, ok := obj.(*v1.Pod); ok && exists && now.UID == pod.UID {
 		return now
 	}
@@ -45,13 +45,13 @@ func (c *shared) followBound(before, pod *v1.Pod) {
 		c.ledger.adopt(pod.UID, a)
 		edited = edited || gpuview.GrantDisputed(pod, a)
 	}
-	if edited && c.ledger.firstEdit(pod.UID) {
+	if edited && c.ledger.first(pod.UID, "GrantEdited") {
 		edits.Inc()
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "GrantEdited", "Reading",
 			"annotations that ask for GPUs or name the pod's devices have changed; "+
 				"it keeps the devices that it was given")
 	}
-	if gpuview.RefusedByHAMi(pod) && c.ledger.firstRefusal(pod.UID) {
+	if gpuview.RefusedByHAMi(pod) && c.ledger.first(pod.UID, "DevicesRefused") {
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "DevicesRefused", "Binding",
 			"HAMi's device plugin on node %s did not give the pod its devices; "+
 				"they are free again when the kubelet has rejected it",

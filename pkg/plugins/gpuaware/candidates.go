@@ -16,7 +16,7 @@ var (
 )
 
 // Candidates is how many nodes the framework is to look at, 0 for all.
-func (p *Plugin) Candidates() int { return p.settings.candidates }
+func (p *Plugin) Candidates() int { return int(*p.settings.args.Candidates) }
 
 // Class is the node's inventories.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {

@@ -139,7 +139,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 		defer close(done)
 		for range 200 {
 			_, _, _ = h.evaluate(t, h, claiming("p"))
-			h.plugin.shared.counts.byModel()
+			h.plugin.shared.byModel()
 		}
 	}()
 	const nodes = 20
@@ -155,7 +155,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	}
 	await.Next(t, done, "pods to arrive")
 	await.Until(t, "the GPUs of all nodes to be counted", func() bool {
-		return h.plugin.shared.counts.byModel()["Tesla-T4"].total == 4*nodes
+		return h.plugin.shared.byModel()["Tesla-T4"].total == 4*nodes
 	})
 }
 
@@ -187,12 +187,12 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 		}
 	}()
 	await.Until(t, "the claim to be counted", func() bool {
-		got = h.plugin.shared.counts.byModel()
+		got = h.plugin.shared.byModel()
 		return cmp.Equal(want, got, cmp.AllowUnexported(count{}))
 	})
 	require.NoError(t, h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}))
 	await.Until(t, "its GPUs to be free",
-		func() bool { return h.plugin.shared.counts.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
+		func() bool { return h.plugin.shared.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
 }
 
 func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {

@@ -61,7 +61,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if s.claims.serves(info) {
 		reason = s.claims.fit(info, &s.request.Request)
 	} else {
-		reason = gpu.Fit(s.live.inventory(p.view(info).of(&s.request.Request)), &s.request.Request)
+		reason = gpu.Fit(s.live.healthy(p.view(info).of(&s.request.Request)), &s.request.Request)
 	}
 	return s.statusFor(reason)
 }

@@ -8,115 +8,74 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/claimview"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a pod that gives GPUs back, a node whose GPUs suit
 // the pod, a device class that serves them, and a change of the pod's own request.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		{
-			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
-			QueueingHintFn: p.afterPodDeleted,
-		},
-		{
-			Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel |
-				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
-			QueueingHintFn: p.afterNodeChange,
-		},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update},
-			QueueingHintFn: p.afterClassChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update},
-			QueueingHintFn: p.afterSliceChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete},
-			QueueingHintFn: p.afterClaimChange},
-		{
-			// Annotations have no action type of their own: their changes arrive as the general update.
-			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
-			QueueingHintFn: p.afterOwnChange,
-		},
+		process.On(fwk.AssignedPod, fwk.Delete, p.afterPodDeleted),
+		process.On(fwk.Node, fwk.Add|fwk.UpdateNodeAllocatable|fwk.UpdateNodeLabel|fwk.UpdateNodeAnnotation|
+			fwk.UpdateNodeTaint, p.afterNodeChange),
+		process.On(fwk.DeviceClass, fwk.Add|fwk.Update, p.afterClassChange),
+		process.On(fwk.ResourceSlice, fwk.Add|fwk.Update, p.afterSliceChange),
+		process.On(fwk.ResourceClaim, fwk.Update|fwk.Delete, p.afterClaimChange),
+		process.On(fwk.TargetPod, process.OwnChange, p.afterOwnChange),
 	}, nil
 }
 
-func (p *Plugin) afterPodDeleted(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	gone, _, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	if !p.shared.mayUseGPU(gone) {
-		logger.V(5).Info("Deleted pod held no GPU", "pod", klog.KObj(pod), "deletedPod", klog.KObj(gone))
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
-}
+func (p *Plugin) afterPodDeleted(_, gone, _ *v1.Pod) bool { return p.shared.mayUseGPU(gone) }
 
 // afterClassChange queues pods that the class may serve. The cache of classes by resource handles the same event and
 // may be behind, so that it is not asked.
-func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return p.hint(pod, claimview.MayClaim(pod))
+func (p *Plugin) afterClassChange(pod *v1.Pod, _, _ *resourcev1.DeviceClass) bool {
+	return claimview.MayClaim(pod) && p.readable(pod)
 }
 
 // afterSliceChange queues pods that claims serve.
-func (p *Plugin) afterSliceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return p.hint(pod, p.shared.claims.Serves(pod))
+func (p *Plugin) afterSliceChange(pod *v1.Pod, _, _ *resourcev1.ResourceSlice) bool {
+	return p.shared.claims.Serves(pod) && p.readable(pod)
 }
 
 // afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has
 // changed.
-func (p *Plugin) afterClaimChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*resourcev1.ResourceClaim](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func (p *Plugin) afterClaimChange(pod *v1.Pod, before, after *resourcev1.ResourceClaim) bool {
 	gaveBack := before != nil && before.Status.Allocation != nil && (after == nil || after.Status.Allocation == nil)
-	return p.hint(pod, gaveBack && p.shared.claims.Serves(pod) || after != nil && claimview.Claims(pod, after))
+	return (gaveBack && p.shared.claims.Serves(pod) || after != nil && claimview.Claims(pod, after)) && p.readable(pod)
 }
 
-// hint queues a pod that a change helps, unless its request cannot be read: then only a change of the pod itself does.
-func (p *Plugin) hint(pod *v1.Pod, helps bool) (fwk.QueueingHint, error) {
-	if !helps {
-		return fwk.QueueSkip, nil
-	}
-	if _, bad := p.settings.request(pod); bad != nil {
-		return fwk.QueueSkip, nil //nolint:nilerr // see above
-	}
-	return fwk.Queue, nil
+// readable reports whether the pod's request can be read. If not, only a change of the pod itself helps.
+func (p *Plugin) readable(pod *v1.Pod) bool {
+	_, bad := p.settings.request(pod)
+	return bad == nil
 }
 
 // afterNodeChange queues the pod if the changed node could serve it when empty, and offers other GPUs than before or
 // newly admits the pod.
-func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func (p *Plugin) afterNodeChange(pod *v1.Pod, before, after *v1.Node) bool {
 	request, bad := p.settings.request(pod)
 	if bad != nil {
-		return fwk.QueueSkip, nil //nolint:nilerr // only a change of the pod itself helps
+		return false // only a change of the pod itself helps
 	}
 	change := p.readChange(before, after)
 	now := change.now.For(&request.Request)
 	offersNone := now.Empty().Mode == gpu.ModeDRA || now.Empty().Healthy() == 0 && len(now.Empty().Slices) == 0
 	if offersNone && p.shared.claims.Serves(pod) && p.shared.claims.Recent().Devices(after.Name) != nil {
-		return fwk.Queue, nil
+		return true
 	}
 	if change.sameOffer && (change.sameAdmission || !newlyAdmits(pod, before, after)) {
-		return fwk.QueueSkip, nil
+		return false
 	}
-	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
-		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason",
-			reason.String())
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+	reason := gpu.Fit(now.Empty(), &request.Request)
+	return reason.Cause == gpu.Fits || reason.Evictable()
 }
 
 // nodeChange is what has changed of a node's GPUs. It is immutable.
@@ -147,17 +106,12 @@ func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	return change
 }
 
-func (p *Plugin) afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+// afterOwnChange queues a pod that asks for something else. A request that still cannot be read waits for the next
+// change.
+func (p *Plugin) afterOwnChange(_, before, after *v1.Pod) bool {
 	was, badBefore := p.settings.request(before)
 	is, badAfter := p.settings.request(after)
-	if badAfter != nil || badBefore == nil && reflect.DeepEqual(was, is) {
-		return fwk.QueueSkip, nil //nolint:nilerr // a request that still cannot be read waits for the next change
-	}
-	return fwk.Queue, nil
+	return badAfter == nil && (badBefore != nil || !reflect.DeepEqual(was, is))
 }
 
 // newlyAdmits reports that a node whose labels, taints or cordon have changed may take the pod after evictions, and

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -47,7 +48,8 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			got, err := h.plugin.afterPodDeleted(h.logger, claiming("p"), tc.gone, nil)
+			hint := process.On(fwk.AssignedPod, fwk.Delete, h.plugin.afterPodDeleted).QueueingHintFn
+			got, err := hint(h.logger, claiming("p"), tc.gone, nil)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}
@@ -92,12 +94,12 @@ func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newClaimHarness(t)
-			hint := h.plugin.afterClaimChange
+			hint := process.On(fwk.ResourceClaim, fwk.Update, h.plugin.afterClaimChange).QueueingHintFn
 			switch tc.after.(type) {
 			case *resourcev1.ResourceSlice:
-				hint = h.plugin.afterSliceChange
+				hint = process.On(fwk.ResourceSlice, fwk.Update, h.plugin.afterSliceChange).QueueingHintFn
 			case *resourcev1.DeviceClass:
-				hint = h.plugin.afterClassChange
+				hint = process.On(fwk.DeviceClass, fwk.Update, h.plugin.afterClassChange).QueueingHintFn
 			}
 			got, err := hint(h.logger, tc.pod, tc.before, tc.after)
 			if err != nil || got != tc.want {
@@ -139,7 +141,8 @@ func TestChangesOfNodesWithoutGPUsWakeOnlyPodsThatClaimsServeThere(t *testing.T)
 			if tc.before != nil {
 				before = tc.before
 			}
-			got, err := h.plugin.afterNodeChange(h.logger, tc.pod, before, tc.after)
+			hint := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn
+			got, err := hint(h.logger, tc.pod, before, tc.after)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}

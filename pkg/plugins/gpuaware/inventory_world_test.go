@@ -225,7 +225,6 @@ func (m *model) storeNode(n *modelNode) {
 	if err := m.h.Factory.Core().V1().Nodes().Informer().GetStore().Add(n.object); err != nil {
 		m.t.Fatal(err)
 	}
-	m.h.plugin.shared.nodeChanged(n.name)
 }
 
 // tell lets the informers hear of a pod that has come, changed or gone.

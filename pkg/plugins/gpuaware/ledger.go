@@ -24,12 +24,13 @@ type ledger struct {
 // entry is the devices of one pod.
 type entry struct {
 	gpuview.Assignment
-	// edited and refused are set once an edit of the pod's annotations, or a refusal by the node's agent, was reported.
-	edited, refused bool
+	// reported are the events that were recorded of the pod.
+	reported []string
 }
 
 func newLedger() *ledger {
-	return &ledger{byPod: map[types.UID]entry{}, byNode: map[string]map[types.UID]struct{}{}}
+	return &ledger{byPod: map[types.UID]entry{}, byNode: map[string]map[types.UID]struct{}{},
+		simulations: simulations{byPod: map[types.UID]simulation{}, byNode: map[string]uint64{}}}
 }
 
 // assign records the devices of a pod in place of earlier ones.
@@ -93,24 +94,15 @@ func (l *ledger) on(node string) []types.UID {
 	return slices.Sorted(maps.Keys(l.byNode[node]))
 }
 
-// firstEdit reports whether the pod has devices and no edit was reported for it before.
-func (l *ledger) firstEdit(uid types.UID) bool {
-	return l.first(uid, func(e *entry) *bool { return &e.edited })
-}
-
-// firstRefusal does the same for refusals by the agent of the node.
-func (l *ledger) firstRefusal(uid types.UID) bool {
-	return l.first(uid, func(e *entry) *bool { return &e.refused })
-}
-
-func (l *ledger) first(uid types.UID, mark func(*entry) *bool) bool {
+// first reports whether the pod has devices and the event was not recorded of it before.
+func (l *ledger) first(uid types.UID, event string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok := l.byPod[uid]
-	if !ok || *mark(&e) {
+	if !ok || slices.Contains(e.reported, event) {
 		return false
 	}
-	*mark(&e) = true
+	e.reported = append(e.reported, event)
 	l.byPod[uid] = e
 	return true
 }

@@ -1,6 +1,7 @@
 package gpuaware
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -8,19 +9,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpu/claimview"
+	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/informers"
 )
-
-// podsByNode is the index by which a node's pods are found outside of a scheduling cycle.
-const podsByNode = "berth.dev/GPUAware.node"
 
 var (
 	descTotal          = descByModel("berth_gpu_devices", "GPUs, by model.")
@@ -55,26 +52,8 @@ var (
 	})
 )
 
-// nodeCounts counts the GPUs for the metrics endpoint, from the informers and outside of scheduling cycles. Only nodes
-// that changed since the last scrape are counted again.
-type nodeCounts struct {
-	shared *shared
-	pods   cache.Indexer
-	nodes  cache.Store
-	// reading is held to read a node and to mark it, so that no older state of it is counted last.
-	reading sync.Mutex
-
-	mu    sync.Mutex
-	dirty map[string]struct{}
-	// parts are the counts of each node, one for each resource under which it offers GPUs.
-	parts map[string][]count
-	// claimable is what could be claimed at the last scrape.
-	claimable *claimview.State
-}
-
-// count is the GPUs that one node offers under one resource, or all of a model.
+// count is the GPUs of a model.
 type count struct {
-	model                            string
 	total, unhealthy                 int
 	freeMilli, allocatedMilli        int
 	expectedUnusedMilli              float64
@@ -82,147 +61,79 @@ type count struct {
 	freeMemMiB, freeMemOnPartlyTaken int
 }
 
-func (c *count) add(o count) {
-	c.total += o.total
-	c.unhealthy += o.unhealthy
-	c.freeMilli += o.freeMilli
-	c.allocatedMilli += o.allocatedMilli
-	c.expectedUnusedMilli += o.expectedUnusedMilli
-	c.freeOnPartlyTaken += o.freeOnPartlyTaken
-	c.freeMemMiB += o.freeMemMiB
-	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
-}
-
-// markNodeOf marks the node of a pod as changed.
-func (f *nodeCounts) markNodeOf(pod *v1.Pod) {
-	if pod.Spec.NodeName == "" {
-		return
-	}
-	f.mu.Lock()
-	_, known := f.dirty[pod.Spec.NodeName]
-	f.mu.Unlock()
-	if !known {
-		f.mark(pod.Spec.NodeName)
-	}
-}
-
-// mark marks a node as changed. Names of nodes that do not exist, and of nodes that come and go between two scrapes,
-// are not kept: users may put pods on any name.
-func (f *nodeCounts) mark(node string) {
-	if _, exists, _ := f.nodes.GetByKey(node); !exists {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if _, counted := f.parts[node]; counted {
-			f.dirty[node] = struct{}{}
-		} else {
-			delete(f.dirty, node)
-		}
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.dirty[node] = struct{}{}
-}
-
-// byModel counts the changed nodes and sums all up.
-func (f *nodeCounts) byModel() map[string]count {
-	claimable := f.shared.claims.Recent()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	demand := f.shared.views.totals.demandNow()
-	for _, state := range []*claimview.State{f.claimable, claimable} {
-		for name := range state.Names() {
-			f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
+// byModel counts the GPUs of all nodes for the metrics endpoint, from the informers and outside of scheduling cycles.
+func (c *shared) byModel() map[string]count {
+	claimable, demand := c.claims.Recent(), c.views.totals.demandNow()
+	offers, infos := map[string]*gpuview.Node{}, map[string]*framework.NodeInfo{}
+	for _, obj := range c.nodes.List() {
+		node := obj.(*v1.Node)
+		seen, _ := c.views.keys.ReadGPUNode(node)
+		if seen.GPUs() > 0 || claimable.Devices(node.Name) != nil {
+			offers[node.Name], infos[node.Name] = seen, framework.NewNodeInfo()
+			infos[node.Name].SetNode(node)
 		}
 	}
-	f.claimable = claimable
-	for name := range f.dirty {
-		delete(f.parts, name)
-		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if parts := f.count(obj.(*v1.Node), claimable, demand); len(parts) > 0 {
-				f.parts[name] = parts
-			}
+	for _, obj := range c.pods.List() {
+		pod := obj.(*v1.Pod)
+		if info := infos[pod.Spec.NodeName]; info != nil && !podview.Finished(pod) {
+			info.AddPod(pod)
 		}
 	}
-	clear(f.dirty)
 	sums := map[string]count{}
-	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
-		for _, part := range f.parts[name] {
-			sum := sums[part.model]
-			sum.add(part)
-			sums[part.model] = sum
+	for _, name := range slices.Sorted(maps.Keys(offers)) {
+		// The resources under which a node offers GPUs may be of several makers and models.
+		for i, pool := range offers[name].Pools() {
+			var inv *gpu.Inventory
+			if i == 0 {
+				inv = claimable.Inventory(pool, infos[name])
+			}
+			if inv == nil {
+				inv = c.views.keys.Inventory(pool, infos[name], c.ledger.of, "")
+			}
+			countInventory(sums, inv, demand)
 		}
 	}
 	return sums
 }
 
-// count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
-// What is expected to stay unused is counted with the mix as it was when the node last changed.
-func (f *nodeCounts) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
-	keys := f.shared.views.keys
-	seen, _ := keys.ReadGPUNode(node)
-	if seen.GPUs() == 0 && claimable.Devices(node.Name) == nil {
-		return nil
+// countInventory adds the GPUs that a node offers under one resource to those of their model.
+func countInventory(sums map[string]count, inv *gpu.Inventory, demand *gpu.Demand) {
+	whole := len(inv.Devices)
+	if whole+inv.SlicedGPUs == 0 {
+		return
 	}
-	info := framework.NewNodeInfo()
-	info.SetNode(node)
-	objects, err := f.pods.ByIndex(podsByNode, node.Name)
-	if err != nil {
-		return nil
-	}
-	for _, obj := range objects {
-		info.AddPod(obj.(*v1.Pod))
-	}
-	var parts []count
-	for i, pool := range seen.Pools() {
-		var inv *gpu.Inventory
-		if i == 0 {
-			inv = claimable.Inventory(seen, info)
-		}
-		if inv == nil {
-			inv = keys.Inventory(pool, info, f.shared.ledger.of, "")
-		}
-		if part := countInventory(inv, demand); part.total > 0 {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
-
-func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
-	c := count{model: inv.Model, total: len(inv.Devices) + inv.SlicedGPUs}
-	if c.model == "" {
-		c.model = "unknown"
-	}
+	model := cmp.Or(inv.Model, "unknown")
+	c, unhealthy, free, allocated := sums[model], 0, 0, 0
 	for _, d := range inv.Devices {
 		if d.Unhealthy {
-			c.unhealthy++
+			unhealthy++
 			continue
 		}
-		c.freeMilli += d.FreeMilli
-		c.allocatedMilli += gpu.WholeMilli - d.FreeMilli
-		if d.FreeMilli < gpu.WholeMilli {
+		free += d.FreeMilli
+		allocated += gpu.WholeMilli - d.FreeMilli
+		partlyTaken := d.FreeMilli < gpu.WholeMilli
+		if partlyTaken {
 			c.freeOnPartlyTaken += d.FreeMilli
 		}
 		if inv.Mode == gpu.ModeShared {
 			c.freeMemMiB += d.FreeMemMiB
-			if d.FreeMilli < gpu.WholeMilli {
+			if partlyTaken {
 				c.freeMemOnPartlyTaken += d.FreeMemMiB
 			}
 		}
 	}
 	if inv.TimeSliced() {
-		c.freeMilli = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
-		c.allocatedMilli = max(0, (c.total-c.unhealthy)*gpu.WholeMilli-c.freeMilli)
+		free = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
+		allocated = max(0, (whole+inv.SlicedGPUs-unhealthy)*gpu.WholeMilli-free)
 	}
-	if inv.SlicedGPUs > 0 {
-		c.freeMilli += inv.FreeSlicedMilli()
-		c.allocatedMilli += inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
-	}
+	c.total += whole + inv.SlicedGPUs
+	c.unhealthy += unhealthy
+	c.freeMilli += free + inv.FreeSlicedMilli()
+	c.allocatedMilli += allocated + inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
 	if demand.Known() {
-		c.expectedUnusedMilli = demand.Stranding().Expected(inv)
+		c.expectedUnusedMilli += demand.Stranding().Expected(inv)
 	}
-	return c
+	sums[model] = c
 }
 
 var (
@@ -247,7 +158,7 @@ func publish(ctx context.Context, factory kubeinformers.SharedInformerFactory, c
 
 // Collect counts.
 func (c *shared) Collect(ch chan<- metrics.Metric) {
-	sums, values := c.counts.byModel(), c.views.totals.cacheCounts()
+	sums, values := c.byModel(), c.views.totals.cacheCounts()
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
@@ -270,17 +181,4 @@ func ratio(part, whole int) float64 {
 		return 0
 	}
 	return float64(part) / float64(whole)
-}
-
-// watchPods keeps the index of pods by node.
-func (f *nodeCounts) watchPods(informer cache.SharedIndexInformer) error {
-	if _, ok := informer.GetIndexer().GetIndexers()[podsByNode]; ok {
-		return nil
-	}
-	return informer.AddIndexers(cache.Indexers{podsByNode: func(obj any) ([]string, error) {
-		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !podview.Finished(pod) {
-			return []string{pod.Spec.NodeName}, nil
-		}
-		return nil, nil
-	}})
 }

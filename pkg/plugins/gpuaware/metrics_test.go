@@ -23,10 +23,10 @@ func TestFleetCountsGPUsByModel(t *testing.T) {
 	whole.Spec.NodeName = "down"
 	part := assignedTo(podObject("part", nil, strs{"gpu-fraction": "0.25", "runai-gpu": "1"}), "shared", 1, 250, 4096)
 	h := newHarness(t, alone(defaultArgs()), down, sharedNode("shared", 2), cpuNode("cpu"), whole, part)
-	fleet := h.plugin.shared.counts
+	fleet := h.plugin.shared
 	var got map[string]count
 	want := map[string]count{
-		"NVIDIA-A10": {model: "", total: 4, unhealthy: 1, freeMilli: 1000, allocatedMilli: 2000},
+		"NVIDIA-A10": {total: 4, unhealthy: 1, freeMilli: 1000, allocatedMilli: 2000},
 		"Tesla-T4": {total: 2, freeMilli: 1750, allocatedMilli: 250, freeOnPartlyTaken: 750,
 			freeMemMiB: 16384 + 12288, freeMemOnPartlyTaken: 12288},
 	}
@@ -53,7 +53,7 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 		"AMD_Instinct_MI300X_OAM": {total: 2, freeMilli: 1000, allocatedMilli: 1000},
 	}
 	await.Until(t, "both makers to be counted", func() bool {
-		return cmp.Equal(want, h.plugin.shared.counts.byModel(), cmp.AllowUnexported(count{}))
+		return cmp.Equal(want, h.plugin.shared.byModel(), cmp.AllowUnexported(count{}))
 	})
 	// The supply, by which placements are judged, counts both as well.
 	if _, _, err := h.evaluate(t, h, h.add(t, podObject("next", strs{"nvidia.com/gpu": "1"}, nil))); err != nil {
@@ -80,8 +80,7 @@ func TestUnusedGPUsAreExpectedOnceTheMixIsKnown(t *testing.T) {
 	for i := range 200 {
 		h.plugin.shared.runs(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
 	}
-	h.plugin.shared.counts.mark("n")
-	if got := h.plugin.shared.counts.byModel()["Tesla-T4"].expectedUnusedMilli; got != 2000 {
+	if got := h.plugin.shared.byModel()["Tesla-T4"].expectedUnusedMilli; got != 2000 {
 		t.Errorf("expected unused = %v milli-GPU, want 2000: work of three GPUs leaves two of eight", got)
 	}
 }

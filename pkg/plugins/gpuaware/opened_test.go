@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/objects"
 )
 
@@ -84,7 +85,8 @@ func TestANodeThatOpensWakesPodsThatMayEvictThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := h.plugin.afterNodeChange(h.logger, tc.pod, tc.before, tc.after)
+			hint := process.On(fwk.Node, fwk.Update, h.plugin.afterNodeChange).QueueingHintFn
+			got, err := hint(h.logger, tc.pod, tc.before, tc.after)
 			if err != nil || got != tc.want {
 				t.Errorf("hint %v, error %v, want %v", got, err, tc.want)
 			}

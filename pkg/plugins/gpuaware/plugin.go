@@ -1,3 +1,11 @@
+// Package gpuaware is the plugin that places GPU work where it leaves the least GPU stranded.
+//
+// A pod goes only to a node with the GPUs it asks for: enough of them free, of an accepted model, with enough memory
+// and the links asked for, shared or exclusive as it wants. Among those, the node is best on which the placement is
+// expected to waste the least GPU, judged by the mix of pods that run. On nodes that share GPUs the plugin also chooses
+// the device, writes it to the pod in the dialect in which the pod asked, and never assigns a share twice.
+//
+// The rules are pure functions of package gpu; this package fetches what they ask for.
 package gpuaware
 
 import (
@@ -28,7 +36,7 @@ type Plugin struct {
 	settings *settings
 	shared   *shared
 	// signals reads measurements in the background; nil when the args ask for none.
-	signals *signals.GPUReader
+	signals *signals.Reader[signals.GPUSnapshot]
 	// lastChange is the change of the node that changed last.
 	lastChange atomic.Pointer[nodeChange]
 }
@@ -56,7 +64,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.measured, c.nodesKnown)
+	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.args.Signals, c.measured, c.nodesKnown)
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}

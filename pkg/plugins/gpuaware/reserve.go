@@ -67,7 +67,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	case !s.request.WantsGPU():
 		return nil
 	case simulated:
-		p.shared.ledger.simulations.begin(pod.UID, nodeName)
+		p.shared.ledger.simulations.set(pod.UID, nodeName, false)
 	}
 	if s.request.Count == 0 {
 		return nil

@@ -36,7 +36,7 @@ func (p *Plugin) waste(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, i
 	if s.claims.serves(info) {
 		inventory = s.claims.inventory(info, v, s, &at)
 	} else {
-		inventory = s.live.inventory(v.of(&s.request.Request))
+		inventory = s.live.healthy(v.of(&s.request.Request))
 		at = s.live.placement(v, info, &s.request.Request, p.shared.ledger.of)
 	}
 	change := s.judge.Change(inventory, &s.request.Request, at)

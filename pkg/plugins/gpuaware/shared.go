@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // shared is the state of all profiles of one scheduler: two profiles with a ledger each would assign the same share
@@ -26,7 +27,8 @@ type shared struct {
 	locks  *hamilock.Locks
 	views  *views
 	claims *claimview.GPUs
-	counts *nodeCounts
+	pods   cache.Store
+	nodes  cache.Store
 	// nodesKnown reports whether the informer has all nodes.
 	nodesKnown cache.InformerSynced
 	// recorder records events on pods.
@@ -59,16 +61,19 @@ func sharedFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*sha
 		}
 		c := &shared{
 			ledger: l, locks: locks,
-			views: &views{ByNode: nodes, keys: keys, bad: informers.NewBadNodeValues(handle), ledger: l, claims: claims,
-				totals: newTotals()},
+			views:  &views{ByNode: nodes, keys: keys, ledger: l, claims: claims, totals: newTotals()},
 			claims: claims, recorder: handle.EventRecorder(),
-		}
-		c.counts = &nodeCounts{
-			shared: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
+			pods:  factory.Core().V1().Pods().Informer().GetStore(),
 			nodes: factory.Core().V1().Nodes().Informer().GetStore(),
-			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
 		if err := c.watch(factory); err != nil {
+			return nil, err
+		}
+		err = informers.WatchBadNodeValues(handle, names, func(node *v1.Node) []*wellknown.BadValue {
+			_, bad := keys.ReadGPUNode(node)
+			return bad
+		})
+		if err != nil {
 			return nil, err
 		}
 		return c, publish(ctx, factory, c)
@@ -77,23 +82,11 @@ func sharedFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*sha
 
 // watch keeps the state up to date. The scheduler's pod informer reports pods that finish as deleted.
 func (c *shared) watch(factory kubeinformers.SharedInformerFactory) error {
-	pods := factory.Core().V1().Pods().Informer()
-	if err := c.counts.watchPods(pods); err != nil {
-		return fmt.Errorf("indexing pods by node: %w", err)
-	}
-	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
+	if _, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), c.podEvents()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	changed := func(before, node *v1.Node) {
-		c.nodeChanged(node.Name)
-		c.locks.NodeChanged(before, node)
-	}
-	gone := func(node *v1.Node) {
-		c.views.totals.set(node.Name, nil)
-		c.views.bad.Forget(node.Name)
-		c.nodeChanged(node.Name)
-	}
-	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events(changed, gone))
+	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events(c.locks.NodeChanged,
+		func(node *v1.Node) { c.views.totals.set(node.Name, nil) }))
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
@@ -104,7 +97,6 @@ func (c *shared) watch(factory kubeinformers.SharedInformerFactory) error {
 // podEvents handles the events of pods.
 func (c *shared) podEvents() cache.ResourceEventHandler {
 	return informers.Events(func(before, pod *v1.Pod) {
-		c.counts.markNodeOf(pod)
 		c.followBound(before, pod)
 		if before == nil {
 			return
@@ -116,7 +108,6 @@ func (c *shared) podEvents() cache.ResourceEventHandler {
 			c.locks.Wake(pod.Spec.NodeName)
 		}
 	}, func(pod *v1.Pod) {
-		c.counts.markNodeOf(pod)
 		c.ledger.release(pod.UID)
 		c.locks.Wake(pod.Spec.NodeName)
 	})
@@ -127,23 +118,11 @@ func (c *shared) mayUseGPU(pod *v1.Pod) bool {
 	return c.views.keys.MayUseGPU(pod) || c.claims.Recent() != nil && c.claims.Serves(pod)
 }
 
-// nodeChanged has the node counted again, and reports the values of it that cannot be used.
-func (c *shared) nodeChanged(name string) {
-	c.counts.reading.Lock()
-	defer c.counts.reading.Unlock()
-	obj, exists, _ := c.counts.nodes.GetByKey(name)
-	if node, ok := obj.(*v1.Node); ok && exists {
-		_, bad := c.views.keys.ReadGPUNode(node)
-		c.views.bad.Report(node, bad)
-	}
-	c.counts.mark(name)
-}
-
 // measured lists the nodes whose GPUs are measured, with the names that series may have for them. DCGM measures NVIDIA
 // GPUs only.
 func (c *shared) measured() []signals.Node {
 	var all []signals.Node
-	for _, obj := range c.counts.nodes.List() {
+	for _, obj := range c.nodes.List() {
 		node := obj.(*v1.Node)
 		if seen, _ := c.views.keys.ReadGPUNode(node); c.claims.GPUNode(seen).NVIDIA() {
 			all = append(all, signals.Node{Name: node.Name, Hostname: node.Labels[v1.LabelHostname]})

@@ -13,12 +13,12 @@ import (
 // cycle. The framework adds such pods to NodeInfos without changing their generation, so that cached views need another
 // number to compare. It is safe for concurrent use.
 type simulations struct {
-	// pods is the number of simulated pods: most clusters never have one.
-	pods   atomic.Int64
+	// any is set while there are such pods: most clusters never have one.
+	any    atomic.Bool
 	mu     sync.RWMutex
 	byPod  map[types.UID]simulation
-	byNode map[string]simulatedNode
-	// changes counts all changes.
+	byNode map[string]uint64
+	// changes counts all changes; byNode has the number of the last one on a node.
 	changes uint64
 }
 
@@ -29,69 +29,47 @@ type simulation struct {
 	assigned bool
 }
 
-type simulatedNode struct {
-	pods int
-	// change is the number of the last change on the node.
-	change uint64
-}
-
-// begin records that a pod is on the node for the rest of the cycle.
-func (s *simulations) begin(uid types.UID, node string) {
+// set records that a pod is on the node for the rest of the cycle, and whether devices are assigned to it.
+func (s *simulations) set(uid types.UID, node string, assigned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byPod == nil {
-		s.byPod, s.byNode = map[types.UID]simulation{}, map[string]simulatedNode{}
+	if before, ok := s.byPod[uid]; ok {
+		s.changed(before.node)
 	}
-	s.drop(uid)
-	s.byPod[uid] = simulation{node: node}
-	s.pods.Add(1)
-	s.changes++
-	s.byNode[node] = simulatedNode{pods: s.byNode[node].pods + 1, change: s.changes}
-}
-
-// assigned records that devices were assigned to the pod.
-func (s *simulations) assigned(uid types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.byPod[uid]; ok {
-		at.assigned = true
-		s.byPod[uid] = at
-		s.changes++
-		s.byNode[at.node] = simulatedNode{pods: s.byNode[at.node].pods, change: s.changes}
-	}
+	s.byPod[uid] = simulation{node, assigned}
+	s.changed(node)
 }
 
 // end takes that back and reports whether devices were assigned to the pod.
 func (s *simulations) end(uid types.UID) (assigned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.drop(uid)
-}
-
-func (s *simulations) drop(uid types.UID) bool {
 	at, ok := s.byPod[uid]
 	if !ok {
 		return false
 	}
 	delete(s.byPod, uid)
-	s.pods.Add(-1)
-	s.changes++
-	if left := s.byNode[at.node].pods - 1; left > 0 {
-		s.byNode[at.node] = simulatedNode{pods: left, change: s.changes}
-	} else {
-		delete(s.byNode, at.node)
-	}
+	s.changed(at.node)
 	return at.assigned
 }
 
-// stamp is a number for the set of simulated pods on the node, 0 for none.
+func (s *simulations) changed(node string) {
+	s.changes++
+	s.byNode[node] = s.changes
+	if len(s.byPod) == 0 {
+		clear(s.byNode)
+	}
+	s.any.Store(len(s.byPod) > 0)
+}
+
+// stamp is a number for the simulated pods on the node, 0 for none.
 func (s *simulations) stamp(node string) uint64 {
-	if s.pods.Load() == 0 {
+	if !s.any.Load() {
 		return 0
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.byNode[node].change
+	return s.byNode[node]
 }
 
 // assignSimulated assigns devices until the cycle of the pod's group ends. Devices that the pod may have already,
@@ -101,7 +79,7 @@ func (l *ledger) assignSimulated(uid types.UID, a gpuview.Assignment) {
 		return
 	}
 	l.assign(uid, a)
-	l.simulations.assigned(uid)
+	l.simulations.set(uid, a.Node, true)
 }
 
 // endSimulated releases these devices.

@@ -49,9 +49,7 @@ func (v *view) hasGPU() bool {
 // concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
-	keys *gpuview.Keys
-	// bad reports what cannot be read of nodes.
-	bad    *informers.BadNodeValues
+	keys   *gpuview.Keys
 	ledger *ledger
 	claims *claimview.GPUs
 	totals totals
@@ -162,51 +160,44 @@ func newTotals() totals {
 
 // set counts a node as it is now; it is removed without a view or without GPUs.
 func (t *totals) set(node string, now *view) {
+	after := countedOf(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.nodes[node]
 	if before == nil {
-		before = &counted{view: &view{}}
-	}
-	if now == nil || !now.hasGPU() {
-		now = &view{}
-	}
-	after := &counted{view: now}
-	if now.node != nil {
-		after.model, after.stock = now.node.Model(), stockOf(now.node)
+		before = countedOf(nil)
 	}
 	if before.model != after.model || before.stock != after.stock {
 		t.capacity.Add(before.model, before.stock, -1)
 		t.capacity.Add(after.model, after.stock, 1)
 	}
-	t.recount(before, after)
-	replace(&t.running, before.running, now.running)
-	if t.nodes[node] = after; now.node == nil {
+	for _, part := range before.parts {
+		t.supply.Replace(part, gpu.Part{})
+	}
+	for _, part := range after.parts {
+		t.supply.Replace(gpu.Part{}, part)
+	}
+	replace(&t.running, before.running, after.running)
+	if t.nodes[node] = after; after.node == nil {
 		delete(t.nodes, node)
 	}
 }
 
-// stockOf is what a node adds to the capacity.
-func stockOf(n *gpuview.Node) gpu.Stock {
-	whole := len(n.Empty().Devices)
-	return gpu.Stock{GPUs: whole, MemMiB: n.MemMiB(), Linked: n.Empty().Links.LargestLinked(whole) > 1}
-}
-
-// recount counts what the GPUs of a node contribute to the supply as it is now. The lock is held.
-func (t *totals) recount(before, after *counted) {
-	for _, part := range before.parts {
-		t.supply.Replace(part, gpu.Part{})
+// countedOf is a node as it counts, which is nothing without a view or without GPUs.
+func countedOf(v *view) *counted {
+	if v == nil || !v.hasGPU() {
+		return &counted{view: &view{}}
 	}
-	if after.node == nil {
-		return
-	}
-	for _, inventory := range append([]*gpu.Inventory{after.inventory}, after.others...) {
+	empty := v.node.Empty()
+	whole := len(empty.Devices)
+	c := &counted{view: v, model: v.node.Model(), stock: gpu.Stock{GPUs: whole, MemMiB: v.node.MemMiB(),
+		Linked: empty.Links.LargestLinked(whole) > 1}}
+	for _, inventory := range append([]*gpu.Inventory{v.inventory}, v.others...) {
 		if inventory.HasGPU() {
-			part := gpu.PartOf(inventory)
-			t.supply.Replace(gpu.Part{}, part)
-			after.parts = append(after.parts, part)
+			c.parts = append(c.parts, gpu.PartOf(inventory))
 		}
 	}
+	return c
 }
 
 // judge returns the judge of one request's placements.

@@ -17,7 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
@@ -27,16 +27,16 @@ import (
 // The two kinds that the plugin reads.
 var (
 	poolKind = informers.CustomKind{
-		Resource: networkv1alpha1.SchemeGroupVersion.WithResource("ippools"),
-		Object:   &networkv1alpha1.IPPool{},
-		List:     &networkv1alpha1.IPPoolList{},
+		Resource: berthv1alpha1.SchemeGroupVersion.WithResource("ippools"),
+		Object:   &berthv1alpha1.IPPool{},
+		List:     &berthv1alpha1.IPPoolList{},
 		Reader:   Name,
 		Unread:   "pods that ask for an address of a pool stay pending",
 	}
 	reservationKind = informers.CustomKind{
-		Resource: networkv1alpha1.SchemeGroupVersion.WithResource("ipreservations"),
-		Object:   &networkv1alpha1.IPReservation{},
-		List:     &networkv1alpha1.IPReservationList{},
+		Resource: berthv1alpha1.SchemeGroupVersion.WithResource("ipreservations"),
+		Object:   &berthv1alpha1.IPReservation{},
+		List:     &berthv1alpha1.IPReservationList{},
 		Reader:   Name,
 		Unread:   "no reservation of an address holds",
 	}
@@ -105,15 +105,15 @@ func (ad *addresses) watch(ctx context.Context,
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"IPPools", ad.pools, informers.Events(func(before, after *networkv1alpha1.IPPool) {
+		{"IPPools", ad.pools, informers.Events(func(before, after *berthv1alpha1.IPPool) {
 			// This scheduler writes the status itself, which changes no generation.
 			if before == nil || before.Generation != after.Generation {
 				ad.readPools(ctx)
 			}
-		}, func(*networkv1alpha1.IPPool) { ad.readPools(ctx) })},
+		}, func(*berthv1alpha1.IPPool) { ad.readPools(ctx) })},
 		{"IPReservations", ad.reservations, informers.Events(
-			func(_, r *networkv1alpha1.IPReservation) { ad.reserved(ctx, r) },
-			func(r *networkv1alpha1.IPReservation) { ad.released(ctx, r) })},
+			func(_, r *berthv1alpha1.IPReservation) { ad.reserved(ctx, r) },
+			func(r *berthv1alpha1.IPReservation) { ad.released(ctx, r) })},
 		{"pods", factory.Core().V1().Pods().Informer(), informers.Events(nil, func(pod *v1.Pod) {
 			if ad.ledger.HasReservation(nameOf(pod)) {
 				ad.upkeep.Poke()
@@ -135,7 +135,7 @@ func (ad *addresses) watch(ctx context.Context,
 func (ad *addresses) readPools(ctx context.Context) {
 	var pools []*address.Pool
 	for _, obj := range ad.pools.GetStore().List() {
-		pool, _ := podview.AddressPool(obj.(*networkv1alpha1.IPPool))
+		pool, _ := podview.AddressPool(obj.(*berthv1alpha1.IPPool))
 		pools = append(pools, pool)
 	}
 	ad.ledger.SetPools(pools)
@@ -144,7 +144,7 @@ func (ad *addresses) readPools(ctx context.Context) {
 }
 
 // reserved wakes the pod for which a reservation has come or changed.
-func (ad *addresses) reserved(ctx context.Context, r *networkv1alpha1.IPReservation) {
+func (ad *addresses) reserved(ctx context.Context, r *berthv1alpha1.IPReservation) {
 	if ad.observe(ctx, r) {
 		ad.wakePod(ctx, holderOf(r), "")
 	}
@@ -152,7 +152,7 @@ func (ad *addresses) reserved(ctx context.Context, r *networkv1alpha1.IPReservat
 }
 
 // released wakes the pods that may have the address now, and the pod that may have another one.
-func (ad *addresses) released(ctx context.Context, r *networkv1alpha1.IPReservation) {
+func (ad *addresses) released(ctx context.Context, r *berthv1alpha1.IPReservation) {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil || !ad.ledger.Forget(a, string(r.UID)) {
 		return
@@ -163,7 +163,7 @@ func (ad *addresses) released(ctx context.Context, r *networkv1alpha1.IPReservat
 }
 
 // observe records a reservation in the ledger, and reports whether that changes anything.
-func (ad *addresses) observe(ctx context.Context, r *networkv1alpha1.IPReservation) bool {
+func (ad *addresses) observe(ctx context.Context, r *berthv1alpha1.IPReservation) bool {
 	a, err := address.Parse(r.Spec.Address)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "An IPReservation cannot be read, and keeps no address", "reservation", r.Name)
@@ -173,7 +173,7 @@ func (ad *addresses) observe(ctx context.Context, r *networkv1alpha1.IPReservati
 		Domain: podview.AddressDomain(r.Spec.Domain), Pod: holderOf(r)})
 }
 
-func holderOf(r *networkv1alpha1.IPReservation) address.PodName {
+func holderOf(r *berthv1alpha1.IPReservation) address.PodName {
 	return address.PodName{Namespace: r.Spec.Pod.Namespace, Name: r.Spec.Pod.Name}
 }
 

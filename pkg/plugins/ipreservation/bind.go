@@ -14,8 +14,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/address"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/apis/config"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
@@ -62,8 +62,8 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 // write creates the reservation, or records the pod in an existing one, which also keeps a former leader from deleting
 // it. The API server refuses both if another pod has the address by now.
 func (ad *addresses) write(ctx context.Context, pod *v1.Pod,
-	promise *address.Promise) (*networkv1alpha1.IPReservation, error) {
-	written := &networkv1alpha1.IPReservation{}
+	promise *address.Promise) (*berthv1alpha1.IPReservation, error) {
+	written := &berthv1alpha1.IPReservation{}
 	resource := reservationKind.Resource.Resource
 	if promise.Object == "" {
 		//nolint:wrapcheck // the caller says what was to be reserved
@@ -80,7 +80,7 @@ func (ad *addresses) write(ctx context.Context, pod *v1.Pod,
 }
 
 // delete deletes only this version of the reservation: a newer leader may have given the address to a pod.
-func (ad *addresses) delete(ctx context.Context, r *networkv1alpha1.IPReservation) error {
+func (ad *addresses) delete(ctx context.Context, r *berthv1alpha1.IPReservation) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
 	err := ad.client.Delete().Resource(reservationKind.Resource.Resource).Name(r.Name).Body(&options).Do(ctx).Error()
 	if err != nil {
@@ -90,22 +90,22 @@ func (ad *addresses) delete(ctx context.Context, r *networkv1alpha1.IPReservatio
 }
 
 // reservationFor is the reservation of an address of a pool.
-func (ad *addresses) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1alpha1.IPReservation {
-	r := &networkv1alpha1.IPReservation{
-		TypeMeta:   metav1.TypeMeta{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
+func (ad *addresses) reservationFor(pod *v1.Pod, promise *address.Promise) *berthv1alpha1.IPReservation {
+	r := &berthv1alpha1.IPReservation{
+		TypeMeta:   metav1.TypeMeta{APIVersion: berthv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
 		ObjectMeta: metav1.ObjectMeta{Name: podview.ReservationName(promise.Address)},
-		Spec: networkv1alpha1.IPReservationSpec{
+		Spec: berthv1alpha1.IPReservationSpec{
 			Address: promise.Address.String(), Pool: promise.Pool, PodUID: string(pod.UID),
-			ReleasePolicy: networkv1alpha1.OnStatefulSetDeletion,
-			Pod: networkv1alpha1.PodIdentity{Namespace: pod.Namespace, Name: pod.Name,
+			ReleasePolicy: berthv1alpha1.OnStatefulSetDeletion,
+			Pod: berthv1alpha1.PodIdentity{Namespace: pod.Namespace, Name: pod.Name,
 				StatefulSet: podview.StatefulSetOf(pod)},
 		},
 	}
 	if promise.Domain.Key != "" {
-		r.Spec.Domain = &networkv1alpha1.Domain{Key: promise.Domain.Key, Value: promise.Domain.Value}
+		r.Spec.Domain = &berthv1alpha1.Domain{Key: promise.Domain.Key, Value: promise.Domain.Value}
 	}
 	if obj, exists, err := ad.pools.GetStore().GetByKey(promise.Pool); err == nil && exists {
-		r.Spec.ReleasePolicy = cmp.Or(obj.(*networkv1alpha1.IPPool).Spec.ReleasePolicy, r.Spec.ReleasePolicy)
+		r.Spec.ReleasePolicy = cmp.Or(obj.(*berthv1alpha1.IPPool).Spec.ReleasePolicy, r.Spec.ReleasePolicy)
 	}
 	return r
 }

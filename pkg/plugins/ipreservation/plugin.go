@@ -14,7 +14,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -61,4 +63,35 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the addresses that are left depend on other pods")
 	}
 	return nil, nil
+}
+
+// EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
+// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the
+// scheduler from starting. Their changes wake the pods that ask for addresses.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		process.On(fwk.Node, fwk.Add|fwk.UpdateNodeLabel, p.afterNodeChange),
+		process.On(fwk.TargetPod, process.OwnChange, afterOwnChange),
+	}, nil
+}
+
+// afterNodeChange queues a pod when a node comes where it can have an address. Where none is free, the pod is woken
+// when one comes free.
+func (p *Plugin) afterNodeChange(pod *v1.Pod, before, after *v1.Node) bool {
+	ask, bad := p.addresses.ask(pod)
+	if bad != nil || ask == nil {
+		// No node helps a pod with a bad value; one whose reservation is gone needs no address any more.
+		return bad == nil
+	}
+	plan, refusal := p.addresses.ledger.Plan(ask)
+	fits := func(node *v1.Node) bool {
+		reason, _ := plan.Refuses(node.Labels)
+		return reason == ""
+	}
+	return refusal == "" && fits(after) && (before == nil || !fits(before))
+}
+
+// afterOwnChange queues a pod when it asks for another pool.
+func afterOwnChange(_, before, after *v1.Pod) bool {
+	return before.Annotations[wellknown.IPPoolKey] != after.Annotations[wellknown.IPPoolKey]
 }

@@ -2,31 +2,45 @@ package ipreservation
 
 import (
 	"context"
-	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 )
 
 // release deletes reservations as their release policies say, and reports whether all is done.
 func (ad *addresses) release(ctx context.Context) bool {
-	done := true
+	client, done := ad.handle.ClientSet(), true
+	knownSet := func(namespace, name string) error {
+		_, err := ad.sets.StatefulSets(namespace).Get(name)
+		return err
+	}
+	knownPod := func(namespace, name string) (*v1.Pod, error) { return ad.pods.Pods(namespace).Get(name) }
+	// The API server is asked last: the informer of reservations may be ahead of that of pods, and have an address that
+	// another scheduler has given to a pod that this one does not know yet.
+	servedSet := func(namespace, name string) error {
+		_, err := client.AppsV1().StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	}
+	servedPod := func(namespace, name string) (*v1.Pod, error) {
+		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
 	for _, obj := range ad.reservations.GetStore().List() {
-		r := obj.(*networkv1alpha1.IPReservation)
-		if ad.needed(r) {
+		r := obj.(*berthv1alpha1.IPReservation)
+		if stays, _ := needed(r, knownSet, knownPod); stays {
 			continue
 		}
-		needed, err := ad.stillNeeded(ctx, r)
-		if err == nil && !needed {
+		stays, err := needed(r, servedSet, servedPod)
+		if err == nil && !stays {
 			// The version is that for which the policy allows the release. A pod that is promised the address is tried again.
 			err = ad.delete(ctx, r)
 		}
 		switch {
-		case needed || apierrors.IsConflict(err):
+		case stays || apierrors.IsConflict(err):
 			done = false // the informers are late
 		case err != nil && !apierrors.IsNotFound(err):
 			klog.FromContext(ctx).Error(err, "Releasing an address failed, trying again", "reservation", r.Name)
@@ -38,46 +52,22 @@ func (ad *addresses) release(ctx context.Context) bool {
 	return done
 }
 
-// needed reports whether the reservation is to stay, as far as the informers know.
-func (ad *addresses) needed(r *networkv1alpha1.IPReservation) bool {
+// needed reports whether the reservation is to stay, by the StatefulSet and the pod that are found.
+func needed(r *berthv1alpha1.IPReservation, set func(namespace, name string) error,
+	pod func(namespace, name string) (*v1.Pod, error)) (bool, error) {
 	// Without a UID it is kept for a pod that does not exist yet.
-	if r.Spec.PodUID == "" || r.Spec.ReleasePolicy == networkv1alpha1.Retain || r.Spec.ReleasePolicy == "" {
-		return true
+	if r.Spec.PodUID == "" || r.Spec.ReleasePolicy == berthv1alpha1.Retain || r.Spec.ReleasePolicy == "" {
+		return true, nil
 	}
 	who := &r.Spec.Pod
-	if waitsForSet(r) {
-		if _, err := ad.sets.StatefulSets(who.Namespace).Get(who.StatefulSet); err == nil {
-			return true
+	if r.Spec.ReleasePolicy == berthv1alpha1.OnStatefulSetDeletion && who.StatefulSet != "" {
+		if err := set(who.Namespace, who.StatefulSet); !apierrors.IsNotFound(err) {
+			return err == nil, err
 		}
 	}
-	_, err := ad.pods.Pods(who.Namespace).Get(who.Name) // the informer has no pods that have ended
-	return err == nil
-}
-
-// stillNeeded asks the API server whether the reservation is to stay. The informer of reservations may be ahead of that
-// of pods, and have an address that another scheduler has given to a pod that this one does not know yet.
-func (ad *addresses) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
-	who, client := &r.Spec.Pod, ad.handle.ClientSet()
-	if waitsForSet(r) {
-		_, err := client.AppsV1().StatefulSets(who.Namespace).Get(ctx, who.StatefulSet, metav1.GetOptions{})
-		switch {
-		case err == nil:
-			return true, nil
-		case !apierrors.IsNotFound(err):
-			return false, fmt.Errorf("reading StatefulSet %s/%s: %w", who.Namespace, who.StatefulSet, err)
-		}
-	}
-	pod, err := client.CoreV1().Pods(who.Namespace).Get(ctx, who.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	found, err := pod(who.Namespace, who.Name)
+	if apierrors.IsNotFound(err) {
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("reading pod %s/%s: %w", who.Namespace, who.Name, err)
 	}
-	return !podview.Finished(pod), nil
-}
-
-// waitsForSet reports whether the address is kept for as long as there is a StatefulSet.
-func waitsForSet(r *networkv1alpha1.IPReservation) bool {
-	return r.Spec.ReleasePolicy == networkv1alpha1.OnStatefulSetDeletion && r.Spec.Pod.StatefulSet != ""
+	return err == nil && !podview.Finished(found), err
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/address"
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process/informers"
 )
@@ -20,7 +20,7 @@ func (ad *addresses) writeStatuses(ctx context.Context) bool {
 	usages := ad.usageByPool()
 	done := true
 	for _, obj := range ad.pools.GetStore().List() {
-		p := obj.(*networkv1alpha1.IPPool)
+		p := obj.(*berthv1alpha1.IPPool)
 		if err := ad.writeStatus(ctx, p, usages[p.Name]); err != nil {
 			klog.FromContext(ctx).Error(err, "Writing the status of an IPPool failed, trying again", "pool", p.Name)
 			done = false
@@ -29,8 +29,8 @@ func (ad *addresses) writeStatuses(ctx context.Context) bool {
 	return done
 }
 
-func (ad *addresses) writeStatus(ctx context.Context, p *networkv1alpha1.IPPool, u address.Usage) error {
-	condition := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
+func (ad *addresses) writeStatus(ctx context.Context, p *berthv1alpha1.IPPool, u address.Usage) error {
+	condition := metav1.Condition{Type: berthv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
 		ObservedGeneration: p.Generation, Message: "addresses are given out"}
 	if pool, _ := podview.AddressPool(p); pool.Problem != "" {
 		condition.Status, condition.Reason = metav1.ConditionFalse, "Invalid"

@@ -17,21 +17,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/lru"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
 )
 
-// maxDemands bounds how many pods' demands are remembered.
-const maxDemands = 4096
+// maxDemands bounds how many pods' demands are remembered: those of the many pods that run must not evict those of the
+// pods that wait.
+const maxDemands = 1 << 16
 
 // policyKind is the kind of placement policies.
 var policyKind = informers.CustomKind{
-	Resource: placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies"),
-	Object:   &placementv1alpha1.PlacementPolicy{},
-	List:     &placementv1alpha1.PlacementPolicyList{},
+	Resource: berthv1alpha1.SchemeGroupVersion.WithResource("placementpolicies"),
+	Object:   &berthv1alpha1.PlacementPolicy{},
+	List:     &berthv1alpha1.PlacementPolicyList{},
 	Reader:   Name,
 	Unread:   "no placement policy holds, and pods that ask for licenses stay pending",
 }
@@ -65,7 +66,7 @@ type view struct {
 	ledger   *policy.Ledger
 	demands  *lru.Cache // *policy.Demand by demandKey
 	problems map[string]field.ErrorList
-	policies []*placementv1alpha1.PlacementPolicy
+	policies []*berthv1alpha1.PlacementPolicy
 }
 
 // demandKey is all that a demand depends on.
@@ -133,10 +134,10 @@ func (ps *policies) made() *view {
 
 // newView makes a view of the policies that the informer has. Slow work is done here, before the lock is taken: the
 // demands of the pods that may use licenses, and the marks of nodes.
-func (ps *policies) newView() (v *view, demands map[demandKey]*policy.Demand) {
-	v, demands = &view{demands: lru.New(maxDemands)}, map[demandKey]*policy.Demand{}
+func (ps *policies) newView() *view {
+	v := &view{demands: lru.New(maxDemands)}
 	for _, obj := range ps.informer.GetStore().List() {
-		v.policies = append(v.policies, obj.(*placementv1alpha1.PlacementPolicy))
+		v.policies = append(v.policies, obj.(*berthv1alpha1.PlacementPolicy))
 	}
 	v.set, v.problems = policy.NewSet(v.policies)
 	v.ledger = policy.NewLedger(v.set)
@@ -145,9 +146,9 @@ func (ps *policies) newView() (v *view, demands map[demandKey]*policy.Demand) {
 		ps.marksOf(v, node)
 	}
 	for _, pod := range ps.licensed(v) {
-		demands[ps.keyOf(pod)] = ps.compute(v, pod)
+		ps.demand(v, pod)
 	}
-	return v, demands
+	return v
 }
 
 // licensed are the pods that may use licenses by a view.
@@ -160,15 +161,15 @@ func (ps *policies) licensed(v *view) []*v1.Pod {
 }
 
 // use counts the licenses of pods by a new view and makes it the current one. mu must be locked.
-func (ps *policies) use(v *view, demands map[demandKey]*policy.Demand) {
+func (ps *policies) use(v *view) {
 	if before := ps.view.Load(); before != nil {
 		for pod, node := range before.ledger.Assumed() {
 			marks, _ := ps.marksByName(v, node)
-			v.ledger.Assume(pod, node, ps.compute(v, pod), marks)
+			v.ledger.Assume(pod, node, ps.demand(v, pod), marks)
 		}
 	}
 	for _, pod := range ps.licensed(v) {
-		ps.bind(v, pod, demands[ps.keyOf(pod)])
+		ps.bind(v, pod)
 	}
 	ps.view.Store(v)
 }
@@ -181,28 +182,20 @@ func (ps *policies) renew() {
 	if before == nil {
 		return // the first view is of all policies
 	}
-	now, demands := ps.newView()
+	now := ps.newView()
 	ps.mu.Lock()
-	ps.use(now, demands)
+	ps.use(now)
 	ps.mu.Unlock()
-	ps.wake(func(pod *v1.Pod) bool {
+	process.Wake(klog.Background(), ps.handle, "Placement policies changed", func(pod *v1.Pod) bool {
 		d := ps.demand(now, pod)
 		return d.UsesLicenses() || ps.demand(before, pod).Key() != d.Key()
 	})
 }
 
-// wake has pending pods that are wanted tried again.
-func (ps *policies) wake(wanted func(*v1.Pod) bool) {
-	process.Wake(klog.Background(), ps.handle, "Placement policies changed", wanted)
-}
-
-// bind counts a pod that has a node, by its demand, which is computed if it is nil.
-func (ps *policies) bind(v *view, pod *v1.Pod, d *policy.Demand) {
-	if d == nil {
-		d = ps.compute(v, pod)
-	}
+// bind counts a pod that has a node.
+func (ps *policies) bind(v *view, pod *v1.Pod) {
 	marks, _ := ps.marksByName(v, pod.Spec.NodeName)
-	v.ledger.Bind(pod, d, marks)
+	v.ledger.Bind(pod, ps.demand(v, pod), marks)
 }
 
 // keepsLicenses reports whether the pod has a node and has not ended.
@@ -219,11 +212,6 @@ func (ps *policies) demand(v *view, pod *v1.Pod) *policy.Demand {
 	d := v.set.DemandOf(pod, key.namespace)
 	v.demands.Add(key, d)
 	return d
-}
-
-// compute is demand without the cache, from which the many running pods would evict the pending ones.
-func (ps *policies) compute(v *view, pod *v1.Pod) *policy.Demand {
-	return v.set.DemandOf(pod, ps.keyOf(pod).namespace)
 }
 
 // keyOf returns the key of a pod, with a nil namespace if that is not known yet.

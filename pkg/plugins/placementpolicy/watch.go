@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
 )
 
@@ -34,7 +36,7 @@ func (ps *policies) watch(factory kubeinformers.SharedInformerFactory) (synced [
 		handler  cache.ResourceEventHandler
 	}{
 		{"placement policies", ps.informer, informers.Events(ps.policySeen,
-			func(*placementv1alpha1.PlacementPolicy) { ps.renew() })},
+			func(*berthv1alpha1.PlacementPolicy) { ps.renew() })},
 		{"pods", core.Pods().Informer(), informers.Events(func(_, pod *v1.Pod) { ps.recount(pod) }, ps.recount)},
 		{"nodes", core.Nodes().Informer(), informers.Events(ps.nodeSeen, nil)},
 		{"namespaces", core.Namespaces().Informer(), informers.Events(ps.namespaceSeen, nil)},
@@ -49,7 +51,7 @@ func (ps *policies) watch(factory kubeinformers.SharedInformerFactory) (synced [
 }
 
 // policySeen ignores changes of the status, which this scheduler writes itself.
-func (ps *policies) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
+func (ps *policies) policySeen(before, after *berthv1alpha1.PlacementPolicy) {
 	if before == nil || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		ps.renew()
 	}
@@ -69,7 +71,7 @@ func (ps *policies) recount(pod *v1.Pod) {
 	case err != nil || known.UID != pod.UID || known.Spec.NodeName != "" && !keepsLicenses(known):
 		v.ledger.Release(string(pod.UID))
 	case known.Spec.NodeName != "":
-		ps.bind(v, known, nil)
+		ps.bind(v, known)
 	}
 	ps.status.Poke()
 }
@@ -102,7 +104,7 @@ func (ps *policies) namespaceSeen(before, after *v1.Namespace) {
 		}
 	}
 	fewer := !slices.Equal(usesBefore, ps.uses(v))
-	ps.wake(func(pod *v1.Pod) bool {
+	process.Wake(klog.Background(), ps.handle, "Labels of a namespace changed", func(pod *v1.Pod) bool {
 		return pod.Namespace == after.Name || fewer && ps.demand(v, pod).UsesLicenses()
 	})
 }

@@ -16,10 +16,10 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/signals"
 )
 
@@ -28,7 +28,7 @@ const Name = "SLAAware"
 
 // Plugin is the SLAAware plugin of one profile.
 type Plugin struct {
-	reader   *signals.FigureReader
+	reader   *signals.Reader[signals.FigureSnapshot]
 	headroom float64
 }
 
@@ -86,23 +86,13 @@ func (*Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk
 // EventsToRegister names the one event that helps a pod that the plugin has rejected: its objective can be understood
 // now.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{
-		// Annotations have no action type of their own: their changes arrive as the general update.
-		Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
-		QueueingHintFn: afterPodChange,
-	}}, nil
+	return []fwk.ClusterEventWithHint{process.On(fwk.TargetPod, process.OwnChange, afterPodChange)}, nil
 }
 
-func afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*v1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, err
-	}
+func afterPodChange(_, before, after *v1.Pod) bool {
 	_, wrong := podview.PodObjective(before)
-	if _, bad := podview.PodObjective(after); wrong != nil && bad == nil {
-		return fwk.Queue, nil
-	}
-	return fwk.QueueSkip, nil
+	_, bad := podview.PodObjective(after)
+	return wrong != nil && bad == nil
 }
 
 // PreFilter rejects a pod whose objective cannot be understood. There is nothing to filter.

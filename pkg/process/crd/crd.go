@@ -18,8 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	restclient "k8s.io/client-go/rest"
 
-	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
+	berthv1alpha1 "berth.dev/berth/pkg/apis/berth/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 )
 
@@ -49,11 +48,11 @@ type kind struct {
 var kinds = []kind{
 	{schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"), "podgroups",
 		reflect.TypeFor[schedulingv1alpha1.PodGroup]()},
-	{placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"), "placementpolicies",
-		reflect.TypeFor[placementv1alpha1.PlacementPolicy]()},
-	{networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"), "ippools", reflect.TypeFor[networkv1alpha1.IPPool]()},
-	{networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"), "ipreservations",
-		reflect.TypeFor[networkv1alpha1.IPReservation]()},
+	{berthv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"), "placementpolicies",
+		reflect.TypeFor[berthv1alpha1.PlacementPolicy]()},
+	{berthv1alpha1.SchemeGroupVersion.WithKind("IPPool"), "ippools", reflect.TypeFor[berthv1alpha1.IPPool]()},
+	{berthv1alpha1.SchemeGroupVersion.WithKind("IPReservation"), "ipreservations",
+		reflect.TypeFor[berthv1alpha1.IPReservation]()},
 }
 
 // Check reads the OpenAPI schemas of the kinds that the API server serves, and returns the fields that they lack, in a

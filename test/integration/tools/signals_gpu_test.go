@@ -18,7 +18,7 @@ func gpuArgs(url string) *config.GPUSignals {
 }
 
 // startGPUs reads the signals of nodes until the test ends.
-func startGPUs(t *testing.T, args *config.GPUSignals, nodes ...signals.Node) *signals.GPUReader {
+func startGPUs(t *testing.T, args *config.GPUSignals, nodes ...signals.Node) *signals.Reader[signals.GPUSnapshot] {
 	t.Helper()
 	r, err := signals.StartGPU(t.Context(), newFactory(), args, func() []signals.Node { return nodes },
 		func() bool { return true })

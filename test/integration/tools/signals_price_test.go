@@ -18,7 +18,7 @@ func priceArgs(url string) *config.PriceSignals {
 	return args
 }
 
-func startPrices(t *testing.T, args *config.PriceSignals) *signals.PriceReader {
+func startPrices(t *testing.T, args *config.PriceSignals) *signals.Reader[signals.PriceSnapshot] {
 	t.Helper()
 	r, err := signals.StartPrices(t.Context(), newFactory(), args)
 	if err != nil {

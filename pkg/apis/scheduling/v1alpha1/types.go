@@ -67,33 +67,27 @@ const PodGroupMinimumRaised = "MinimumRaised"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Scheduled")].message`
 type PodGroup struct {
-	metav1.TypeMeta `json:",inline"`
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is what the group asks for.
-	// +optional
 	Spec PodGroupSpec `json:"spec,omitempty"`
 	// status is what the scheduler has observed of the group.
-	// +optional
 	Status PodGroupStatus `json:"status,omitempty"`
 }
 
 // PodGroupSpec is what a group asks for.
 type PodGroupSpec struct {
 	// minMember is the number of pods that have to be placed together: fewer are never bound. Absent, it is 1.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	MinMember int32 `json:"minMember,omitempty"`
 	// minResources is what the cluster has to have free before placing the group is tried at all. Absent, nothing
 	// has to be.
-	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="minResources must not be negative"
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 	// scheduleTimeoutSeconds is how long members may hold their nodes while the others are being reserved, at most 900.
 	// Absent or 0, the scheduler's configuration decides.
-	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
@@ -101,41 +95,30 @@ type PodGroupSpec struct {
 // PodGroupStatus is what the scheduler has observed of a group.
 type PodGroupStatus struct {
 	// phase is the coarse state of the group.
-	// +optional
 	Phase PodGroupPhase `json:"phase,omitempty"`
 	// occupiedBy names the owner (namespace/name) of the pods that make up the group.
-	// +optional
 	OccupiedBy string `json:"occupiedBy,omitempty"`
 	// scheduled is the number of pods that are bound and have not finished.
-	// +optional
 	Scheduled int32 `json:"scheduled,omitempty"`
 	// running is the number of pods that run.
-	// +optional
 	Running int32 `json:"running,omitempty"`
 	// succeeded is the number of pods that have finished well.
-	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
 	// failed is the number of pods that have failed.
-	// +optional
 	Failed int32 `json:"failed,omitempty"`
 	// roles counts the members by role, where members have one.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Roles []PodGroupRole `json:"roles,omitempty"`
 	// scheduleStartTime is when the pods that the group needs existed for the first time.
-	// +optional
 	ScheduleStartTime metav1.Time `json:"scheduleStartTime,omitempty"`
 	// reservedNodes are the nodes that are reserved for the group while the condition Reserved is true, by name.
-	// +optional
 	// +listType=set
 	ReservedNodes []string `json:"reservedNodes,omitempty"`
 	// estimatedStart is when the group starts, while nodes are reserved for it and it follows from what is declared of the
 	// run times of pods, and from their limits.
-	// +optional
 	EstimatedStart *PodGroupEstimatedStart `json:"estimatedStart,omitempty"`
 	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded, Reserved.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -146,7 +129,6 @@ type PodGroupEstimatedStart struct {
 	// time is the start.
 	Time metav1.Time `json:"time"`
 	// waitsFor says which pod has to end last.
-	// +optional
 	WaitsFor string `json:"waitsFor,omitempty"`
 }
 

@@ -1,8 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // DatasetMode says whether a pod may run where its dataset is not.
 //
@@ -28,9 +26,6 @@ const (
 	Deny DefaultAction = "Deny"
 )
 
-// ConditionAccepted is the condition that is true while all rules of a policy can be evaluated.
-const ConditionAccepted = "Accepted"
-
 // PlacementPolicy is a set of rules on where pods may run, for all pods that Berth schedules.
 //
 // +kubebuilder:object:root=true
@@ -42,13 +37,11 @@ const ConditionAccepted = "Accepted"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PlacementPolicy struct {
-	metav1.TypeMeta `json:",inline"`
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec holds the rules.
 	Spec PlacementPolicySpec `json:"spec"`
 	// status is what the scheduler has observed of the policy.
-	// +optional
 	Status PlacementPolicyStatus `json:"status,omitempty"`
 }
 
@@ -58,21 +51,18 @@ type PlacementPolicy struct {
 // +kubebuilder:validation:XValidation:rule="has(self.licenses) || has(self.datasets) || has(self.compliance)",message="a policy needs licenses, datasets or compliance"
 type PlacementPolicySpec struct {
 	// licenses limit how many pods use a license at the same time.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Licenses []LicenseRule `json:"licenses,omitempty"`
 	// datasets say which nodes hold which data.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Datasets []DatasetRule `json:"datasets,omitempty"`
 	// compliance binds pods to nodes.
-	// +optional
 	Compliance *Compliance `json:"compliance,omitempty"`
 }
 
@@ -86,7 +76,6 @@ type LicenseRule struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// license is the name by which pods ask for it, in the annotation berth.dev/licenses. Default: the rule's name.
-	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	License string `json:"license,omitempty"`
@@ -95,15 +84,12 @@ type LicenseRule struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Count int32 `json:"count"`
 	// pods selects pods that use the license whether they ask for it or not.
-	// +optional
 	Pods *PodSelector `json:"pods,omitempty"`
 	// perPod is how many licenses a pod that is selected uses at least. Default 1.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	PerPod *int32 `json:"perPod,omitempty"`
 	// nodes are the pool in which the licenses may be used. Default: all nodes.
-	// +optional
 	Nodes *NodeSelector `json:"nodes,omitempty"`
 }
 
@@ -116,22 +102,18 @@ type DatasetRule struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// dataset is the name by which pods name it, in the annotation berth.dev/datasets. Default: the rule's name.
-	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Dataset string `json:"dataset,omitempty"`
 	// pods selects pods that use the dataset whether they name it or not.
-	// +optional
 	Pods *PodSelector `json:"pods,omitempty"`
 	// nodes are those that hold the dataset, or are near it.
 	Nodes NodeSelector `json:"nodes"`
 	// mode says whether pods may run elsewhere. Default Preferred.
-	// +optional
 	// +kubebuilder:default=Preferred
 	Mode DatasetMode `json:"mode,omitempty"`
 	// weight is how good these nodes are, from 1 to 100: 100 for a copy on the node, less for one in the same zone. Default
 	// 100.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
@@ -142,14 +124,11 @@ type DatasetRule struct {
 // +kubebuilder:validation:XValidation:rule="has(self.rules) || self.defaultAction == 'Deny'",message="compliance needs rules or defaultAction Deny"
 type Compliance struct {
 	// pods are those that this part of the policy is about. Default: all pods.
-	// +optional
 	Pods *PodSelector `json:"pods,omitempty"`
 	// defaultAction says what happens to such a pod if no rule matches it. Default Allow.
-	// +optional
 	// +kubebuilder:default=Allow
 	DefaultAction DefaultAction `json:"defaultAction,omitempty"`
 	// rules bind pods to nodes. A pod that several rules match may run only on nodes of all of them.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -164,12 +143,10 @@ type ComplianceRule struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// pods that are bound. Default: all that compliance is about.
-	// +optional
 	Pods *PodSelector `json:"pods,omitempty"`
 	// nodes that the pods may run on.
 	Nodes NodeSelector `json:"nodes"`
 	// exclusive keeps all other pods that compliance is about off these nodes, except pods of DaemonSets.
-	// +optional
 	Exclusive bool `json:"exclusive,omitempty"`
 }
 
@@ -178,14 +155,11 @@ type ComplianceRule struct {
 // +kubebuilder:validation:XValidation:rule="has(self.namespaceSelector) || has(self.selector) || has(self.expression)",message="a pod selector needs namespaceSelector, selector or expression"
 type PodSelector struct {
 	// namespaceSelector selects namespaces by label. Every namespace has the label kubernetes.io/metadata.name.
-	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	// selector selects pods by label.
-	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// expression is a CEL expression that yields true for the pods selected. It reads pod.namespace, pod.labels,
 	// pod.annotations and pod.namespaceLabels.
-	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Expression string `json:"expression,omitempty"`
@@ -196,10 +170,8 @@ type PodSelector struct {
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.expression)",message="a node selector needs selector or expression"
 type NodeSelector struct {
 	// selector selects nodes by label.
-	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// expression is a CEL expression that yields true for the nodes selected. It reads node.name and node.labels.
-	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Expression string `json:"expression,omitempty"`
@@ -208,15 +180,12 @@ type NodeSelector struct {
 // PlacementPolicyStatus is what the scheduler has observed of a policy.
 type PlacementPolicyStatus struct {
 	// observedGeneration is the generation of the spec that the status is about.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// licenses tell how many licenses are in use, by rule.
-	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Licenses []LicenseStatus `json:"licenses,omitempty"`
 	// conditions are the latest observations of the policy: Accepted.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

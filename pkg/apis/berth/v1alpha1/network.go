@@ -1,8 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ReleasePolicy says when an address is free again.
 //
@@ -30,19 +28,13 @@ const (
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=='Accepted')].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IPPool struct {
-	metav1.TypeMeta `json:",inline"`
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec holds the addresses.
 	Spec IPPoolSpec `json:"spec"`
 	// status is what the scheduler has observed of the pool.
-	// +optional
 	Status IPPoolStatus `json:"status,omitempty"`
 }
-
-// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, and Invalid for a pool that is
-// not used.
-const ConditionAccepted = "Accepted"
 
 // IPPoolStatus is what the scheduler has observed of a pool. A range counts as 2^48 addresses at most.
 type IPPoolStatus struct {
@@ -59,7 +51,6 @@ type IPPoolStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Free int64 `json:"free"`
 	// conditions say whether the pool can be used.
-	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
@@ -74,7 +65,6 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Subnets []Subnet `json:"subnets"`
 	// namespaces are those whose pods may use the pool. Default: all.
-	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
@@ -82,7 +72,6 @@ type IPPoolSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespaces []string `json:"namespaces,omitempty"`
 	// releasePolicy of the reservations that are made from the pool. Default OnStatefulSetDeletion.
-	// +optional
 	// +kubebuilder:default=OnStatefulSetDeletion
 	ReleasePolicy ReleasePolicy `json:"releasePolicy,omitempty"`
 }
@@ -90,7 +79,6 @@ type IPPoolSpec struct {
 // Subnet is a set of addresses that are routable in the same place.
 type Subnet struct {
 	// domain is the place. Default: every node.
-	// +optional
 	Domain *Domain `json:"domain,omitempty"`
 	// ranges are CIDRs (10.0.0.0/24), ranges (10.0.0.10-10.0.0.20) or single addresses, each of them once in a pool. Of a
 	// CIDR the first address is not used, nor is the last one of an IPv4 CIDR; networks of one or two addresses are used as
@@ -129,8 +117,7 @@ type Domain struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'ip-' + (self.spec.address.endsWith(':') ? self.spec.address + '0' : self.spec.address).replace('.', '-').replace(':', '-')",message="the name must be ip- and the address, with hyphens instead of dots and colons, and 0 at the end of an address that ends in a colon"
 type IPReservation struct {
-	metav1.TypeMeta `json:",inline"`
-	// +optional
+	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says what is reserved for which pod.
 	Spec IPReservationSpec `json:"spec"`
@@ -145,20 +132,16 @@ type IPReservationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="address must be an IPv4 or IPv6 address in canonical form"
 	Address string `json:"address"`
 	// pool that the address was taken from, if any.
-	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Pool string `json:"pool,omitempty"`
 	// domain is where the address is routable. The pod runs only there. Default: every node.
-	// +optional
 	Domain *Domain `json:"domain,omitempty"`
 	// pod is who the address is for.
 	Pod PodIdentity `json:"pod"`
 	// podUID is the UID of the pod that was last given the address. While it is empty, the address is not released.
-	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodUID string `json:"podUID,omitempty"`
 	// releasePolicy says when the reservation is deleted. Default Retain.
-	// +optional
 	// +kubebuilder:default=Retain
 	ReleasePolicy ReleasePolicy `json:"releasePolicy,omitempty"`
 }
@@ -175,7 +158,6 @@ type PodIdentity struct {
 	Name string `json:"name"`
 	// statefulSet that the pod belongs to, if any. With OnStatefulSetDeletion, the address is kept as long as there is one
 	// of that name.
-	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StatefulSet string `json:"statefulSet,omitempty"`
