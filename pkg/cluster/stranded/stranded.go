@@ -54,16 +54,16 @@ type shape struct {
 	pods int
 }
 
-// Add counts a pod and returns the key of its shape, empty for a pod that needs no GPU.
-func (m *Mix) Add(pod *v1.Pod, n Need) (key string) {
+// Add counts a pod. One that needs no GPU does not count.
+func (m *Mix) Add(pod *v1.Pod, n Need) {
 	if n.Count == 0 {
-		return ""
+		return
 	}
 	var required *v1.NodeSelector
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	key = fmt.Sprintf("%d/%d/%d/%d/%s/%v/%v/%v", n.CPUMilli, n.MemoryBytes, n.Count, n.Milli, strings.Join(n.Models, "|"),
+	key := fmt.Sprintf("%d/%d/%d/%d/%s/%v/%v/%v", n.CPUMilli, n.MemoryBytes, n.Count, n.Milli, strings.Join(n.Models, "|"),
 		pod.Spec.NodeSelector, required, pod.Spec.Tolerations)
 	if m.byKey == nil {
 		m.byKey = map[string]*shape{}
@@ -72,19 +72,6 @@ func (m *Mix) Add(pod *v1.Pod, n Need) (key string) {
 		m.byKey[key] = &shape{Need: n, key: key, pod: pod}
 	}
 	m.byKey[key].pods++
-	m.ordered = nil
-	return key
-}
-
-// Remove no longer counts a pod for which Add returned the key.
-func (m *Mix) Remove(key string) {
-	known := m.byKey[key]
-	if known == nil {
-		return
-	}
-	if known.pods--; known.pods == 0 {
-		delete(m.byKey, key)
-	}
 	m.ordered = nil
 }
 
