@@ -216,6 +216,9 @@ func (t *table) sorted(namespace string, match selector) []runtime.Object {
 	return objects
 }
 
+// metaOf is the metadata of a stored object: without any, none is stored.
+func metaOf(stored runtime.Object) metav1.Object { return stored.(metav1.Object) }
+
 // create, update and remove are called with the lock held.
 
 func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error) {
@@ -312,16 +315,11 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	if err != nil {
 		return nil, err
 	}
-	m, err := meta.Accessor(old)
-	if err != nil {
-		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
-	}
-	if err := checkPreconditions(conditions, gvr, m); err != nil {
+	if err := checkPreconditions(conditions, gvr, metaOf(old)); err != nil {
 		return nil, err
 	}
 	obj := old.DeepCopyObject()
-	m, _ = meta.Accessor(obj)
-	s.stamp(m)
+	s.stamp(metaOf(obj))
 	delete(t.objects, key)
 	delete(t.born, key)
 	s.publish(t, gvr, Event{Type: Deleted, Object: obj, Old: old})
