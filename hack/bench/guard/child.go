@@ -69,19 +69,15 @@ func rowsOf[T any](ctx context.Context, out io.Writer, child Child, contenders [
 // Measure measures in this process, which measures nothing else, and writes the result as JSON.
 func (child *Child) Measure(out io.Writer) error {
 	var profile bytes.Buffer
-	profiled := child.Profiles != "" || child.Name == byProfile
-	if profiled {
+	if child.Profiles != "" {
 		// It is not started on the virtual clock, on which its own goroutine could not wait.
 		if err := pprof.StartCPUProfile(&profile); err != nil {
 			return fmt.Errorf("profiling: %w", err)
 		}
 	}
 	measured, err := child.measure(contender(child.Scheduler))
-	if profiled {
+	if child.Profiles != "" {
 		pprof.StopCPUProfile()
-	}
-	if err == nil && child.Name == byProfile {
-		measured, err = ofPlugins(profile.Bytes())
 	}
 	if err != nil {
 		return err
