@@ -50,7 +50,8 @@ func inProcess[T any](ctx context.Context, child Child, env ...string) (measured
 	return measured, nil
 }
 
-// rowsOf measures with each scheduler in turn and prints a row for each run. It returns what there is even if a run fails.
+// rowsOf measures with each scheduler in turn and prints a row for each run. It returns what there is even if a run
+// fails.
 func rowsOf[T any](ctx context.Context, out io.Writer, child Child, contenders []contender, runs int,
 	env ...string) ([]T, error) {
 	var rows []T

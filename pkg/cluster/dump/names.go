@@ -160,8 +160,8 @@ func isJSON(value any) bool {
 // grantFields are the fields of the record of the GPUs that a pod was given.
 var grantFields = []string{"pod", "node", "devices", "uuids", "milli", "memMiB"}
 
-// structured hashes names in a text that is a JSON object, and removes all but the given fields, if any are given. Other
-// texts become empty.
+// structured hashes names in a text that is a JSON object, and removes all but the given fields, if any are given.
+// Other texts become empty.
 func (h *NameHasher) structured(text any, fields ...string) any {
 	value := map[string]any{}
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {

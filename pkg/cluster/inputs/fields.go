@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// kept are the fields that a scheduler reads, beside the metadata, by the name of the resource: the status of a PodGroup
-// only as far as capacity is reserved for it, and no parameters of drivers. Fields in brackets are those that are kept
-// of the field before them; without brackets the whole field is kept.
-var kept = map[string]string{
+// fieldsOf are the fields that a scheduler reads, beside the metadata, by the name of the resource: the status of a
+// PodGroup only as far as capacity is reserved for it, and no parameters of drivers. Fields in brackets are those that
+// are kept of the field before them; without brackets the whole field is kept.
+var fieldsOf = map[string]string{
 	"namespaces": "status(phase)",
 	"nodes": `spec(unschedulable taints podPreemptionPolicy) status(capacity allocatable images runtimeHandlers features
 		declaredFeatures nodeInfo(kubeletVersion operatingSystem architecture)
@@ -62,10 +62,10 @@ const metadata = `metadata(name namespace uid generation labels creationTimestam
 // mask has the fields to keep of an object by their names in JSON, each with the fields to keep of it; nil for all.
 type mask map[string]mask
 
-// masks are the masks of kept.
+// masks are the masks of fieldsOf.
 var masks = func() map[string]mask {
 	masks := map[string]mask{}
-	for resource, fields := range kept {
+	for resource, fields := range fieldsOf {
 		masks[resource] = maskOf(metadata + fields)
 	}
 	return masks

@@ -18,10 +18,10 @@ import (
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
-// Keep returns a copy of an object with the fields that a scheduler reads. Only the fields in a list are copied, so that
-// unknown fields are left out, as are environment variables, commands, names of Secrets and annotations that do not
-// affect placement. The copy is typed for kinds of Kubernetes, else unstructured. An object that a dump does not hold
-// is an error.
+// Keep returns a copy of an object with the fields that a scheduler reads. Only the fields in a list are copied, so
+// that unknown fields are left out, as are environment variables, commands, names of Secrets and annotations that do
+// not affect placement. The copy is typed for kinds of Kubernetes, else unstructured. An object that a dump does not
+// hold is an error.
 func Keep(obj runtime.Object) (runtime.Object, error) {
 	gvk, err := KindOf(obj)
 	if err != nil {

@@ -24,7 +24,8 @@ type claimedDevices struct {
 }
 
 // countDevices counts the devices of slices, which it sorts, and of claims with an allocation.
-func countDevices(drivers []string, list []*resourcev1.ResourceSlice, claims []*resourcev1.ResourceClaim) claimedDevices {
+func countDevices(drivers []string, list []*resourcev1.ResourceSlice,
+	claims []*resourcev1.ResourceClaim) claimedDevices {
 	slices.SortFunc(list, func(x, y *resourcev1.ResourceSlice) int { return cmp.Compare(x.Name, y.Name) })
 	d := claimedDevices{devices: claimview.NoSlices(drivers).Read(list), allocated: allocated(claims),
 		claimedMilli: map[types.UID]int64{}}

@@ -193,7 +193,8 @@ func (s *snapshot) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntr
 }
 
 // addEmptyGang adds a gang without pods, under the Job for which its PodGroup was made, if there is one.
-func (s *snapshot) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup, minimum int) {
+func (s *snapshot) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup,
+	minimum int) {
 	key := jobKey{id.Namespace, "PodGroup", id.Name}
 	failed := ""
 	for _, owner := range group.OwnerReferences {

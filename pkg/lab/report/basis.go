@@ -40,8 +40,8 @@ func (c *Comparison) Basis() string {
 func (c *Comparison) sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]
-	// note names the side that does not support the pods, how many they are, the mean of the GPUs that they hold,
-	// and the other side.
+	// note names the side that does not support the pods, their number, the mean of the GPUs that they hold, and the
+	// other side.
 	note := func(text string, pods int, what string, onA, onB bool, held func(*replayed.Result) int64) {
 		if pods == 0 || onA == onB {
 			return
@@ -60,8 +60,8 @@ func (c *Comparison) sides() []string {
 	note("%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
 		"On both sides a share counts as what it asks for", max(a.SharePods, b.SharePods), "such pod", a.SharesGPUs,
 		b.SharesGPUs, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
-	note("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them "+
-		"together. On both sides an incomplete gang counts as not allocated", max(a.Gangs, b.Gangs), "gang", a.KnowsGangs,
+	note("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts "+
+		"them together. On both sides an incomplete gang counts as not allocated", max(a.Gangs, b.Gangs), "gang", a.KnowsGangs,
 		b.KnowsGangs, func(r *replayed.Result) int64 { return r.IncompleteMilli })
 	return list
 }

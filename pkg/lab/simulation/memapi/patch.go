@@ -13,8 +13,8 @@ import (
 )
 
 // applyPatch returns the patched object. An apply patch is merged: fields have no owners, so fields that a manager no
-// longer applies stay. A patch that changes the identity of the object is refused: with the UID, a client says which one
-// it means.
+// longer applies stay. A patch that changes the identity of the object is refused: with the UID, a client says which
+// one it means.
 func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old.DeepCopyObject())
 	if err == nil {
