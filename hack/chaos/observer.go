@@ -64,61 +64,37 @@ func (o *observer) follow(ctx context.Context, client kubernetes.Interface, cust
 	} {
 		// After a fault, a reflector would wait for up to 30 s by default, and see bindings so much later.
 		pause := &wait.Backoff{Duration: 100 * time.Millisecond}
-		reflector := cache.NewReflectorWithOptions(source, nil, kind{o, name}, cache.ReflectorOptions{Backoff: pause})
+		store := cache.NewUndeltaStore(func(list []any) { o.replace(name, list) }, cache.MetaNamespaceKeyFunc)
+		reflector := cache.NewReflectorWithOptions(source, nil, store, cache.ReflectorOptions{Backoff: pause})
 		running.Go(func() { reflector.RunWithContext(ctx) })
 	}
 	return &running
 }
 
-// kind is the store in which a reflector keeps one kind of objects.
-type kind struct {
-	*observer
-	name string
-}
-
-// Add takes an object that is new.
-func (k kind) Add(object any) error {
-	k.take(k.name, watch.Added, object.(runtime.Object))
-	return nil
-}
-
-// Update takes an object that has changed.
-func (k kind) Update(object any) error {
-	k.take(k.name, watch.Modified, object.(runtime.Object))
-	return nil
-}
-
-// Delete takes an object that is gone.
-func (k kind) Delete(object any) error {
-	k.take(k.name, watch.Deleted, object.(runtime.Object))
-	return nil
-}
-
-// Resync does nothing.
-func (k kind) Resync() error { return nil }
-
-// Replace takes the differences between a list and what is known.
-func (k kind) Replace(list []any, _ string) error {
-	k.mu.Lock()
-	gone := maps.Clone(k.objects[k.name])
-	k.mu.Unlock()
+// replace takes the differences between what is known of a kind and the objects that there are now.
+func (o *observer) replace(kind string, list []any) {
+	o.mu.Lock()
+	gone := maps.Clone(o.objects[kind])
+	o.mu.Unlock()
 	for _, item := range list {
 		object := item.(runtime.Object)
-		key, event := keyOf(object), watch.Added
-		if old, known := gone[key]; known {
-			delete(gone, key)
-			if uidOf(old) == uidOf(object) {
-				event = watch.Modified
-			} else {
-				k.take(k.name, watch.Deleted, old)
+		key := keyOf(object)
+		old, known := gone[key]
+		delete(gone, key)
+		switch {
+		case known && uidOf(old) == uidOf(object):
+			if old != object {
+				o.take(kind, watch.Modified, object)
 			}
+			continue
+		case known:
+			o.take(kind, watch.Deleted, old)
 		}
-		k.take(k.name, event, object)
+		o.take(kind, watch.Added, object)
 	}
 	for _, object := range gone {
-		k.take(k.name, watch.Deleted, object)
+		o.take(kind, watch.Deleted, object)
 	}
-	return nil
 }
 
 func (o *observer) take(kind string, event watch.EventType, object runtime.Object) {

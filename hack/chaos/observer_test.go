@@ -48,9 +48,7 @@ func TestWhatHappenedWhileNobodyWatchedIsFoundInALists(t *testing.T) {
 			for i := range test.after {
 				list = append(list, &test.after[i])
 			}
-			if err := (kind{o, "pods"}).Replace(list, "7"); err != nil {
-				t.Error(err)
-			}
+			o.replace("pods", list)
 			got := ""
 			if fault := o.checker.First(); fault != nil {
 				got = fault.Kind

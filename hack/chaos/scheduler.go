@@ -46,15 +46,10 @@ func schedulerConfig(kubeconfig string) ([]byte, error) {
 	if err := yaml.Unmarshal(shipped, &config); err != nil {
 		return nil, fmt.Errorf("reading the shipped configuration: %w", err)
 	}
-	connection, _ := config["clientConnection"].(map[string]any)
-	election, _ := config["leaderElection"].(map[string]any)
-	if connection == nil || election == nil {
-		return nil, fmt.Errorf("reading the shipped configuration: it has no clientConnection or no leaderElection")
-	}
-	connection["kubeconfig"] = kubeconfig
+	config["clientConnection"].(map[string]any)["kubeconfig"] = kubeconfig
 	for key, seconds := range map[string]int{"leaseDuration": leaseSeconds, "renewDeadline": renewSeconds,
 		"retryPeriod": retrySeconds} {
-		election[key] = fmt.Sprintf("%ds", seconds)
+		config["leaderElection"].(map[string]any)[key] = fmt.Sprintf("%ds", seconds)
 	}
 	return yaml.Marshal(config)
 }

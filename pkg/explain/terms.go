@@ -110,18 +110,14 @@ func amount(x float64) string {
 	return shown
 }
 
-// merge returns the terms of all costs, in the order in which a plugin names them.
+// merge returns the names of the terms of all costs.
 func merge(costs []*Cost) []string {
 	var names []string
 	for _, c := range costs {
-		at := 0
 		for _, t := range c.Terms {
-			if i := slices.Index(names, t.Name); i >= 0 {
-				at = i + 1
-				continue
+			if !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
 			}
-			names = slices.Insert(names, at, t.Name)
-			at++
 		}
 	}
 	return names

@@ -190,12 +190,10 @@ func TestADumpKeepsTheModelsOfTheConfiguration(t *testing.T) {
 	pod := namedPod("p", "", "1")
 	pod.Annotations = map[string]string{"berth.dev/gpu-models": "Big"}
 	var out [2]runtime.Object
-	for i, kept := range []runtime.Object{inputs.KeepNode(node), inputs.KeepPod(pod)} {
-		kept.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind([]string{"Node", "Pod"}[i]))
-		out[i] = kept
-	}
-	for i := range out {
-		hashed, err := h.Hash(out[i])
+	for i, obj := range []runtime.Object{node, pod} {
+		kept, err := inputs.Keep(obj)
+		require.NoError(t, err)
+		hashed, err := h.Hash(kept)
 		require.NoError(t, err)
 		out[i] = hashed
 	}

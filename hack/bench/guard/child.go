@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 // ChildCommand is the hidden command of the benchmark that measures one scheduler for another process.
@@ -48,22 +50,35 @@ func inProcess[T any](ctx context.Context, child Child, env ...string) (measured
 	return measured, nil
 }
 
+// rowsOf measures with each scheduler in turn and prints a row for each run. It returns what there is even if a run
+// fails.
+func rowsOf[T any](ctx context.Context, out io.Writer, child Child, contenders []contender, runs int,
+	env ...string) ([]T, error) {
+	var rows []T
+	for run, c := range rig.InTurn(contenders, runs) {
+		rig.Progress("measuring %s of %s, run %d", child.Name, c, run)
+		child.Scheduler = string(c)
+		row, err := inProcess[T](ctx, child, env...)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, rig.Table(out, rows)
+}
+
 // Measure measures in this process, which measures nothing else, and writes the result as JSON.
 func (child *Child) Measure(out io.Writer) error {
 	var profile bytes.Buffer
-	profiled := child.Profiles != "" || child.Name == byProfile
-	if profiled {
+	if child.Profiles != "" {
 		// It is not started on the virtual clock, on which its own goroutine could not wait.
 		if err := pprof.StartCPUProfile(&profile); err != nil {
 			return fmt.Errorf("profiling: %w", err)
 		}
 	}
 	measured, err := child.measure(contender(child.Scheduler))
-	if profiled {
+	if child.Profiles != "" {
 		pprof.StopCPUProfile()
-	}
-	if err == nil && child.Name == byProfile {
-		measured, err = ofPlugins(profile.Bytes())
 	}
 	if err != nil {
 		return err

@@ -160,18 +160,8 @@ type FieldRow struct {
 
 // Measure measures the load with each scheduler in turn.
 func (l *FieldLoad) Measure(ctx context.Context, out io.Writer, profiles string) ([]FieldRow, error) {
-	var rows []FieldRow
-	for run, c := range rig.InTurn(l.contenders, fieldRuns) {
-		rig.Progress("measuring %s of %s, run %d", l.Name, c, run)
-		// One processor, as for the figures.
-		row, err := inProcess[FieldRow](ctx, Child{Name: l.Name, Scheduler: string(c), Profiles: profiles},
-			"GOMAXPROCS=1")
-		if err != nil {
-			return rows, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, rig.Table(out, rows)
+	// One processor, as for the figures.
+	return rowsOf[FieldRow](ctx, out, Child{Name: l.Name, Profiles: profiles}, l.contenders, fieldRuns, "GOMAXPROCS=1")
 }
 
 // measure takes one row in this process.

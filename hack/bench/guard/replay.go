@@ -36,14 +36,7 @@ const LargeReplay = "replay-large"
 
 // MeasureReplay replays six hours on that many nodes.
 func MeasureReplay(ctx context.Context, out io.Writer, nodes int, profiles string) ([]ReplayRow, error) {
-	rig.Progress("replaying %d pods on %d nodes", podsPerNode*nodes, nodes)
-	child := Child{Name: LargeReplay, Scheduler: string(berth), Nodes: nodes, Profiles: profiles}
-	row, err := inProcess[ReplayRow](ctx, child)
-	if err != nil {
-		return nil, err
-	}
-	rows := []ReplayRow{row}
-	return rows, rig.Table(out, rows)
+	return rowsOf[ReplayRow](ctx, out, Child{Name: LargeReplay, Nodes: nodes, Profiles: profiles}, onlyBerth, 1)
 }
 
 // replayLarge replays the queue in this process.

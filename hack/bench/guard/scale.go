@@ -8,8 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-
-	"berth.dev/berth/hack/bench/rig"
 )
 
 const (
@@ -38,16 +36,7 @@ func MeasureScale(ctx context.Context, out io.Writer, nodes int, profiles string
 	if least := (3*arriving + 64*arrivingGangs) / (gpusPerNode - gpuPodsPerNode); nodes < least {
 		return nil, fmt.Errorf("--nodes: %d nodes have too few free GPUs, %d are the least", nodes, least)
 	}
-	var rows []ScaleRow
-	for _, c := range []contender{stock, berth} {
-		rig.Progress("measuring %s on %d nodes", c, nodes)
-		row, err := inProcess[ScaleRow](ctx, Child{Name: Scale, Scheduler: string(c), Nodes: nodes, Profiles: profiles})
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, rig.Table(out, rows)
+	return rowsOf[ScaleRow](ctx, out, Child{Name: Scale, Nodes: nodes, Profiles: profiles}, both, 1)
 }
 
 // scale measures one scheduler in this process.

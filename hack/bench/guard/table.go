@@ -82,8 +82,6 @@ var OnRequest = []Figure{
 		func(c contender) (float64, error) { return c.placing(5000, 0, plain(c.profile(), 1000)) }},
 	{"backlog-distinct", "backlog-pods where no two are alike", againstStock, 3,
 		func(c contender) (float64, error) { return c.waiting(singles(c.profile(), 5000, false)) }},
-	{byProfile, "CPU of our plugins for a pod without GPUs, on 500 nodes without GPUs; by a CPU profile", "µs", 3,
-		func(c contender) (float64, error) { return c.placing(500, 0, plain(c.profile(), plainPods)) }},
 	{"start-gated", "CPU of the same start as start; with stock, the same pods behind a gate", againstStock, 7,
 		func(c contender) (float64, error) {
 			return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16, c == stock) })

@@ -1,6 +1,6 @@
 // Package packing measures placement rules against each other by simulation: on clusters of several shapes, with work
 // of many kinds, as the cluster fills up and as it turns over. The rules are those of the literature and the one of
-// pkg/gpu, with the mix of the work given or that of what runs, and with each of its terms off.
+// pkg/gpu, with the mix of the work given or that of what runs.
 //
 // The program in hack/bench calls it. It knows no scheduler, no API and no clock. The same seeds give the same figures.
 package packing

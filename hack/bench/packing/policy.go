@@ -52,26 +52,20 @@ func mostGPU(m *machine, k *kind) float64 {
 	return -(cpu + 5*gpus) / 6
 }
 
-// leastAllocated is the strategy by default, which knows CPU and no GPU.
-func leastAllocated(m *machine, k *kind) float64 {
-	return -float64(m.inv.FreeCPUMilli-k.request.CPUMilli) / float64(m.inv.CPUMilli)
-}
-
 // maker makes a policy for a run on a cluster.
 type maker func(f *Family, c *cluster, seed uint64) policy
 
 // policies are the rules that can be compared, by name.
 func policies() map[string]maker {
-	all := map[string]maker{
+	return map[string]maker{
 		"random": func(_ *Family, _ *cluster, seed uint64) policy {
 			r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a simulation
 			return simple(func(*machine, *kind) float64 { return r.Float64() })
 		},
-		"best-fit":        func(*Family, *cluster, uint64) policy { return simple(bestFit) },
-		"most-allocated":  func(*Family, *cluster, uint64) policy { return simple(mostAllocated) },
-		"most-gpu":        func(*Family, *cluster, uint64) policy { return simple(mostGPU) },
-		"least-allocated": func(*Family, *cluster, uint64) policy { return simple(leastAllocated) },
-		"fgd":             func(f *Family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
+		"best-fit":       func(*Family, *cluster, uint64) policy { return simple(bestFit) },
+		"most-allocated": func(*Family, *cluster, uint64) policy { return simple(mostAllocated) },
+		"most-gpu":       func(*Family, *cluster, uint64) policy { return simple(mostGPU) },
+		"fgd":            func(f *Family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
 		"given": func(f *Family, c *cluster, _ uint64) policy {
 			return newOurs(gpu.DefaultWeights(), c, f.mix())
 		},
@@ -79,16 +73,6 @@ func policies() map[string]maker {
 		"berth": func(_ *Family, c *cluster, _ uint64) policy { return newProfile(c, 20, 20) },
 		"cost":  func(_ *Family, c *cluster, _ uint64) policy { return newProfile(c, 2, 20) },
 	}
-	for name, off := range map[string]func(*gpu.Weights){
-		"no-packing": func(w *gpu.Weights) { w.Packing = 0 }, "no-best-fit": func(w *gpu.Weights) { w.BestFit = 0 },
-		"no-opening": func(w *gpu.Weights) { w.Opening = 0 },
-		"no-hosts":   func(w *gpu.Weights) { w.Hosts = 0 }, "no-scarcity": func(w *gpu.Weights) { w.Scarcity = 0 },
-	} {
-		w := gpu.DefaultWeights()
-		off(&w)
-		all[name] = func(_ *Family, c *cluster, _ uint64) policy { return newOurs(w, c, nil) }
-	}
-	return all
 }
 
 // fgd is Fragmentation Gradient Descent (Weng et al., USENIX ATC 2023): the placement that adds the least to the

@@ -51,57 +51,39 @@ type footer struct {
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
-// Writer writes a dump object by object.
-type Writer struct {
-	compressed *gzip.Writer
-	buffered   *bufio.Writer
-	objects    int
+// Write writes the dump. It sets the format and the version of the header.
+func (d *Dump) Write(out io.Writer) error {
+	compressed := gzip.NewWriter(out)
+	buffered := bufio.NewWriterSize(compressed, 1<<16)
+	err := d.writeLines(json.NewEncoder(buffered))
+	if err := errors.Join(err, buffered.Flush(), compressed.Close()); err != nil {
+		return fmt.Errorf("writing the dump: %w", err)
+	}
+	return nil
 }
 
-// NewWriter begins a dump on w. It sets the format and the version of the header. The caller closes w after Close.
-func NewWriter(w io.Writer, header Header) (*Writer, error) {
+func (d *Dump) writeLines(lines *json.Encoder) error {
+	header := d.Header
 	header.Format, header.Version = Format, Version
 	header.Taken = header.Taken.UTC().Truncate(time.Second)
-	compressed := gzip.NewWriter(w)
-	d := &Writer{compressed: compressed, buffered: bufio.NewWriterSize(compressed, 1<<16)}
-	return d, d.line(header)
-}
-
-// Add writes one object of a kind that a dump holds.
-func (d *Writer) Add(obj runtime.Object) error {
-	gvk, err := inputs.KindOf(obj)
-	if err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	if obj.GetObjectKind().GroupVersionKind().Empty() {
-		obj = obj.DeepCopyObject()
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
-	}
-	if !inputs.Holds(gvk) {
-		return fmt.Errorf("writing the dump: %s is not a kind that a dump holds", gvk)
-	}
-	d.objects++
-	return d.line(obj)
-}
-
-// Close writes the last line, with what was left out, and flushes.
-func (d *Writer) Close(leftOut []string) error {
-	if err := d.line(footer{End: true, Objects: d.objects, LeftOut: leftOut}); err != nil {
+	if err := lines.Encode(header); err != nil {
 		return err
 	}
-	if err := errors.Join(d.buffered.Flush(), d.compressed.Close()); err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
+	for _, obj := range d.Objects {
+		gvk, err := inputs.KindOf(obj)
+		if err != nil {
+			return err
+		}
+		if !inputs.Holds(gvk) {
+			return fmt.Errorf("%s is not a kind that a dump holds", gvk)
+		}
+		if obj.GetObjectKind().GroupVersionKind().Empty() {
+			obj = obj.DeepCopyObject()
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+		}
+		if err := lines.Encode(obj); err != nil {
+			return err
+		}
 	}
-	return nil
-}
-
-func (d *Writer) line(value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	if _, err := d.buffered.Write(append(data, '\n')); err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	return nil
+	return lines.Encode(footer{End: true, Objects: len(d.Objects), LeftOut: d.LeftOut})
 }

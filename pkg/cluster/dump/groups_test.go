@@ -69,7 +69,9 @@ func TestEveryAnnotationThatDecidesAboutPlacementIsKept(t *testing.T) {
 	for _, key := range wellknown.Own() {
 		pod := &v1.Pod{}
 		pod.Annotations = map[string]string{key: "x"}
-		if kept := inputs.KeepPod(pod); (kept.Annotations[key] == "") != notForPlacement[key] {
+		obj, err := inputs.Keep(pod)
+		require.NoError(t, err)
+		if kept := obj.(*v1.Pod); (kept.Annotations[key] == "") != notForPlacement[key] {
 			t.Errorf("%s: kept %t, want %t", key, kept.Annotations[key] != "", !notForPlacement[key])
 		}
 	}

@@ -77,7 +77,7 @@ func (h *NameHasher) walk(parent string, fields map[string]any) {
 		case rule == drop, rule == hashMessage && !isJSON(value): // a sentence contains names
 			continue
 		case rule == hashMessage:
-			fields[field] = h.grant(value)
+			fields[field] = h.structured(value, grantFields...)
 			continue
 		case rule == dropExpressions && items != nil:
 			// An expression contains names, and would match nothing if they were hashed elsewhere.
@@ -140,7 +140,7 @@ func (h *NameHasher) annotations(all map[string]any) {
 		case slices.Contains(nameAnnotations, key):
 			all[key] = nameInList.ReplaceAllStringFunc(text, h.nameOrNumber)
 		case key == wellknown.GPUAssignedKey:
-			all[key] = h.grant(text)
+			all[key] = h.structured(text, grantFields...)
 		case isJSON(text):
 			all[key] = h.structured(text)
 		default:
@@ -157,29 +157,17 @@ func isJSON(value any) bool {
 	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
-// structured hashes names in a text that is a JSON object. Other texts become empty.
-func (h *NameHasher) structured(text any) any {
-	value := map[string]any{}
-	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
-		return ""
-	}
-	return h.encoded(value)
-}
-
 // grantFields are the fields of the record of the GPUs that a pod was given.
 var grantFields = []string{"pod", "node", "devices", "uuids", "milli", "memMiB"}
 
-// grant hashes names in a record of the GPUs that a pod was given, and removes unknown fields.
-func (h *NameHasher) grant(text any) any {
+// structured hashes names in a text that is a JSON object, and removes all but the given fields, if any are given.
+// Other texts become empty.
+func (h *NameHasher) structured(text any, fields ...string) any {
 	value := map[string]any{}
 	if json.Unmarshal([]byte(fmt.Sprint(text)), &value) != nil {
 		return ""
 	}
-	maps.DeleteFunc(value, func(field string, _ any) bool { return !slices.Contains(grantFields, field) })
-	return h.encoded(value)
-}
-
-func (h *NameHasher) encoded(value map[string]any) any {
+	maps.DeleteFunc(value, func(field string, _ any) bool { return len(fields) > 0 && !slices.Contains(fields, field) })
 	h.walk("", value)
 	hashed, err := json.Marshal(value)
 	if err != nil {

@@ -115,22 +115,25 @@ func relations(t *rapid.T, nodes []*v1.Node, pods []*v1.Pod) string {
 func TestHashedNamesRelateAsTheNamesDo(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
+		keep := func(obj runtime.Object) runtime.Object {
+			kept, err := inputs.Keep(obj)
+			require.NoError(t, err)
+			return kept
+		}
 		var nodes, hashedNodes []*v1.Node
 		var pods, hashedPods []*v1.Pod
 		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-			nodes = append(nodes, inputs.KeepNode(drawNode(t, fmt.Sprint("acme-node-", i))))
+			nodes = append(nodes, keep(drawNode(t, fmt.Sprint("acme-node-", i))).(*v1.Node))
 		}
 		for i := range rapid.IntRange(1, 3).Draw(t, "pods") {
-			pods = append(pods, inputs.KeepPod(drawPod(t, fmt.Sprint("acme-pod-", i), nodes)))
+			pods = append(pods, keep(drawPod(t, fmt.Sprint("acme-pod-", i), nodes)).(*v1.Pod))
 		}
 		h := NewNameHasher([]byte("key"), usualKeys())
 		var objects []runtime.Object
 		for _, node := range nodes {
-			node.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Node"))
 			objects = append(objects, node)
 		}
 		for _, pod := range pods {
-			pod.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
 			objects = append(objects, pod)
 		}
 		for _, obj := range objects {

@@ -28,9 +28,10 @@ type Taken struct {
 
 // Of takes a snapshot of a cluster into memory. With an error it returns what has been read so far.
 func Of(ctx context.Context, reader *inputs.Reader) (*Dump, error) {
-	header, err := headerOf(ctx, reader)
-	d := &Dump{Header: header}
-	if err != nil {
+	d := &Dump{Header: Header{Format: Format, Version: Version, Taken: time.Now()}}
+	var err error
+	// This is the first request, so its error says that the cluster cannot be reached.
+	if d.Kubernetes, err = reader.Version(ctx); err != nil {
 		return d, err
 	}
 	d.LeftOut, err = reader.Collect(ctx, func(obj runtime.Object) error {
@@ -38,14 +39,6 @@ func Of(ctx context.Context, reader *inputs.Reader) (*Dump, error) {
 		return nil
 	})
 	return d, err
-}
-
-// headerOf asks for the version of the API server. It is the first request, so its error says that the cluster cannot
-// be reached.
-func headerOf(ctx context.Context, reader *inputs.Reader) (Header, error) {
-	now := time.Now()
-	version, err := reader.Version(ctx)
-	return Header{Format: Format, Version: Version, Taken: now, Kubernetes: version}, err
 }
 
 // TakeFile writes a dump of a cluster to a file, as Take does. The file is replaced when the dump is complete, and is
@@ -81,35 +74,31 @@ func TakeFile(ctx context.Context, reader *inputs.Reader, path string, hashed *g
 
 // Take writes a dump of a cluster. If hashed is not nil, the names of objects are hashed; hashed tells which labels
 // describe GPUs.
-func Take(ctx context.Context, reader *inputs.Reader, out io.Writer, hashed *gpuview.Keys) (taken Taken, err error) {
-	header, err := headerOf(ctx, reader)
+func Take(ctx context.Context, reader *inputs.Reader, out io.Writer, hashed *gpuview.Keys) (Taken, error) {
+	d, err := Of(ctx, reader)
+	taken := Taken{Objects: len(d.Objects), LeftOut: d.LeftOut}
+	if err == nil && hashed != nil {
+		err = d.hashNames(hashed)
+	}
 	if err != nil {
 		return taken, err
 	}
-	var hasher *NameHasher
-	if hashed != nil {
-		key := make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return taken, fmt.Errorf("making a key: %w", err)
+	return taken, d.Write(out)
+}
+
+// hashNames hashes the names of the objects with a key that is not kept.
+func (d *Dump) hashNames(keys *gpuview.Keys) error {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return fmt.Errorf("making a key: %w", err)
+	}
+	hasher := NewNameHasher(key, keys)
+	d.NamesHashed = true
+	for i, obj := range d.Objects {
+		var err error
+		if d.Objects[i], err = hasher.Hash(obj); err != nil {
+			return err
 		}
-		hasher, header.NamesHashed = NewNameHasher(key, hashed), true
 	}
-	writer, err := NewWriter(out, header)
-	if err != nil {
-		return taken, err
-	}
-	taken.LeftOut, err = reader.Collect(ctx, func(obj runtime.Object) error {
-		taken.Objects++
-		if hasher != nil {
-			var err error
-			if obj, err = hasher.Hash(obj); err != nil {
-				return err
-			}
-		}
-		return writer.Add(obj)
-	})
-	if err != nil {
-		return taken, err
-	}
-	return taken, writer.Close(taken.LeftOut)
+	return nil
 }

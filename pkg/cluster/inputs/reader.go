@@ -246,11 +246,12 @@ func (k Kind) trim(obj any) (any, error) {
 	}
 	m.SetManagedFields(nil)
 	version := m.GetResourceVersion()
-	switch o := obj.(type) {
-	case *v1.Pod:
-		m = KeepPod(o)
-	case *v1.Node:
-		m = KeepNode(o)
+	if k.Kind == "Pod" || k.Kind == "Node" {
+		kept, err := k.keep(obj.(runtime.Object))
+		if err != nil {
+			return nil, err
+		}
+		m = kept.(metav1.Object)
 	}
 	m.SetResourceVersion(version)
 	return m, nil

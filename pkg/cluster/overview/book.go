@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +11,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -37,252 +40,225 @@ type Pricing struct {
 // Store keeps the objects of a cluster that an overview is made of. Its methods may be called from any goroutine. The
 // caller must not change objects after Set.
 type Store struct {
-	feed
-	pricing Pricing
-	// levels are those of the network. The narrowest one that a node has is shown.
-	levels podview.NetworkLevels
+	reading
+	mu      sync.Mutex
+	objects map[key]metav1.Object
+	// warnings are those among the events, and leftOut the kinds that cannot be read with the reasons.
+	warnings []Warning
+	leftOut  map[string]string
 	// changed receives a value after a change of a watched cluster.
 	changed chan struct{}
 }
 
-// feed keeps the objects that Set and Delete report.
-type feed struct {
-	mu sync.Mutex
-	objects
-	*claimedDevices
-	notes
-	keys gpuview.Keys
-	// jobs are those that have not succeeded. They may have no pods.
-	jobs   map[types.UID]*batchv1.Job
-	queues kueue
-	// trees are those of Kubernetes' own groups.
-	trees *read.Trees
+// reading is how objects are read.
+type reading struct {
+	keys    gpuview.Keys
+	pricing Pricing
+	// levels are those of the network. The narrowest one that a node has is shown.
+	levels podview.NetworkLevels
 }
 
-// notes are the warnings among the events, and the kinds that cannot be read with the reasons.
-type notes struct {
-	warnings []Warning
-	leftOut  map[string]string
+// key names an object.
+type key struct {
+	of   reflect.Type
+	kind string // of an object without a Go type
+	types.NamespacedName
 }
 
-// objects are the nodes, pods and gangs of the cluster, and the references between them.
-type objects struct {
-	nodes map[string]*nodeEntry
-	pods  map[types.UID]*podEntry
-	gangs map[gang.ID]*gangEntry
-	// mix counts all pods that have not ended.
-	mix stranded.Mix
-}
-
-// nodeEntry is a node and the pods on it.
-type nodeEntry struct {
-	node *v1.Node // nil while only pods of it are known
-	pods map[types.UID]*podEntry
-	view *nodeView // nil when something has changed
-}
-
-// podEntry is a pod with what is computed from it once.
-type podEntry struct {
-	pod     *v1.Pod
-	gang    gang.ID
-	minimum int
-	// asked is its GPU request and milli that request with the devices of its claims, in thousandths of a GPU.
-	asked, milli int64
-	// shape is its key in the mix.
-	shape string
-}
-
-type gangEntry struct {
-	group   *schedulingv1alpha1.PodGroup
-	members map[types.UID]*podEntry
+func keyOf(o metav1.Object) key {
+	k := key{of: reflect.TypeOf(o), NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
+	if custom, ok := o.(*unstructured.Unstructured); ok {
+		k.kind = custom.GetKind()
+	}
+	return k
 }
 
 // NewStore makes an empty store.
 func NewStore(keys gpuview.Keys, pricing Pricing, levels podview.NetworkLevels) *Store {
-	return &Store{
-		feed: feed{keys: keys, trees: read.TreesOf(nil), jobs: map[types.UID]*batchv1.Job{}, queues: newKueue(),
-			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-				gangs: map[gang.ID]*gangEntry{}},
-			claimedDevices: newClaimedDevices(keys.Drivers), notes: notes{leftOut: map[string]string{}}},
-		pricing: pricing, levels: levels, changed: make(chan struct{}, 1)}
+	return &Store{reading: reading{keys, pricing, levels}, objects: map[key]metav1.Object{}, leftOut: map[string]string{},
+		changed: make(chan struct{}, 1)}
 }
 
 // Set adds an object or replaces its previous state. Objects of kinds that an overview does not show are ignored.
-func (f *feed) Set(obj any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *Store) Set(obj any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch o := obj.(type) {
-	case *v1.Node:
-		n := f.nodeNamed(o.Name)
-		n.node, n.view = o, nil
-	case *v1.Pod:
-		f.setPod(o)
-	case *schedulingv1alpha1.PodGroup:
-		f.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
-	case *batchv1.Job:
-		if f.jobs[o.UID] = o; jobCondition(o, batchv1.JobComplete) != nil {
-			delete(f.jobs, o.UID)
-		}
-	case *unstructured.Unstructured:
-		f.setOther(o)
-	case *resourcev1.ResourceSlice:
-		f.slices[o.Name], f.stale = o, true
-	case *resourcev1.ResourceClaim:
-		f.deleteClaim(o.UID)
-		if o.Status.Allocation != nil {
-			f.claims[o.UID], f.stale = o, true
-		}
 	case *v1.Event:
-		f.addWarning(warningOf(o))
+		s.addWarning(warningOf(o))
+	case *unstructured.Unstructured:
+		s.objects[keyOf(o)] = decoded(o)
+	case metav1.Object:
+		s.objects[keyOf(o)] = o
 	}
 }
 
 // Delete removes an object.
-func (f *feed) Delete(obj any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch o := obj.(type) {
-	case *v1.Node:
-		if n := f.nodes[o.Name]; n != nil {
-			n.node, n.view = nil, nil
-			f.forgetNode(o.Name)
+func (s *Store) Delete(obj any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, ok := obj.(metav1.Object); ok {
+		delete(s.objects, keyOf(o))
+	}
+}
+
+// snapshot has the objects of a cluster at one moment, and the references between them.
+type snapshot struct {
+	reading
+	nodes map[string]*nodeEntry
+	pods  []*podEntry
+	gangs map[gang.ID]*gangEntry
+	// jobs are those that have not succeeded. They may have no pods.
+	jobs   map[types.UID]*batchv1.Job
+	queues kueue
+	// mix counts all pods that have not ended.
+	mix stranded.Mix
+	claimedDevices
+}
+
+// nodeEntry is a node and the pods on it that have not ended.
+type nodeEntry struct {
+	node *v1.Node // nil if only pods of it are known
+	pods []*podEntry
+}
+
+// podEntry is a pod that has not ended, or a member of a gang.
+type podEntry struct {
+	pod     *v1.Pod
+	gang    gang.ID
+	minimum int
+	// milli is its GPU request with the devices of its claims, in thousandths of a GPU.
+	milli int64
+}
+
+type gangEntry struct {
+	group   *schedulingv1alpha1.PodGroup
+	members []*podEntry
+}
+
+// snapshot puts the objects together. It is called with the lock held.
+func (s *Store) snapshot() *snapshot {
+	n := &snapshot{reading: s.reading, nodes: map[string]*nodeEntry{}, gangs: map[gang.ID]*gangEntry{},
+		jobs: map[types.UID]*batchv1.Job{}, queues: kueue{clusterQueues: map[string]*kueueClusterQueue{}}}
+	var pods []*v1.Pod
+	var groups []runtime.Object
+	var deviceSlices []*resourcev1.ResourceSlice
+	var claims []*resourcev1.ResourceClaim
+	for _, obj := range s.objects {
+		switch o := obj.(type) {
+		case *v1.Node:
+			n.nodeNamed(o.Name).node = o
+		case *v1.Pod:
+			pods = append(pods, o)
+		case *schedulingv1alpha1.PodGroup:
+			n.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
+		case *batchv1.Job:
+			if jobCondition(o, batchv1.JobComplete) == nil {
+				n.jobs[o.UID] = o
+			}
+		case *unstructured.Unstructured:
+			groups = append(groups, o)
+		case *resourcev1.ResourceSlice:
+			deviceSlices = append(deviceSlices, o)
+		case *resourcev1.ResourceClaim:
+			if o.Status.Allocation != nil {
+				claims = append(claims, o)
+			}
+		default:
+			n.queues.add(o)
 		}
-	case *v1.Pod:
-		f.removePod(o.UID)
-	case *schedulingv1alpha1.PodGroup:
-		id := gang.ID{Namespace: o.Namespace, Name: o.Name}
-		if g := f.gangs[id]; g != nil {
-			g.group = nil
-			f.forgetGang(id)
-		}
-	case *batchv1.Job:
-		delete(f.jobs, o.UID)
-	case *unstructured.Unstructured:
-		f.refile(o.GetNamespace(), f.trees.Delete(o))
-		f.queues.forget(o)
-	case *resourcev1.ResourceSlice:
-		delete(f.slices, o.Name)
-		f.stale = true
-	case *resourcev1.ResourceClaim:
-		f.deleteClaim(o.UID)
 	}
+	n.claimedDevices = countDevices(s.keys.Drivers, deviceSlices, claims)
+	trees := read.TreesOf(groups)
+	for _, pod := range pods {
+		n.addPod(pod, trees)
+	}
+	return n
 }
 
-func (o *objects) nodeNamed(name string) *nodeEntry {
-	if o.nodes[name] == nil {
-		o.nodes[name] = &nodeEntry{pods: map[types.UID]*podEntry{}}
+func (s *snapshot) nodeNamed(name string) *nodeEntry {
+	if s.nodes[name] == nil {
+		s.nodes[name] = &nodeEntry{}
 	}
-	return o.nodes[name]
+	return s.nodes[name]
 }
 
-// forgetNode removes the entry of a node that does not exist and has no pods.
-func (o *objects) forgetNode(name string) {
-	if n := o.nodes[name]; n.node == nil && len(n.pods) == 0 {
-		delete(o.nodes, name)
+func (s *snapshot) gangNamed(id gang.ID) *gangEntry {
+	if s.gangs[id] == nil {
+		s.gangs[id] = &gangEntry{}
 	}
+	return s.gangs[id]
 }
 
-// setPod adds or replaces a pod. One that has ended is kept only as a member of its gang.
-func (f *feed) setPod(pod *v1.Pod) {
-	f.removePod(pod.UID)
+// addPod adds a pod. One that has ended counts only as a member of its gang.
+func (s *snapshot) addPod(pod *v1.Pod, trees *read.Trees) {
 	p := &podEntry{pod: pod}
-	if m, err := f.trees.GangOf(pod); err == nil {
+	if m, err := trees.GangOf(pod); err == nil {
 		p.gang, p.minimum = m.ID, m.Minimum
 	}
-	if podview.Finished(pod) {
-		if p.gang == (gang.ID{}) {
-			return
-		}
-	} else {
-		f.readRequest(p)
-		p.milli = p.asked + f.claimedMilli[pod.UID]
-		if pod.Spec.NodeName != "" {
-			n := f.nodeNamed(pod.Spec.NodeName)
-			n.pods[pod.UID], n.view = p, nil
-		}
-	}
-	f.pods[pod.UID] = p
 	if p.gang != (gang.ID{}) {
-		f.gangNamed(p.gang).members[pod.UID] = p
+		g := s.gangNamed(p.gang)
+		g.members = append(g.members, p)
+	}
+	if podview.Finished(pod) {
+		if p.gang != (gang.ID{}) {
+			s.pods = append(s.pods, p)
+		}
+		return
+	}
+	s.pods = append(s.pods, p)
+	p.milli = s.readRequest(pod) + s.claimedMilli[pod.UID]
+	if pod.Spec.NodeName != "" {
+		n := s.nodeNamed(pod.Spec.NodeName)
+		n.pods = append(n.pods, p)
 	}
 }
 
-// readRequest reads the GPU request of the pod and adds it to the mix.
-func (f *feed) readRequest(p *podEntry) {
-	if !f.keys.MayUseGPU(p.pod) {
-		return
+// readRequest reads the GPU request of the pod, in thousandths of a GPU, and adds it to the mix.
+func (s *snapshot) readRequest(pod *v1.Pod) int64 {
+	if !s.keys.MayUseGPU(pod) {
+		return 0
 	}
-	asked, err := f.keys.PodGPURequest(p.pod)
+	asked, err := s.keys.PodGPURequest(pod)
 	if err != nil {
-		return // the scheduler reports the error
+		return 0 // the scheduler reports the error
 	}
-	p.asked = int64(asked.TotalMilli(0))
-	cpu, memory, _ := podview.PodNeeds(p.pod)
-	p.shape = f.mix.Add(p.pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
+	cpu, memory, _ := podview.PodNeeds(pod)
+	s.mix.Add(pod, stranded.Need{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory,
 		Models: asked.Models})
-}
-
-func (o *objects) removePod(uid types.UID) {
-	p := o.pods[uid]
-	if p == nil {
-		return
-	}
-	delete(o.pods, uid)
-	if n := o.nodes[p.pod.Spec.NodeName]; n != nil {
-		delete(n.pods, uid)
-		n.view = nil
-		o.forgetNode(p.pod.Spec.NodeName)
-	}
-	o.mix.Remove(p.shape)
-	if g := o.gangs[p.gang]; g != nil {
-		delete(g.members, uid)
-		o.forgetGang(p.gang)
-	}
-}
-
-func (o *objects) gangNamed(id gang.ID) *gangEntry {
-	if o.gangs[id] == nil {
-		o.gangs[id] = &gangEntry{members: map[types.UID]*podEntry{}}
-	}
-	return o.gangs[id]
-}
-
-func (o *objects) forgetGang(id gang.ID) {
-	if g := o.gangs[id]; g.group == nil && len(g.members) == 0 {
-		delete(o.gangs, id)
-	}
+	return int64(asked.TotalMilli(0))
 }
 
 // addWarning adds an event. It replaces an earlier one about the same object with the same reason.
-func (n *notes) addWarning(w Warning) {
+func (s *Store) addWarning(w Warning) {
 	w.Object, w.Reason, w.Message = plainText(w.Object), plainText(w.Reason), plainText(w.Message)
-	n.warnings = slices.DeleteFunc(n.warnings, func(o Warning) bool {
+	s.warnings = slices.DeleteFunc(s.warnings, func(o Warning) bool {
 		return o.Namespace == w.Namespace && o.Object == w.Object && o.Reason == w.Reason
 	})
-	n.warnings = append(n.warnings, w)
-	slices.SortStableFunc(n.warnings, func(x, y Warning) int { return y.Time.Compare(x.Time) })
-	n.warnings = n.warnings[:min(len(n.warnings), mostWarnings)]
+	s.warnings = append(s.warnings, w)
+	slices.SortStableFunc(s.warnings, func(x, y Warning) int { return y.Time.Compare(x.Time) })
+	s.warnings = s.warnings[:min(len(s.warnings), mostWarnings)]
 }
 
 // leaveOut records why a kind cannot be read. An empty reason means that it can be read again.
-func (f *feed) leaveOut(kind, reason string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *Store) leaveOut(kind, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if reason == "" {
-		delete(f.leftOut, kind)
+		delete(s.leftOut, kind)
 	} else {
-		f.leftOut[kind] = reason
+		s.leftOut[kind] = reason
 	}
 }
 
-// leftOutNow are the kinds that cannot be read, and devices that do not count yet, each with the reason.
-func (f *feed) leftOutNow() []string {
+// leftOutOf are the kinds that cannot be read, and devices that do not count yet, each with the reason.
+func (s *Store) leftOutOf(n *snapshot) []string {
 	list := []string{}
-	for _, kind := range slices.Sorted(maps.Keys(f.leftOut)) {
-		list = append(list, kind+": "+f.leftOut[kind])
+	for _, kind := range slices.Sorted(maps.Keys(s.leftOut)) {
+		list = append(list, kind+": "+s.leftOut[kind])
 	}
 	claiming := 0
-	for _, p := range f.pods {
+	for _, p := range n.pods {
 		if len(p.pod.Spec.ResourceClaims) > 0 && p.pod.Spec.NodeName == "" && !podview.Finished(p.pod) {
 			claiming++
 		}
@@ -293,42 +269,25 @@ func (f *feed) leftOutNow() []string {
 	return list
 }
 
-// countDevices updates nodes and pods after a change of claims or devices.
-func (f *feed) countDevices() {
-	before := f.claimedMilli
-	for name := range f.count() {
-		if n := f.nodes[name]; n != nil {
-			n.view = nil
-		}
-	}
-	for _, claimed := range []map[types.UID]int64{before, f.claimedMilli} {
-		for uid := range claimed {
-			if p := f.pods[uid]; p != nil {
-				p.milli = p.asked + f.claimedMilli[uid]
-			}
-		}
-	}
-}
-
-// Cluster is the cluster at this moment. The caller may change the nodes, but not their lists of GPUs.
+// Cluster is the cluster at this moment.
 func (s *Store) Cluster(now time.Time) *Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := s.snapshot()
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
-		Namespaces: []Namespace{}, Warnings: append([]Warning{}, s.warnings...), LeftOut: s.leftOutNow()}
-	s.countDevices()
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, s.warnings...), LeftOut: s.leftOutOf(n)}
 	costs := map[string]price.MicroDollars{}
-	for _, n := range s.nodes {
-		if n.node != nil {
-			s.addNode(c, n, costs)
+	for _, entry := range n.nodes {
+		if entry.node != nil {
+			n.addNode(c, entry, costs)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(x, y Node) int {
 		return cmp.Or(x.Domain.Compare(y.Domain), cmp.Compare(x.Model, y.Model), compareNames(x.Name, y.Name))
 	})
-	s.addGangs(c, now)
-	s.addQueue(c, now)
-	s.addJobs(c, now)
-	s.addNamespaces(c, costs)
+	n.addGangs(c, now)
+	n.addQueue(c, now)
+	n.addJobs(c, now)
+	n.addNamespaces(c, costs)
 	return c
 }

@@ -2,7 +2,6 @@ package overview
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -14,9 +13,7 @@ import (
 	"berth.dev/berth/pkg/gpu/claimview"
 )
 
-// claimedDevices holds ResourceSlices, and ResourceClaims with an allocation. They are counted when the overview is
-// read after a change, because claims of a large cluster change many times a second. The first three fields are the
-// result of the last count.
+// claimedDevices are the devices of ResourceSlices, and what claims have of them.
 type claimedDevices struct {
 	devices *claimview.Slices
 	// allocated are the devices of claims.
@@ -24,36 +21,15 @@ type claimedDevices struct {
 	// claimedMilli are the GPUs of pods by their claims, in thousandths. A claim of several pods counts for each in equal
 	// parts.
 	claimedMilli map[types.UID]int64
-
-	slices map[string]*resourcev1.ResourceSlice
-	claims map[types.UID]*resourcev1.ResourceClaim
-	stale  bool // they have changed since they were counted
 }
 
-func newClaimedDevices(drivers []string) *claimedDevices {
-	return &claimedDevices{devices: claimview.NoSlices(drivers), stale: true,
-		slices: map[string]*resourcev1.ResourceSlice{}, claims: map[types.UID]*resourcev1.ResourceClaim{}}
-}
-
-func (d *claimedDevices) deleteClaim(uid types.UID) {
-	if d.claims[uid] != nil {
-		delete(d.claims, uid)
-		d.stale = true
-	}
-}
-
-// count counts devices and claims after a change, and returns the nodes that have such devices, or had them before.
-func (d *claimedDevices) count() sets.Set[string] {
-	if !d.stale {
-		return nil
-	}
-	d.stale = false
-	list := slices.SortedFunc(maps.Values(d.slices), func(x, y *resourcev1.ResourceSlice) int {
-		return cmp.Compare(x.Name, y.Name)
-	})
-	old := d.devices
-	d.devices, d.allocated, d.claimedMilli = old.Read(list), allocated(d.claims), map[types.UID]int64{}
-	for _, c := range d.claims {
+// countDevices counts the devices of slices, which it sorts, and of claims with an allocation.
+func countDevices(drivers []string, list []*resourcev1.ResourceSlice,
+	claims []*resourcev1.ResourceClaim) claimedDevices {
+	slices.SortFunc(list, func(x, y *resourcev1.ResourceSlice) int { return cmp.Compare(x.Name, y.Name) })
+	d := claimedDevices{devices: claimview.NoSlices(drivers).Read(list), allocated: allocated(claims),
+		claimedMilli: map[types.UID]int64{}}
+	for _, c := range claims {
 		_, requested := c.Annotations[resourcev1.ExtendedResourceClaimAnnotation]
 		if requested || len(c.Status.ReservedFor) == 0 {
 			continue // a claim made for an extended resource counts as that request of the pod
@@ -63,11 +39,11 @@ func (d *claimedDevices) count() sets.Set[string] {
 			d.claimedMilli[pod.UID] += each
 		}
 	}
-	return sets.New(slices.Collect(d.devices.Names())...).Insert(slices.Collect(old.Names())...)
+	return d
 }
 
 // allocated are the devices of claims.
-func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
+func allocated(claims []*resourcev1.ResourceClaim) *structured.AllocatedState {
 	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
 		AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	for _, c := range claims {

@@ -94,7 +94,7 @@ type jobEntry struct {
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.
-func (s *Store) addJobs(c *Cluster, now time.Time) {
+func (s *snapshot) addJobs(c *Cluster, now time.Time) {
 	jobs := map[jobKey]*jobEntry{}
 	at := func(key jobKey) *jobEntry {
 		if jobs[key] == nil {
@@ -166,7 +166,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 }
 
 // addGangJob adds a gang under the controller that all of its members share, or else under its own name.
-func (s *Store) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
+func (s *snapshot) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	shown := Gang{Namespace: id.Namespace, Name: id.Name}
 	shown.describe(g)
 	var alive []*podEntry
@@ -193,7 +193,8 @@ func (s *Store) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) 
 }
 
 // addEmptyGang adds a gang without pods, under the Job for which its PodGroup was made, if there is one.
-func (s *Store) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup, minimum int) {
+func (s *snapshot) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *schedulingv1alpha1.PodGroup,
+	minimum int) {
 	key := jobKey{id.Namespace, "PodGroup", id.Name}
 	failed := ""
 	for _, owner := range group.OwnerReferences {
@@ -215,8 +216,8 @@ func (s *Store) addEmptyGang(at func(jobKey) *jobEntry, id gang.ID, group *sched
 }
 
 // keyOf names the workload of a pod.
-func (o *objects) keyOf(p *podEntry) jobKey {
-	if g := o.gangs[p.gang]; g != nil {
+func (s *snapshot) keyOf(p *podEntry) jobKey {
+	if g := s.gangs[p.gang]; g != nil {
 		return g.key(p.gang)
 	}
 	return controllerKey(p.pod)
@@ -269,7 +270,7 @@ func (j *jobEntry) add(p *podEntry) {
 }
 
 // finish sets the state, the place and the reason of the workload.
-func (j *jobEntry) finish(s *Store, now time.Time) Job {
+func (j *jobEntry) finish(s *snapshot, now time.Time) Job {
 	switch {
 	case j.Queue != nil && !j.Queue.Admitted && j.Scheduled == 0:
 		j.State = JobQueued
@@ -340,9 +341,9 @@ type JobList struct {
 func (s *Store) JobList(now time.Time) *JobList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.countDevices()
-	c := &Cluster{LeftOut: s.leftOutNow()}
-	s.addJobs(c, now)
+	n := s.snapshot()
+	c := &Cluster{LeftOut: s.leftOutOf(n)}
+	n.addJobs(c, now)
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 

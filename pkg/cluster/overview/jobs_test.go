@@ -230,8 +230,8 @@ func TestATreeOfKubernetesOwnGroupsIsOneGang(t *testing.T) {
 	b := newStore(member("a", "a"), member("b", "b"))
 	gangs := func(want int) {
 		t.Helper()
-		if len(b.gangs) != want {
-			t.Errorf("%d gangs, want %d", len(b.gangs), want)
+		if got := len(b.snapshot().gangs); got != want {
+			t.Errorf("%d gangs, want %d", got, want)
 		}
 	}
 	gangs(2)

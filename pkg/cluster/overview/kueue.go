@@ -3,7 +3,6 @@ package overview
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
@@ -95,66 +93,42 @@ type (
 	}
 )
 
-// kueue keeps Kueue's objects.
+// kueue has Kueue's objects.
 type kueue struct {
-	workloads     map[types.UID]*kueueWorkload
-	localQueues   map[types.UID]*kueueLocalQueue
+	workloads     []*kueueWorkload
+	localQueues   []*kueueLocalQueue
 	clusterQueues map[string]*kueueClusterQueue
 }
 
-func newKueue() kueue {
-	return kueue{
-		workloads: map[types.UID]*kueueWorkload{}, localQueues: map[types.UID]*kueueLocalQueue{},
-		clusterQueues: map[string]*kueueClusterQueue{},
-	}
-}
-
-// setOther adds or replaces an object of kueue.x-k8s.io, or of Kubernetes' own groups.
-func (f *feed) setOther(object *unstructured.Unstructured) {
-	f.refile(object.GetNamespace(), f.trees.Set(object))
+// decoded is what is read of an object of Kueue, nil if it cannot be read. Other objects stay as they are.
+func decoded(object *unstructured.Unstructured) metav1.Object {
+	var value metav1.Object
 	switch object.GetKind() {
 	case "Workload":
-		keep(f.queues.workloads, object.GetUID(), object)
-		if w := f.queues.workloads[object.GetUID()]; w != nil && w.is("Finished") {
-			delete(f.queues.workloads, w.UID)
-		}
+		value = &kueueWorkload{}
 	case "LocalQueue":
-		keep(f.queues.localQueues, object.GetUID(), object)
+		value = &kueueLocalQueue{}
 	case "ClusterQueue":
-		keep(f.queues.clusterQueues, object.GetName(), object)
+		value = &kueueClusterQueue{}
+	default:
+		return object
 	}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value) != nil {
+		return nil
+	}
+	return value
 }
 
-// keep adds or replaces an object. One that cannot be read is treated as deleted.
-func keep[K comparable, T any](into map[K]*T, key K, object *unstructured.Unstructured) {
-	value := new(T)
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value) == nil {
-		into[key] = value
-	} else {
-		delete(into, key)
-	}
-}
-
-// refile moves the pods of native PodGroups to the gangs to which these belong now.
-func (f *feed) refile(namespace string, podGroups []string) {
-	if len(podGroups) == 0 {
-		return
-	}
-	for _, p := range slices.Collect(maps.Values(f.pods)) {
-		if p.pod.Namespace == namespace && slices.Contains(podGroups, read.NativeName(p.pod)) {
-			f.setPod(p.pod)
+func (k *kueue) add(object metav1.Object) {
+	switch o := object.(type) {
+	case *kueueWorkload:
+		if !o.is("Finished") {
+			k.workloads = append(k.workloads, o)
 		}
-	}
-}
-
-func (k *kueue) forget(object *unstructured.Unstructured) {
-	switch object.GetKind() {
-	case "Workload":
-		delete(k.workloads, object.GetUID())
-	case "LocalQueue":
-		delete(k.localQueues, object.GetUID())
-	case "ClusterQueue":
-		delete(k.clusterQueues, object.GetName())
+	case *kueueLocalQueue:
+		k.localQueues = append(k.localQueues, o)
+	case *kueueClusterQueue:
+		k.clusterQueues[o.Name] = o
 	}
 }
 
@@ -175,12 +149,12 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 	type queue struct{ namespace, name string }
 	waiting := map[queue][]*kueueWorkload{}
 	places := map[types.UID]*Place{}
-	for uid, w := range k.workloads {
+	for _, w := range k.workloads {
 		p := &Place{Name: w.Spec.QueueName, Admitted: w.is("Admitted")}
 		if w.Status.Admission != nil {
 			p.ClusterQueue = w.Status.Admission.ClusterQueue
 		}
-		places[uid] = p
+		places[w.UID] = p
 		if p.Admitted {
 			continue
 		}
@@ -202,7 +176,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 			places[w.UID].Position = i + 1
 		}
 	}
-	for uid, w := range k.workloads {
+	for _, w := range k.workloads {
 		owner := metav1.GetControllerOf(w)
 		if owner == nil && len(w.OwnerReferences) == 1 {
 			owner = &w.OwnerReferences[0] // a group of pods has several owners, and none is its controller
@@ -211,7 +185,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 			continue
 		}
 		j := at(jobKey{w.Namespace, owner.Kind, owner.Name})
-		j.Queue = places[uid]
+		j.Queue = places[w.UID]
 		if j.Pods == 0 {
 			j.since = w.CreationTimestamp.Time
 			if !j.Queue.Admitted {
@@ -224,7 +198,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 // list is the LocalQueues in the order of their names.
 func (k *kueue) list(keys gpuview.Keys) []Queue {
 	queues := []Queue{}
-	for _, q := range slices.SortedFunc(maps.Values(k.localQueues), func(x, y *kueueLocalQueue) int {
+	for _, q := range slices.SortedFunc(slices.Values(k.localQueues), func(x, y *kueueLocalQueue) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
 	}) {
 		shown := Queue{

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/cost/price"
@@ -179,11 +178,8 @@ func KueueRows(queues []Queue, jobs []Job) List {
 func (s *Store) PodsOn(node string, now time.Time) List {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var on map[types.UID]*podEntry
-	if n := s.nodes[node]; n != nil {
-		on = n.pods
-	}
-	pods := slices.SortedFunc(maps.Values(on), func(x, y *podEntry) int {
+	pods := s.snapshot().nodeNamed(node).pods
+	slices.SortFunc(pods, func(x, y *podEntry) int {
 		return cmp.Or(-cmp.Compare(x.milli, y.milli), cmp.Compare(x.pod.Namespace, y.pod.Namespace),
 			compareNames(x.pod.Name, y.pod.Name))
 	})

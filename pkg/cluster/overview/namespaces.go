@@ -9,7 +9,7 @@ import (
 )
 
 // addNamespaces adds the namespaces with pods.
-func (s *Store) addNamespaces(c *Cluster, costs map[string]price.MicroDollars) {
+func (s *snapshot) addNamespaces(c *Cluster, costs map[string]price.MicroDollars) {
 	sums := map[string]*Namespace{}
 	for _, p := range s.pods {
 		if podview.Finished(p.pod) || podview.BelongsToNode(p.pod) {

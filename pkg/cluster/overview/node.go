@@ -2,7 +2,6 @@ package overview
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ import (
 
 const bytesPerMiB = 1 << 20
 
-// nodeView is computed when a node or a pod on it changes.
+// nodeView is a node with what its GPUs are compared and its price is divided by.
 type nodeView struct {
 	// shown does not say which GPUs are stranded: that depends on the whole cluster.
 	shown Node
@@ -31,11 +30,9 @@ type nodeView struct {
 }
 
 // addNode adds a node to the cluster and its costs to those of the namespaces.
-func (s *Store) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDollars) {
-	if n.view == nil {
-		n.view = s.viewOf(n)
-	}
-	shown := n.view.shown
+func (s *snapshot) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDollars) {
+	view := s.viewOf(n)
+	shown := view.shown
 	t := &c.Totals
 	t.Nodes++
 	if shown.Pods > 0 {
@@ -46,15 +43,14 @@ func (s *Store) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDo
 	}
 	t.MicroDollarsPerHour = t.MicroDollarsPerHour.Plus(shown.MicroDollarsPerHour)
 	t.IdleMicroDollarsPerHour = t.IdleMicroDollarsPerHour.Plus(shown.IdleMicroDollarsPerHour)
-	for namespace, cost := range n.view.costs {
+	for namespace, cost := range view.costs {
 		costs[namespace] = costs[namespace].Plus(cost)
 	}
 	if len(shown.GPUs) == 0 {
 		return
 	}
-	if shown.State == Ready && len(n.view.headroom.Devices) > 0 {
-		shown.GPUs = slices.Clone(shown.GPUs)
-		for i, usable := range s.mix.Usable(&n.view.headroom) {
+	if shown.State == Ready && len(view.headroom.Devices) > 0 {
+		for i, usable := range s.mix.Usable(&view.headroom) {
 			if g := &shown.GPUs[i]; !usable && (g.State == Free || g.State == Partial) {
 				g.State = Stranded
 				shown.StrandedMilliGPU += int64(gpu.WholeMilli - g.UsedMilliGPU)
@@ -75,9 +71,9 @@ func (s *Store) addNode(c *Cluster, n *nodeEntry, costs map[string]price.MicroDo
 }
 
 // viewOf computes what depends on the node and its pods alone.
-func (s *Store) viewOf(n *nodeEntry) *nodeView {
+func (s *snapshot) viewOf(n *nodeEntry) *nodeView {
 	// Pods without device indices are shown on devices in this order.
-	pods := slices.SortedFunc(maps.Values(n.pods), func(x, y *podEntry) int {
+	pods := slices.SortedFunc(slices.Values(n.pods), func(x, y *podEntry) int {
 		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
 	})
 	info := framework.NewNodeInfo()
@@ -98,7 +94,7 @@ func (s *Store) viewOf(n *nodeEntry) *nodeView {
 }
 
 // usesOf are the GPUs of the pods by workload, the largest part first.
-func (s *Store) usesOf(pods []*podEntry) []Use {
+func (s *snapshot) usesOf(pods []*podEntry) []Use {
 	milli := map[string]int64{}
 	for _, p := range pods {
 		if p.milli > 0 {
@@ -117,7 +113,7 @@ func (s *Store) usesOf(pods []*podEntry) []Use {
 }
 
 // readGPUs adds the GPUs of the node, and returns what is allocatable of the node.
-func (s *Store) readGPUs(view *nodeView, info *framework.NodeInfo) price.Capacity {
+func (s *snapshot) readGPUs(view *nodeView, info *framework.NodeInfo) price.Capacity {
 	shown := &view.shown
 	read, _ := s.keys.ReadGPUNode(info.Node())
 	offers := priceview.ReadNode(&s.keys, info.Node())
@@ -142,7 +138,7 @@ func (s *Store) readGPUs(view *nodeView, info *framework.NodeInfo) price.Capacit
 }
 
 // readCosts adds the price of the node, if it is known, and divides it among the pods.
-func (s *Store) readCosts(view *nodeView, pods []*podEntry, allocatable, free price.Capacity) {
+func (s *snapshot) readCosts(view *nodeView, pods []*podEntry, allocatable, free price.Capacity) {
 	shown := &view.shown
 	if shown.MicroDollarsPerHour, shown.Priced = s.pricing.Of(view.headroom.Node); !shown.Priced {
 		return

@@ -329,9 +329,8 @@ func TestAStoreForgetsNothingAndKeepsNothing(t *testing.T) {
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
 			t.Fatalf("against a fresh store (-fresh +old):\n%s", diff)
 		}
-		if len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.pods) != len(fresh.pods) {
-			t.Fatalf("the store keeps %d gangs, %d nodes; a fresh one %d, %d", len(b.gangs), len(b.nodes), len(fresh.gangs),
-				len(fresh.nodes))
+		if len(b.objects) != len(fresh.objects) {
+			t.Fatalf("the store keeps %d objects, a fresh one %d", len(b.objects), len(fresh.objects))
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // addGangs adds the gangs that have not ended.
-func (s *Store) addGangs(c *Cluster, now time.Time) {
+func (s *snapshot) addGangs(c *Cluster, now time.Time) {
 	for id, g := range s.gangs {
 		shown := Gang{Namespace: id.Namespace, Name: id.Name}
 		since := shown.describe(g)
@@ -124,7 +124,7 @@ type queued struct {
 }
 
 // addQueue adds the pods and gangs without a node.
-func (s *Store) addQueue(c *Cluster, now time.Time) {
+func (s *snapshot) addQueue(c *Cluster, now time.Time) {
 	gangs := map[gang.ID]*queued{}
 	var all []*queued
 	for _, p := range s.pods {

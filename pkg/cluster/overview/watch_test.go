@@ -266,7 +266,8 @@ func TestOnlyWhatIsShownIsKept(t *testing.T) {
 	require.NoError(t, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.pods["p"]; p == nil || len(p.pod.Spec.Containers[0].Env) != 0 {
+	p, _ := w.objects[keyOf(pod("p", "", ""))].(*v1.Pod)
+	if p == nil || len(p.Spec.Containers[0].Env) != 0 {
 		t.Errorf("kept is %+v", p)
 	}
 }

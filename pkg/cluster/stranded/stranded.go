@@ -7,9 +7,7 @@
 package stranded
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,54 +36,37 @@ type Headroom struct {
 	FreeCPUMilli, FreeMemoryBytes int64
 }
 
-// Mix counts the pods that ask for GPUs by shape: what they need, and what restricts their nodes. The zero value is
+// Mix has the shapes of the pods that ask for GPUs: what they need, and what restricts their nodes. The zero value is
 // empty.
 type Mix struct {
-	byKey map[string]*shape
-	// ordered are the shapes, the most frequent ones first; nil after a change.
-	ordered []*shape
+	shapes []shape
+	known  map[string]bool
 }
 
 type shape struct {
 	Need
-	key string
 	// pod is one of them: all have the same selector, affinity and tolerations.
-	pod  *v1.Pod
-	pods int
+	pod *v1.Pod
 }
 
-// Add counts a pod and returns the key of its shape, empty for a pod that needs no GPU.
-func (m *Mix) Add(pod *v1.Pod, n Need) (key string) {
+// Add adds a pod. One that needs no GPU does not count.
+func (m *Mix) Add(pod *v1.Pod, n Need) {
 	if n.Count == 0 {
-		return ""
+		return
 	}
 	var required *v1.NodeSelector
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	key = fmt.Sprintf("%d/%d/%d/%d/%s/%v/%v/%v", n.CPUMilli, n.MemoryBytes, n.Count, n.Milli, strings.Join(n.Models, "|"),
+	key := fmt.Sprintf("%d/%d/%d/%d/%s/%v/%v/%v", n.CPUMilli, n.MemoryBytes, n.Count, n.Milli, strings.Join(n.Models, "|"),
 		pod.Spec.NodeSelector, required, pod.Spec.Tolerations)
-	if m.byKey == nil {
-		m.byKey = map[string]*shape{}
+	if m.known == nil {
+		m.known = map[string]bool{}
 	}
-	if m.byKey[key] == nil {
-		m.byKey[key] = &shape{Need: n, key: key, pod: pod}
+	if !m.known[key] {
+		m.known[key] = true
+		m.shapes = append(m.shapes, shape{n, pod})
 	}
-	m.byKey[key].pods++
-	m.ordered = nil
-	return key
-}
-
-// Remove no longer counts a pod for which Add returned the key.
-func (m *Mix) Remove(key string) {
-	known := m.byKey[key]
-	if known == nil {
-		return
-	}
-	if known.pods--; known.pods == 0 {
-		delete(m.byKey, key)
-	}
-	m.ordered = nil
 }
 
 // Usable says of each device whether a pod of some shape could use its idle part. In an empty mix every idle part is
@@ -98,7 +79,8 @@ func (m *Mix) Usable(r *Headroom) []bool {
 			left++
 		}
 	}
-	for _, of := range m.mostFrequent() {
+	for i := range m.shapes {
+		of := &m.shapes[i]
 		if left == 0 {
 			return usable
 		}
@@ -113,7 +95,7 @@ func (m *Mix) Usable(r *Headroom) []bool {
 		}
 	}
 	for i := range usable {
-		usable[i] = usable[i] || len(m.byKey) == 0 && idle(&r.Devices[i]) > 0
+		usable[i] = usable[i] || len(m.shapes) == 0 && idle(&r.Devices[i]) > 0
 	}
 	return usable
 }
@@ -135,15 +117,6 @@ func idle(d *gpu.Device) int {
 		return 0
 	}
 	return d.FreeMilli
-}
-
-func (m *Mix) mostFrequent() []*shape {
-	if m.ordered == nil {
-		m.ordered = slices.SortedFunc(maps.Values(m.byKey), func(x, y *shape) int {
-			return cmp.Or(cmp.Compare(y.pods, x.pods), cmp.Compare(x.key, y.key))
-		})
-	}
-	return m.ordered
 }
 
 func (s *shape) fits(r *Headroom) bool {

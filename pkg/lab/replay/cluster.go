@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -75,8 +74,6 @@ type cluster struct {
 	progress time.Time
 	longest  time.Duration
 	err      error
-	// nominated says that the API has seen a pod with a nominated node.
-	nominated atomic.Bool
 
 	mu      sync.Mutex
 	events  []podEvent
@@ -140,7 +137,6 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		switch o := obj.(type) {
 		case *v1.Pod:
 			c.prepare(o, in.Rebind, config)
-			c.nominated.CompareAndSwap(false, o.Status.NominatedNodeName != "")
 		case *v1.Node:
 			price, priced := priceOf(o)
 			c.ledger.addNode(o, int64(price), priced, rules.TypeOf(o) == priceview.Spot)
@@ -254,9 +250,6 @@ func (c *cluster) observe(e memapi.Event) {
 		return
 	}
 	pod := e.Object.(*v1.Pod)
-	if pod.Status.NominatedNodeName != "" {
-		c.nominated.Store(true)
-	}
 	switch {
 	case e.Type == memapi.Deleted:
 		c.queue(podEvent{pod: pod})

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -10,7 +10,7 @@ import (
 )
 
 // phase is the position of the scheduling loop.
-type phase int
+type phase int32
 
 const (
 	// beforePop: waits for permission to take the next pod from the queue.
@@ -25,8 +25,7 @@ const (
 // goroutines are idle. Without it the loop would race with informers, bindings and plugins, and the next pod, and the
 // state that its cycle sees, would be random.
 type gate struct {
-	mu      sync.Mutex
-	phase   phase
+	phase   atomic.Int32
 	changed chan struct{}
 	permit  chan struct{}
 }
@@ -52,7 +51,7 @@ func (g *gate) guard(w *simulation.World) {
 
 // stop announces the phase and waits for permission to go on. It returns false when the scheduler stops.
 func (g *gate) stop(stopped <-chan struct{}, p phase) bool {
-	g.set(p)
+	g.phase.Store(int32(p))
 	select {
 	case g.changed <- struct{}{}:
 	default:
@@ -65,22 +64,10 @@ func (g *gate) stop(stopped <-chan struct{}, p phase) bool {
 	}
 }
 
-func (g *gate) set(p phase) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.phase = p
-}
-
-func (g *gate) at() phase {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.phase
-}
+func (g *gate) at() phase { return phase(g.phase.Load()) }
 
 // open lets the loop, which is waiting, go on into the next phase.
 func (g *gate) open() {
-	g.mu.Lock()
-	g.phase++
-	g.mu.Unlock()
+	g.phase.Add(1)
 	g.permit <- struct{}{}
 }

@@ -68,7 +68,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	defer c.world.Stop()
 	err = c.world.Start(simulation.Setup{Config: config, Parallelism: simulation.Workers(config, len(c.ledger.order))},
 		func() {
-			simulation.Pin(c.world, c.ranks(), c.lowest, &c.nominated)
+			simulation.Pin(c.world, c.ranks(), c.lowest)
 			c.failures = recordFailures(c.world, c.trees)
 		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {

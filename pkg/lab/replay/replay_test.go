@@ -181,12 +181,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 func dumped(t *testing.T, objects []runtime.Object) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	w, err := dump.NewWriter(&file, dump.Header{})
-	require.NoError(t, err)
-	for _, obj := range objects {
-		require.NoError(t, w.Add(obj))
-	}
-	require.NoError(t, w.Close(nil))
+	require.NoError(t, (&dump.Dump{Objects: objects}).Write(&file))
 	return file.Bytes()
 }
 

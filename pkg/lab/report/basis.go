@@ -40,33 +40,28 @@ func (c *Comparison) Basis() string {
 func (c *Comparison) sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]
-	mean := func(side Side, of func(*replayed.Result) int64) string {
+	// note names the side that does not support the pods, their number, the mean of the GPUs that they hold, and the
+	// other side.
+	note := func(text string, pods int, what string, onA, onB bool, held func(*replayed.Result) int64) {
+		if pods == 0 || onA == onB {
+			return
+		}
+		without, side, other := "A", c.A, "B"
+		if onA {
+			without, side, other = "B", c.B, "A"
+		}
 		sum := int64(0)
 		for _, r := range side.Results {
-			sum += of(r)
+			sum += held(r)
 		}
-		return number(round3(gpus(sum) / float64(len(side.Results))))
+		list = append(list, fmt.Sprintf(text, without, plural.Of(pods, what),
+			number(round3(gpus(sum)/float64(len(side.Results)))), other))
 	}
-	if n := max(a.SharePods, b.SharePods); n > 0 && a.SharesGPUs != b.SharesGPUs {
-		whole, side, other := "A", c.A, "B"
-		if a.SharesGPUs {
-			whole, side, other = "B", c.B, "A"
-		}
-		held := mean(side, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
-		list = append(list, fmt.Sprintf(
-			"%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
-				"On both sides a share counts as what it asks for", whole, plural.Of(n, "such pod"), held, other))
-	}
-	if n := max(a.Gangs, b.Gangs); n > 0 && a.KnowsGangs != b.KnowsGangs {
-		single, side, other := "A", c.A, "B"
-		if a.KnowsGangs {
-			single, side, other = "B", c.B, "A"
-		}
-		held := mean(side, func(r *replayed.Result) int64 { return r.IncompleteMilli })
-		list = append(list, fmt.Sprintf(
-			"%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them "+
-				"together. "+
-				"On both sides an incomplete gang counts as not allocated", single, plural.Of(n, "gang"), held, other))
-	}
+	note("%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
+		"On both sides a share counts as what it asks for", max(a.SharePods, b.SharePods), "such pod", a.SharesGPUs,
+		b.SharesGPUs, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
+	note("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts "+
+		"them together. On both sides an incomplete gang counts as not allocated", max(a.Gangs, b.Gangs), "gang", a.KnowsGangs,
+		b.KnowsGangs, func(r *replayed.Result) int64 { return r.IncompleteMilli })
 	return list
 }

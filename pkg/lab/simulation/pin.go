@@ -3,7 +3,7 @@ package simulation
 import (
 	"context"
 	"runtime"
-	"sync/atomic"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -35,49 +35,30 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 }
 
 // Pin makes a scheduler deterministic whose informers have not started. Rank is the order of the nodes, lowest the
-// lowest priority of all pods; nominated must be true once a pod has been nominated.
-func Pin(w *World, rank map[string]int, lowest int32, nominated *atomic.Bool) {
+// lowest priority of all pods.
+func Pin(w *World, rank map[string]int, lowest int32) {
 	SkipHopelessPreemption(w, lowest)
 	for name, profile := range w.Profiles {
-		profile.SetPodNominator(nominations{w.SchedulingQueue, nominated})
 		for _, plugin := range profile.PreEnqueuePlugins() {
 			if p, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 				p.Evaluator.Interface = pinnedPreemption{p.Evaluator.Interface}
 				p.Evaluator.Handler = serialHandle{p.Evaluator.Handler}
 			}
 		}
-		w.Profiles[name] = &orderedProfile{Framework: profile, rank: rank}
+		w.Profiles[name] = orderedProfile{profile, rank}
 	}
-}
-
-// nominations does not take the queue's lock until a pod has been nominated. It is called for each node of each cycle,
-// and only preemption nominates pods. A nomination has been written to the API before the next cycle begins.
-type nominations struct {
-	fwk.PodNominator
-	any *atomic.Bool
-}
-
-// NominatedPodsForNode returns the pods that are nominated to run on the node.
-func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo {
-	if !n.any.Load() {
-		return nil
-	}
-	return n.PodNominator.NominatedPodsForNode(node)
 }
 
 // orderedProfile sorts feasible nodes, which parallel filters find in any order, by rank before they are scored: which
 // of several nodes with the highest score is taken depends on that order.
 type orderedProfile struct {
 	framework.Framework
-	rank  map[string]int
-	slots []fwk.NodeInfo
-	// ranked is the rank by the pointer, which the snapshot keeps for a node and which is faster than the name.
-	ranked map[fwk.NodeInfo]int
+	rank map[string]int
 }
 
 // RunPreFilterPlugins begins a cycle. It switches off the metrics that measure each plugin on each node in every tenth
 // cycle, because they are not read here.
-func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
+func (p orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if cycle, ok := state.(*framework.CycleState); ok {
 		cycle.SetRecordPluginMetrics(false)
@@ -86,35 +67,23 @@ func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.Cycl
 }
 
 // RunPreScorePlugins sorts the feasible nodes. The scores get the same slice.
-func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+func (p orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) *fwk.Status {
 	p.order(nodes)
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
 // order sorts by rank in linear time, unless there is a node that did not exist at the start.
-func (p *orderedProfile) order(nodes []fwk.NodeInfo) {
-	if p.slots == nil || len(p.ranked) > 2*len(p.rank) {
-		p.slots, p.ranked = make([]fwk.NodeInfo, len(p.rank)), make(map[fwk.NodeInfo]int, len(p.rank))
-	}
-	clear(p.slots)
+func (p orderedProfile) order(nodes []fwk.NodeInfo) {
+	slots := make([]fwk.NodeInfo, len(p.rank))
 	for _, n := range nodes {
-		i, ok := p.ranked[n]
-		if !ok {
-			if i, ok = p.rank[n.Node().Name]; !ok {
-				return
-			}
-			p.ranked[n] = i
+		i, known := p.rank[n.Node().Name]
+		if !known {
+			return
 		}
-		p.slots[i] = n
+		slots[i] = n
 	}
-	at := 0
-	for _, n := range p.slots {
-		if n != nil {
-			nodes[at] = n
-			at++
-		}
-	}
+	copy(nodes, slices.DeleteFunc(slots, func(n fwk.NodeInfo) bool { return n == nil }))
 }
 
 // serialHandle makes preemption try its candidates one after another, so that it always stops at the same one.

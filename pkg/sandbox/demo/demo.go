@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,10 +25,7 @@ import (
 // placedWithin bounds the time until all workloads are placed, which usually takes a few seconds.
 const placedWithin = 4 * time.Minute
 
-// settledWithin bounds the wait until the outcome no longer changes.
-const settledWithin = time.Minute
-
-// settleTime is how long the outcome has to stay unchanged before it is checked, so that late bindings are included.
+// settleTime is how long the demonstration waits before it checks the outcome, so that late bindings are included.
 const settleTime = 2 * time.Second
 
 // pollEvery is the interval in which the pods are read.
@@ -122,11 +118,13 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, say func(string)) (*
 			return nil, err
 		}
 	}
-	say("waiting until the outcome no longer changes")
-	if err := c.settle(ctx); err != nil {
-		return nil, err
+	say("waiting for late bindings")
+	select {
+	case <-time.After(settleTime):
+		return c.outcome(ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return c.outcome(ctx)
 }
 
 // waitFor waits until the pods of a workload have reached their expected state, or patience ends. The latter is no
@@ -147,30 +145,6 @@ func (c cluster) waitFor(ctx, patience context.Context, w workload, say func(str
 	}
 	say(fmt.Sprintf("%s: %d of %s %s", w.name, settled, plural.Of(w.pods, "pod"), state))
 	return nil
-}
-
-// settle returns when no pod has been created, deleted or bound for settleTime.
-func (c cluster) settle(ctx context.Context) error {
-	var before map[string]string
-	var since time.Time
-	err := wait.PollUntilContextTimeout(ctx, pollEvery, settledWithin, true, func(ctx context.Context) (bool, error) {
-		pods, err := c.pods(ctx)
-		if err != nil {
-			return false, err
-		}
-		now := map[string]string{}
-		for i := range pods {
-			now[pods[i].Name] = pods[i].Spec.NodeName
-		}
-		if !maps.Equal(before, now) {
-			before, since = now, time.Now()
-		}
-		return time.Since(since) > settleTime, nil
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("pods are still created, deleted or bound after %v", settledWithin)
-	}
-	return err
 }
 
 // pods of all workloads.

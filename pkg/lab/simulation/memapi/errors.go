@@ -16,14 +16,6 @@ func errUnknownResource(gvr schema.GroupVersionResource) error {
 	}}
 }
 
-func errNotFound(gvr schema.GroupVersionResource, name string) error {
-	return apierrors.NewNotFound(gvr.GroupResource(), name)
-}
-
-func errExists(gvr schema.GroupVersionResource, name string) error {
-	return apierrors.NewAlreadyExists(gvr.GroupResource(), name)
-}
-
 func errConflict(gvr schema.GroupVersionResource, name, why string) error {
 	return apierrors.NewConflict(gvr.GroupResource(), name, errors.New(why))
 }

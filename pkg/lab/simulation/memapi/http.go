@@ -93,7 +93,7 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 	if t.key.Name != "" {
 		obj, ok := tab.objects[t.key]
 		if !ok {
-			return failure(req, errNotFound(t.gvr, t.key.Name))
+			return failure(req, apierrors.NewNotFound(t.gvr.GroupResource(), t.key.Name))
 		}
 		return success(req, http.StatusOK, info, obj)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,9 +63,9 @@ func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.Namespace
 // endIfDone removes a deleted object after the write that removed its last finalizer.
 func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName,
 	obj runtime.Object) (runtime.Object, error) {
-	m, err := meta.Accessor(obj)
-	if err != nil || m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) > 0 {
-		return obj, err //nolint:wrapcheck // it is the answer
+	m := metaOf(obj)
+	if m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) > 0 {
+		return obj, nil
 	}
 	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
 		return obj, nil
@@ -82,12 +81,8 @@ func (s *Server) endAll(req *http.Request, tab *table, t target, options *metav1
 		return err
 	}
 	for _, obj := range tab.sorted(t.key.Namespace, match) {
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return err //nolint:wrapcheck // it is the answer
-		}
 		one := t
-		one.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+		one.key = types.NamespacedName{Namespace: metaOf(obj).GetNamespace(), Name: metaOf(obj).GetName()}
 		if _, err := s.end(one, options.DeepCopy()); err != nil {
 			return err
 		}
@@ -117,14 +112,7 @@ func (t *table) since(version int64) ([]Event, bool) {
 }
 
 func versionOf(obj runtime.Object) int64 {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return 0
-	}
-	version, err := strconv.ParseInt(m.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return 0
-	}
+	version, _ := strconv.ParseInt(metaOf(obj).GetResourceVersion(), 10, 64) // the server has written it
 	return version
 }
 

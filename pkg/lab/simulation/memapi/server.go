@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -216,6 +217,9 @@ func (t *table) sorted(namespace string, match selector) []runtime.Object {
 	return objects
 }
 
+// metaOf is the metadata of a stored object. An object without metadata is refused before it is stored.
+func metaOf(stored runtime.Object) metav1.Object { return stored.(metav1.Object) }
+
 // create, update and remove are called with the lock held.
 
 func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error) {
@@ -232,7 +236,7 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 		return nil, errInvalid(t.kind, "name is required")
 	}
 	if _, exists := t.objects[key]; exists {
-		return nil, errExists(gvr, key.Name)
+		return nil, apierrors.NewAlreadyExists(gvr.GroupResource(), key.Name)
 	}
 	if m.GetUID() == "" {
 		m.SetUID(types.UID(fmt.Sprintf("%s/%s/%d", strings.ToLower(t.kind.gvk.Kind), key, s.version+1)))
@@ -259,7 +263,7 @@ func (s *Server) find(gvr schema.GroupVersionResource, key types.NamespacedName)
 	}
 	obj, ok := t.objects[key]
 	if !ok {
-		return nil, nil, errNotFound(gvr, key.Name)
+		return nil, nil, apierrors.NewNotFound(gvr.GroupResource(), key.Name)
 	}
 	return t, obj, nil
 }
@@ -312,16 +316,11 @@ func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedNam
 	if err != nil {
 		return nil, err
 	}
-	m, err := meta.Accessor(old)
-	if err != nil {
-		return nil, fmt.Errorf("reading the metadata of a %T: %w", old, err)
-	}
-	if err := checkPreconditions(conditions, gvr, m); err != nil {
+	if err := checkPreconditions(conditions, gvr, metaOf(old)); err != nil {
 		return nil, err
 	}
 	obj := old.DeepCopyObject()
-	m, _ = meta.Accessor(obj)
-	s.stamp(m)
+	s.stamp(metaOf(obj))
 	delete(t.objects, key)
 	delete(t.born, key)
 	s.publish(t, gvr, Event{Type: Deleted, Object: obj, Old: old})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,10 +29,7 @@ func newSelector(labelSelector, fieldSelector string) (selector, error) {
 		return nil, errBadRequest("fieldSelector: " + err.Error())
 	}
 	return func(obj runtime.Object) bool {
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return false
-		}
+		m := metaOf(obj)
 		if !byLabel.Matches(labels.Set(m.GetLabels())) {
 			return false
 		}
@@ -74,10 +70,8 @@ type watcher struct {
 // send queues an event for a selected object. A change into or out of the selection becomes an addition or a deletion.
 // It never blocks: informers always read.
 func (w *watcher) send(e Event) {
-	if w.namespace != "" {
-		if m, err := meta.Accessor(e.Object); err != nil || m.GetNamespace() != w.namespace {
-			return
-		}
+	if w.namespace != "" && metaOf(e.Object).GetNamespace() != w.namespace {
+		return
 	}
 	kind := e.Type
 	is := w.match(e.Object)

@@ -186,16 +186,12 @@ func (s *Server) put(tab *table, t target, body []byte) (runtime.Object, error) 
 		return nil, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(tab.kind.gvk)
+	is, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, errBadRequest(err.Error())
+	}
 	return s.rewrite(t, func(old runtime.Object) (runtime.Object, error) {
-		was, err := meta.Accessor(old)
-		if err != nil {
-			return nil, err
-		}
-		is, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, err
-		}
-		is.SetUID(was.GetUID())
+		is.SetUID(metaOf(old).GetUID())
 		return obj, nil
 	})
 }
@@ -229,15 +225,8 @@ var errUnchanged = errors.New("unchanged")
 
 // checkVersion refuses a write with a version that is not the stored one. A write without a version is accepted.
 func checkVersion(t target, old, written runtime.Object) error {
-	was, err := meta.Accessor(old)
-	if err != nil {
-		return err
-	}
-	is, err := meta.Accessor(written)
-	if err != nil {
-		return err
-	}
-	if version := is.GetResourceVersion(); version != "" && version != was.GetResourceVersion() {
+	version := metaOf(written).GetResourceVersion()
+	if version != "" && version != metaOf(old).GetResourceVersion() {
 		return errConflict(t.gvr, t.key.Name,
 			"the object has been modified; please apply your changes to the latest version and try again")
 	}
