@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cluster/stranded"
@@ -58,6 +59,12 @@ type reading struct {
 	levels podview.NetworkLevels
 }
 
+// countedPod is a pod with what it requests, which is added up once.
+type countedPod struct {
+	*v1.Pod
+	info *framework.PodInfo
+}
+
 // key names an object.
 type key struct {
 	of   reflect.Type
@@ -88,6 +95,9 @@ func (s *Store) Set(obj any) {
 		s.addWarning(warningOf(o))
 	case *unstructured.Unstructured:
 		s.objects[keyOf(o)] = decoded(o)
+	case *v1.Pod:
+		info, _ := framework.NewPodInfo(o) // only selectors can be bad, which do not count here
+		s.objects[keyOf(o)] = countedPod{o, info}
 	case metav1.Object:
 		s.objects[keyOf(o)] = o
 	}
@@ -125,6 +135,7 @@ type nodeEntry struct {
 // podEntry is a pod that has not ended, or a member of a gang.
 type podEntry struct {
 	pod     *v1.Pod
+	info    *framework.PodInfo
 	gang    gang.ID
 	minimum int
 	// milli is its GPU request with the devices of its claims, in thousandths of a GPU.
@@ -140,7 +151,7 @@ type gangEntry struct {
 func (s *Store) snapshot() *snapshot {
 	n := &snapshot{reading: s.reading, nodes: map[string]*nodeEntry{}, gangs: map[gang.ID]*gangEntry{},
 		jobs: map[types.UID]*batchv1.Job{}, queues: kueue{clusterQueues: map[string]*kueueClusterQueue{}}}
-	var pods []*v1.Pod
+	var pods []countedPod
 	var groups []runtime.Object
 	var deviceSlices []*resourcev1.ResourceSlice
 	var claims []*resourcev1.ResourceClaim
@@ -148,7 +159,7 @@ func (s *Store) snapshot() *snapshot {
 		switch o := obj.(type) {
 		case *v1.Node:
 			n.nodeNamed(o.Name).node = o
-		case *v1.Pod:
+		case countedPod:
 			pods = append(pods, o)
 		case *schedulingv1alpha1.PodGroup:
 			n.gangNamed(gang.ID{Namespace: o.Namespace, Name: o.Name}).group = o
@@ -191,8 +202,9 @@ func (s *snapshot) gangNamed(id gang.ID) *gangEntry {
 }
 
 // addPod adds a pod. One that has ended counts only as a member of its gang.
-func (s *snapshot) addPod(pod *v1.Pod, trees *read.Trees) {
-	p := &podEntry{pod: pod}
+func (s *snapshot) addPod(counted countedPod, trees *read.Trees) {
+	pod := counted.Pod
+	p := &podEntry{pod: pod, info: counted.info}
 	if m, err := trees.GangOf(pod); err == nil {
 		p.gang, p.minimum = m.ID, m.Minimum
 	}

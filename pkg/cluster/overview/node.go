@@ -78,7 +78,7 @@ func (s *snapshot) viewOf(n *nodeEntry) *nodeView {
 	})
 	info := framework.NewNodeInfo()
 	for _, p := range pods {
-		info.AddPod(p.pod)
+		info.AddPodInfo(p.info)
 	}
 	info.SetNode(n.node)
 	pods = slices.DeleteFunc(pods, func(p *podEntry) bool { return podview.BelongsToNode(p.pod) })

@@ -181,7 +181,8 @@ func TestTheStateOfGPUs(t *testing.T) {
 		"a DaemonSet's pod does not use the node": {objects: []any{node("a", "nvidia.com/gpu=1"),
 			pod("p", "a", "cpu=1", func(p *v1.Pod) {
 				yes := true
-				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Controller: &yes}}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent",
+					Controller: &yes}}
 				p.Spec.Affinity = onlyOn("a")
 			})}, want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000,
 			NodesWithoutPrice: 1}},

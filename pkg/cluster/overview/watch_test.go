@@ -266,9 +266,9 @@ func TestOnlyWhatIsShownIsKept(t *testing.T) {
 	require.NoError(t, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, _ := w.objects[keyOf(pod("p", "", ""))].(*v1.Pod)
-	if p == nil || len(p.Spec.Containers[0].Env) != 0 {
-		t.Errorf("kept is %+v", p)
+	p, _ := w.objects[keyOf(pod("p", "", ""))].(countedPod)
+	if p.Pod == nil || len(p.Spec.Containers[0].Env) != 0 {
+		t.Errorf("kept is %+v", p.Pod)
 	}
 }
 
