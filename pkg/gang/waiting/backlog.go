@@ -190,7 +190,7 @@ func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 }
 
 // LeavesOut reports whether Next left out a pod that comes before the place in the queue, and for which there may be
-// room, because so many are being tried.
+// room, because others are being tried.
 func (b *Backlog) LeavesOut(before gang.Key) bool {
 	if b.trying < b.atOnce {
 		return false
