@@ -87,13 +87,12 @@ func (k *Kind) keepOwner(obj runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := &unstructured.Unstructured{Object: content}
-	owner.SetGroupVersionKind(k.gvk())
 	kind, known := read.GroupKindOf(k.gvk())
 	if !known {
 		kind, _ = read.OwnerKindOf(k.Kind) // all other kinds without fields of their own are from there
 	}
-	kept := kind.Keep(owner)
+	kept := kind.Keep(&unstructured.Unstructured{Object: content})
+	kept.SetGroupVersionKind(k.gvk())
 	if !clientscheme.Scheme.Recognizes(k.gvk()) {
 		return kept, nil
 	}

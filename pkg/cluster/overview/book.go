@@ -202,7 +202,7 @@ func (s *snapshot) gangNamed(id gang.ID) *gangEntry {
 }
 
 // addPod adds a pod. One that has ended counts only as a member of its gang.
-func (s *snapshot) addPod(counted countedPod, trees *read.Trees) {
+func (s *snapshot) addPod(counted countedPod, trees *read.OwnerPolicy) {
 	pod := counted.Pod
 	p := &podEntry{pod: pod, info: counted.info}
 	if m, err := trees.GangOf(pod); err == nil {

@@ -238,7 +238,7 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 }
 
 // has reports whether the pod belongs to the target, which may be a tree of groups.
-func (t Target) has(pod *v1.Pod, trees *read.Trees) bool {
+func (t Target) has(pod *v1.Pod, trees *read.OwnerPolicy) bool {
 	if t.Kind == KindPod {
 		return pod.Name == t.Name
 	}

@@ -60,17 +60,19 @@ func (s *search) complete(evict bool) bool {
 }
 
 // fill places up to want members of a class on those of the nodes that have room and returns how many it placed. It
-// starts where there is room for the fewest.
+// starts where there is room for the fewest, and for the fewest of the class that is easiest to place.
 func (s *search) fill(class, want int, nodes []int) int {
 	want = min(want, s.classes[class].Count-s.count[class])
-	type roomy struct{ node, room int }
+	type roomy struct{ node, room, other int }
 	var found []roomy
 	for _, n := range nodes {
 		if room := s.fits(class, n, want); room > 0 {
-			found = append(found, roomy{n, room})
+			found = append(found, roomy{n, room, s.fits(s.easiest[0], n, s.classes[s.easiest[0]].Count)})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b roomy) int { return cmp.Compare(a.room, b.room) })
+	slices.SortStableFunc(found, func(a, b roomy) int {
+		return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.other, b.other))
+	})
 	placed := 0
 	for _, f := range found {
 		placed += s.assign(class, f.node, want-placed)

@@ -11,8 +11,8 @@ import (
 const mostRefits = 48
 
 // putBack puts back every unit whose eviction the gang does not need: the most important first, among equals the one
-// that would lose the most. If the gang is divided, it first puts back units that are not in the way of a placed
-// member, then units without which the sets find other nodes.
+// that would lose the most, then the larger. If the gang is divided, it first puts back units that are not in the way
+// of a placed member, then units without which the sets find other nodes.
 func (s *search) putBack() {
 	if s.Tree != nil {
 		s.putBackAll(math.MaxInt, func(unit int) bool { return !s.inTheWay(unit) })
@@ -49,6 +49,7 @@ func (s *search) compareReturning(a, b int) int {
 	return cmp.Or(
 		y.cost.compare(x.cost.rank),
 		cmp.Compare(y.cost.lost, x.cost.lost),
+		cmp.Compare(y.cost.milliPods, x.cost.milliPods),
 		s.compareImportance(b, a),
 	)
 }

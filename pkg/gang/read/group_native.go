@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"berth.dev/berth/pkg/gang/read/fields"
 	"berth.dev/berth/pkg/gang/read/grouptree"
@@ -58,69 +57,28 @@ func NativeName(pod *v1.Pod) string {
 	return ""
 }
 
-// Trees are the trees of native groups in the tool; each tree is one gang. The scheduler follows the same objects in
-// pkg/gang/status. Trees is safe for concurrent use.
-type Trees struct {
-	forest *grouptree.Forest
-	policy *OwnerPolicy
-}
-
-// TreesOf returns the trees of the native groups among the objects.
-func TreesOf(objects []runtime.Object) *Trees {
-	t := &Trees{forest: grouptree.New()}
-	t.policy = &OwnerPolicy{Trees: t.forest}
+// TreesOf returns how pods are in gangs by the native groups among the objects: each tree of groups is one gang. The
+// scheduler follows the same objects in pkg/gang/status.
+func TreesOf(objects []runtime.Object) *OwnerPolicy {
+	forest := grouptree.New()
 	for _, obj := range objects {
-		t.Set(obj)
+		addTo(forest, obj)
 	}
-	return t
+	return &OwnerPolicy{Trees: forest}
 }
 
-// Set adds or replaces an object, and returns the names of the PodGroups whose pods may be in another gang now. It
-// ignores objects of other kinds.
-func (t *Trees) Set(obj runtime.Object) []string {
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	kind := kindOf(gvk)
-	if kind == nil {
-		return nil
+// addTo adds an object to the trees. It ignores those of other kinds.
+func addTo(forest *grouptree.Forest, obj runtime.Object) {
+	kind, known := GroupKindOf(obj.GetObjectKind().GroupVersionKind())
+	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
+		return
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		return nil
+		return
 	}
 	group := &unstructured.Unstructured{Object: content}
 	node := kind.States(group)[""].Node
-	return t.set(kind, group, &node)
-}
-
-// Delete removes an object, and returns what Set does.
-func (t *Trees) Delete(group *unstructured.Unstructured) []string {
-	if kind := kindOf(group.GroupVersionKind()); kind != nil {
-		return t.set(kind, group, nil)
-	}
-	return nil
-}
-
-func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *grouptree.Node) (moved []string) {
-	changes, _ := t.forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
-		Composite: kind.Kind == CompositeGroup}, node)
-	for _, c := range changes {
-		if c.From != c.To || c.Told {
-			moved = append(moved, c.PodGroup)
-		}
-	}
-	return moved
-}
-
-// kindOf returns the kind of native groups, nil if it is another.
-func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
-	kind, known := GroupKindOf(gvk)
-	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
-		return nil
-	}
-	return kind
-}
-
-// GangOf returns the gang of the pod: its whole tree.
-func (t *Trees) GangOf(pod *v1.Pod) (Membership, error) {
-	return t.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
+	forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
+		Composite: kind.Kind == CompositeGroup}, &node)
 }

@@ -1,12 +1,12 @@
 package read
 
 import (
-	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
 
@@ -20,27 +20,21 @@ func TestATreeIsOneGang(t *testing.T) {
 	t.Parallel()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 	pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("a")}
-	trees := TreesOf(nil)
 	job := nativeObject("v1alpha3", "CompositePodGroup", "job", "")
-	for _, step := range []struct {
-		name  string
-		do    func() []string
-		moved []string
-		gang  string
+	inJob := nativeObject("v1beta1", "PodGroup", "a", "job")
+	for name, test := range map[string]struct {
+		objects []runtime.Object
+		gang    string
 	}{
-		{"the PodGroup comes before its tree",
-			func() []string { return trees.Set(nativeObject("v1beta1", "PodGroup", "a", "job")) }, nil, "native.a"},
-		{"the tree comes", func() []string { return trees.Set(job) }, []string{"a"}, "composite.job"},
-		{"another kind", func() []string { return trees.Set(&v1.Pod{}) }, nil, "composite.job"},
-		{"the PodGroup leaves the tree", func() []string { return trees.Set(nativeObject("v1beta1", "PodGroup", "a", "")) },
-			[]string{"a"}, "native.a"},
-		{"the tree is gone", func() []string { return trees.Delete(job) }, nil, "native.a"},
+		"a PodGroup whose tree does not exist": {[]runtime.Object{inJob}, "native.a"},
+		"a PodGroup before its tree":           {[]runtime.Object{inJob, job}, "composite.job"},
+		"a PodGroup after its tree":            {[]runtime.Object{job, inJob}, "composite.job"},
+		"beside another kind":                  {[]runtime.Object{&v1.Pod{}, job, inJob}, "composite.job"},
+		"a PodGroup in no tree": {[]runtime.Object{job, nativeObject("v1beta1", "PodGroup", "a", "")},
+			"native.a"},
 	} {
-		if moved := step.do(); !slices.Equal(moved, step.moved) {
-			t.Errorf("%s: moved %v, want %v", step.name, moved, step.moved)
-		}
-		if m, err := trees.GangOf(pod); err != nil || m.ID.Name != step.gang {
-			t.Errorf("%s: the gang is %s (%v), want %s", step.name, m.ID.Name, err, step.gang)
+		if m, err := TreesOf(test.objects).GangOf(pod); err != nil || m.ID.Name != test.gang {
+			t.Errorf("%s: the gang is %s (%v), want %s", name, m.ID.Name, err, test.gang)
 		}
 	}
 }

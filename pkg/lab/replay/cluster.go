@@ -48,7 +48,7 @@ type cluster struct {
 	// gangs are those that have a pod on a node.
 	gangs map[gang.ID]*gangState
 	// trees are those of Kubernetes' own groups: each is one gang.
-	trees  *read.Trees
+	trees  *read.OwnerPolicy
 	next   int // the job that arrives next
 	timers minheap.Heap[timer]
 	// lastTimer is the sequence number of the timer that was set last.

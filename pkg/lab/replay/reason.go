@@ -26,7 +26,7 @@ const notDecided = "not tried yet: waits in the queue"
 // failures are the reasons of the last failed scheduling cycle of each pod.
 type failures struct {
 	world *simulation.World
-	trees *read.Trees
+	trees *read.OwnerPolicy
 	mu    sync.Mutex // bindings fail concurrently with scheduling cycles
 	// main is the most frequent reason of a pod, all has all its reasons, and byGang those of the member tried last.
 	main   map[types.UID]string
@@ -36,7 +36,7 @@ type failures struct {
 
 // recordFailures records every failure from now on. The reasons are not kept by node, which would take memory for each
 // pair of a pending pod and a node.
-func recordFailures(w *simulation.World, trees *read.Trees) *failures {
+func recordFailures(w *simulation.World, trees *read.OwnerPolicy) *failures {
 	f := &failures{world: w, trees: trees, main: map[types.UID]string{}, all: map[types.UID][]string{},
 		byGang: map[gang.ID][]string{}}
 	handle := w.FailureHandler

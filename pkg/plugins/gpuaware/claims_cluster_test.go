@@ -172,7 +172,6 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 	result.ShareID = ptr.To(types.UID("11111111-1111-1111-1111-111111111111"))
 	result.ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse("4Gi")}
 	whole := gpuSlice("whole", 4, "NVIDIA A100-SXM4-80GB", "80Gi")
-	whole.Spec.Devices = whole.Spec.Devices[:4]
 	whole.Spec.Devices[3].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoExecute}}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), bareNode("part"), bareNode("whole"), parts, whole, share,
 		claimOf("held", "whole", "gpu-1"))

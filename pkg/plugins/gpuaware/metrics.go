@@ -126,10 +126,14 @@ func countInventory(sums map[string]count, inv *gpu.Inventory, demand *gpu.Deman
 		free = inv.FreeReplicas * gpu.WholeMilli / inv.Replicas
 		allocated = max(0, (whole+inv.SlicedGPUs-unhealthy)*gpu.WholeMilli-free)
 	}
+	if inv.SlicedGPUs > 0 { // else slices are parts of the devices
+		free += inv.FreeSlicedMilli()
+		allocated += inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
+	}
 	c.total += whole + inv.SlicedGPUs
 	c.unhealthy += unhealthy
-	c.freeMilli += free + inv.FreeSlicedMilli()
-	c.allocatedMilli += allocated + inv.SlicedGPUs*gpu.WholeMilli - inv.FreeSlicedMilli()
+	c.freeMilli += free
+	c.allocatedMilli += allocated
 	if demand.Known() {
 		c.expectedUnusedMilli += demand.Stranding().Expected(inv)
 	}

@@ -2,6 +2,7 @@ package ipreservation
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,13 +62,18 @@ func needed(r *berthv1alpha1.IPReservation, set func(namespace, name string) err
 	}
 	who := &r.Spec.Pod
 	if r.Spec.ReleasePolicy == berthv1alpha1.OnStatefulSetDeletion && who.StatefulSet != "" {
-		if err := set(who.Namespace, who.StatefulSet); !apierrors.IsNotFound(err) {
-			return err == nil, err
+		if err := set(who.Namespace, who.StatefulSet); err == nil {
+			return true, nil
+		} else if !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("reading StatefulSet %s/%s: %w", who.Namespace, who.StatefulSet, err)
 		}
 	}
 	found, err := pod(who.Namespace, who.Name)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading pod %s/%s: %w", who.Namespace, who.Name, err)
 	}
-	return err == nil && !podview.Finished(found), err
+	return !podview.Finished(found), nil
 }
