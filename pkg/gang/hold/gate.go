@@ -113,7 +113,7 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 			return o.Role != "" && o.Role != g.role(pod) && g.Cycles.Standing(gang.UID(pod.UID)).Alone
 		}
 		return o.Priority >= priority &&
-			(o.Kind != forTurn || !(o.opensTo(priority) && backfills()) && !goneBy(o.start))
+			(o.Kind != forTurn || (!o.opensTo(priority) || !backfills()) && !goneBy(o.start))
 	}
 }
 

@@ -43,7 +43,8 @@ func (p *Profile) check(ctx context.Context, r *request, demand gang.Demand, fou
 	error) {
 	c := &checking{profile: p, ctx: ctx, request: r, demand: demand, found: found, said: findings{}}
 	nodes, stale := c.nodes()
-	on, members, classOf := plan.Part{Nodes: nodes}, []gang.Member(nil), map[gang.UID]string{}
+	on, classOf := plan.Part{Nodes: nodes}, map[gang.UID]string{}
+	var members []gang.Member
 	if r.division == nil {
 		// The proposal is for the minimum, so that only these members are checked.
 		members = c.proposed()

@@ -61,7 +61,7 @@ func (c *Comparison) sides() []string {
 		"On both sides a share counts as what it asks for", max(a.SharePods, b.SharePods), "such pod", a.SharesGPUs,
 		b.SharesGPUs, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
 	note("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts "+
-		"them together. On both sides an incomplete gang counts as not allocated", max(a.Gangs, b.Gangs), "gang", a.KnowsGangs,
-		b.KnowsGangs, func(r *replayed.Result) int64 { return r.IncompleteMilli })
+		"them together. On both sides an incomplete gang counts as not allocated", max(a.Gangs, b.Gangs), "gang",
+		a.KnowsGangs, b.KnowsGangs, func(r *replayed.Result) int64 { return r.IncompleteMilli })
 	return list
 }

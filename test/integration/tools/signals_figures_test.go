@@ -13,7 +13,9 @@ import (
 
 // startFigures reads the figures of nodes. Its first round begins when begin is called, as with a scheduler that hears
 // of its nodes.
-func startFigures(t *testing.T, slo config.SLOSignals, nodes ...signals.Node) (r *signals.Reader[signals.FigureSnapshot], begin func()) {
+func startFigures(t *testing.T, slo config.SLOSignals, nodes ...signals.Node) (
+	r *signals.Reader[signals.FigureSnapshot], begin func(),
+) {
 	t.Helper()
 	args := &config.SLAAwareArgs{Signals: &slo}
 	args.SetDefaults()
