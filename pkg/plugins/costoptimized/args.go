@@ -38,7 +38,10 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, _ := args.Values(nil) // they have been checked
+	values, err := args.Values(nil)
+	if err != nil {
+		return nil, err
+	}
 	return &settings{
 		args: args, values: values, capacityRules: CapacityRules(args), gpuKeys: gpuview.Keys{GPUNames: args.GPUNames},
 	}, nil
