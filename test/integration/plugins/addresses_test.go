@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -208,7 +207,8 @@ func byAddress(pods []*v1.Pod) (strs, error) {
 // contested is the profile that the rival schedules. No test beside this one uses it.
 const contested = "scheduler-plugins-scheduler"
 
-// rivalScheduler starts a scheduler beside the other one that waits for no lease, and returns what ends it.
+// rivalScheduler starts a scheduler beside the other one that waits for no lease, and returns what ends it. It reserves
+// addresses and nothing else: what other plugins report of pods would be said twice.
 func (a *addresses) rivalScheduler(t *testing.T) (stop func()) {
 	t.Helper()
 	data, err := os.ReadFile(sandbox.Layout(a.Dir()).SchedulerConfig())
@@ -216,9 +216,9 @@ func (a *addresses) rivalScheduler(t *testing.T) (stop func()) {
 	var fields map[string]any
 	require.NoError(t, yaml.Unmarshal(data, &fields))
 	fields["leaderElection"] = map[string]any{"leaderElect": false}
-	fields["profiles"] = slices.DeleteFunc(fields["profiles"].([]any), func(profile any) bool {
-		return profile.(map[string]any)["schedulerName"] != contested
-	})
+	reserving := map[string]any{"enabled": []any{map[string]any{"name": "IPReservation"}}}
+	fields["profiles"] = []any{map[string]any{"schedulerName": contested,
+		"plugins": map[string]any{"multiPoint": reserving}}}
 	if data, err = yaml.Marshal(fields); err != nil {
 		t.Fatal(err)
 	}
