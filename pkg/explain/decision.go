@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/decisions"
 )
 
@@ -67,9 +67,9 @@ func nodeThen(c *decisions.Candidate) Node {
 		n.Scores[i] = Score{Plugin: s.Plugin, Raw: s.Raw, Normalised: s.Weighted / max(s.Weight, 1), Weight: s.Weight,
 			Weighted: s.Weighted}
 		if len(s.Terms) > 0 {
-			cost := cycles.Cost{Unit: s.Unit}
+			cost := process.Cost{Unit: s.Unit}
 			for _, t := range s.Terms {
-				cost.Terms = append(cost.Terms, cycles.Term(t))
+				cost.Terms = append(cost.Terms, process.Term(t))
 			}
 			n.Scores[i].Cost = costOf(cost)
 		}

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/assert"
 )
 
@@ -71,7 +71,7 @@ func TestASentenceNamesWhatMattersMost(t *testing.T) {
 	score := func(plugin string, points int64, unit string, total float64, reason string) Score {
 		s := Score{Plugin: plugin, Normalised: points, Weight: 1, Weighted: points}
 		if unit != "" {
-			s.Cost = &Cost{Unit: unit, Total: total, Terms: []cycles.Term{{Name: "t", Amount: total, For: reason}}}
+			s.Cost = &Cost{Unit: unit, Total: total, Terms: []process.Term{{Name: "t", Amount: total, For: reason}}}
 		}
 		return s
 	}

@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/screen/tables"
 )
 
@@ -22,7 +22,7 @@ type Cost struct {
 	Unit  string  `json:"unit"`
 	Total float64 `json:"total"`
 	// Terms are those that are not zero.
-	Terms []cycles.Term `json:"terms"`
+	Terms []process.Term `json:"terms"`
 }
 
 // notableShare is the part of the largest difference from which on a difference is named as a reason.
@@ -41,7 +41,7 @@ func (w *world) addCosts(
 	}
 	// EnqueueExtensions is the only list of plugin instances that the framework has.
 	for _, plugin := range w.fw.EnqueueExtensions() {
-		scorer, ok := plugin.(cycles.Scorer)
+		scorer, ok := plugin.(process.Scorer)
 		if !ok || state.GetSkipScorePlugins().Has(plugin.Name()) {
 			continue
 		}
@@ -61,11 +61,11 @@ func (w *world) addCosts(
 }
 
 // costOf is the cost without terms that are zero; nil without any terms.
-func costOf(c cycles.Cost) *Cost {
+func costOf(c process.Cost) *Cost {
 	if len(c.Terms) == 0 {
 		return nil
 	}
-	cost := &Cost{Unit: c.Unit, Terms: []cycles.Term{}}
+	cost := &Cost{Unit: c.Unit, Terms: []process.Term{}}
 	for _, t := range c.Terms {
 		cost.Total += t.Amount
 		if math.Abs(t.Amount) >= leastAmount/2 {

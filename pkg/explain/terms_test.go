@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
@@ -26,7 +26,7 @@ func TestAmountsAreShownWithFourDigits(t *testing.T) {
 func TestWhyNamesTheTermsThatTellTwoNodesApart(t *testing.T) {
 	t.Parallel()
 	waste := func(fit, opening, packing float64) *Cost {
-		return costOf(cycles.Cost{Unit: "milli-GPU", Terms: []cycles.Term{
+		return costOf(process.Cost{Unit: "milli-GPU", Terms: []process.Term{
 			{Name: "packing", Amount: packing, For: "unusable GPU"}, {Name: "best fit", Amount: fit, For: "what is left free"},
 			{Name: "opening", Amount: opening, For: "opening an empty node"},
 		}})
@@ -81,7 +81,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 			if got := int64(math.Round(s.Cost.Total * units[s.Plugin])); got != s.Raw {
 				t.Errorf("node %s: %s has the raw score %d, want that of the total, %d", n.Name, s.Plugin, s.Raw, got)
 			}
-			if slices.ContainsFunc(s.Cost.Terms, func(t cycles.Term) bool { return t.Amount == 0 }) {
+			if slices.ContainsFunc(s.Cost.Terms, func(t process.Term) bool { return t.Amount == 0 }) {
 				t.Errorf("node %s: %s shows terms that are zero: %+v", n.Name, s.Plugin, s.Cost.Terms)
 			}
 		}
@@ -100,7 +100,7 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 	t.Parallel()
 	scored := func(name string, total int64, opening float64) Node {
-		cost := costOf(cycles.Cost{Unit: "milli-GPU", Terms: []cycles.Term{
+		cost := costOf(process.Cost{Unit: "milli-GPU", Terms: []process.Term{
 			{Name: "best fit", Amount: 14}, {Name: "opening", Amount: opening},
 		}})
 		return Node{Name: name, Total: total, Scores: []Score{{Plugin: "A", Raw: total, Cost: cost}}}

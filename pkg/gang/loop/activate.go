@@ -28,7 +28,7 @@ func (l *Loop) stragglers() gang.Effects {
 			shape := l.List.Capacity.Acquire(pod)
 			shapes = append(shapes, shape)
 			if _, known := fits[shape]; !known {
-				levels, err := l.List.Planner.Topology(id, pod)
+				levels, err := l.List.Members.Topology(id, pod)
 				fits[shape] = err != nil || l.mayJoin(id, shape, levels.Required)
 			}
 			if fits[shape] {

@@ -54,6 +54,11 @@ func (d *Directory) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
 	return &both
 }
 
+// Topology returns the levels that the gang asks for, by its PodGroup and one of its members; pod may be nil.
+func (d *Directory) Topology(id gang.ID, pod *v1.Pod) (read.Topology, error) {
+	return read.TopologyOf(d.Group(id), cmp.Or(pod, &v1.Pod{}))
+}
+
 // Stored returns the PodGroup of the gang as the informer has it, or nil.
 func (d *Directory) Stored(id gang.ID) *schedulingv1alpha1.PodGroup {
 	obj, exists, err := d.Groups.GetByKey(id.String())

@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/obstacle"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Causes counts the nodes, each once, by what keeps the first class that is short off them: the count of free capacity,
@@ -107,12 +107,12 @@ func (t *Class) cause(status *fwk.Status, placed bool) obstacle.NodeCause {
 
 // CauseOf is the first cause that a plugin gives against a node, the zero value if it gives none.
 func CauseOf(status *fwk.Status) obstacle.NodeCause {
-	for reason := range cycles.Reasons(status) {
+	for reason := range process.Reasons(status) {
 		cause := obstacle.OfNodes(reason)
 		if short, ok := strings.CutPrefix(cause.Message, "Insufficient "); ok && status.Plugin() == names.NodeResourcesFit {
 			return obstacle.NodeCause{Short: short}
 		}
-		cause.Own = cycles.Own(status)
+		cause.Own = process.Own(status)
 		return cause
 	}
 	return obstacle.NodeCause{}

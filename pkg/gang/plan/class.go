@@ -15,7 +15,6 @@ import (
 	sampling "berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/gang/plan/account"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 )
 
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
@@ -314,7 +313,7 @@ func (t *Class) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
 	if d.refusals.has(t.class, node.Node().Name) {
-		return cycles.Reject(fwk.Unschedulable, RefusedBefore(d.refusals.said))
+		return process.Reject(fwk.Unschedulable, RefusedBefore(d.refusals.said))
 	}
 	if !d.storage.Fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")

@@ -28,7 +28,7 @@ type Joined struct {
 // Join returns where a member of a started gang may go. A dry run places the whole group or segment that begins or
 // lacks members. If it fits, the member goes to its node in that plan; otherwise a group or segment does not begin.
 func (p *Planner) Join(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*Joined, error) {
-	levels, err := p.Topology(id, pod)
+	levels, err := p.Members.Topology(id, pod)
 	if err != nil {
 		return nil, err
 	}

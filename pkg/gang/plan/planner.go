@@ -85,7 +85,7 @@ type Sources struct {
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
 func (p *Planner) Plan(ctx context.Context, id gang.ID, demand gang.Demand, nodes []fwk.NodeInfo) (*Plan, error) {
 	w := &Work{Ctx: ctx, bounded: true}
-	levels, err := p.Topology(id, p.Members.Pod(demand.Members[0].Ref))
+	levels, err := p.Members.Topology(id, p.Members.Pod(demand.Members[0].Ref))
 	if err != nil {
 		return nil, err
 	}
@@ -205,14 +205,6 @@ func (p *Planner) Place(w *Work, id gang.ID, demand gang.Demand, on Part, refuse
 	})
 }
 
-// Topology returns the levels that the gang asks for.
-func (s *Sources) Topology(id gang.ID, pod *v1.Pod) (read.Topology, error) {
-	if pod == nil {
-		pod = &v1.Pod{}
-	}
-	return read.TopologyOf(s.Members.Group(id), pod)
-}
-
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the
 // rough account rules out domains before any of their nodes is looked at.
 func (p *Planner) parts(id gang.ID, levels read.Topology, demand gang.Demand, nodes []fwk.NodeInfo) []Part {
@@ -228,10 +220,10 @@ func (p *Planner) parts(id gang.ID, levels read.Topology, demand gang.Demand, no
 		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}
 	}
 	want, of := topology.Demand{Need: demand.Need.Total}, p.byClass(demand.Members)
-	for len(of) > ManyClasses {
+	for len(of) > manyClasses {
 		// The members of further classes are not counted, and Need is smaller by them.
-		want.Need = max(want.Need-len(of[ManyClasses].members), 0)
-		of = slices.Delete(of, ManyClasses, ManyClasses+1)
+		want.Need = max(want.Need-len(of[manyClasses].members), 0)
+		of = slices.Delete(of, manyClasses, manyClasses+1)
 	}
 	slots := make([]int, len(nodes)*len(of))
 	for i := range tree {

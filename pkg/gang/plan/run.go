@@ -124,7 +124,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		r.left++
 		d.claims.Count(pod)
 	}
-	w.many = len(d.Classes) > ManyClasses
+	w.many = len(d.Classes) > manyClasses
 	return d, nil
 }
 

@@ -8,9 +8,9 @@ const (
 	// gangs of many classes. A plan of a few classes needs a fraction of it.
 	planVisits        = 20_000
 	manyClassesVisits = 40_000
-	// ManyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places
+	// manyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places
 	// single pods. Those of one that has more compare comparedByMany nodes together, and at least one each.
-	ManyClasses    = 32
+	manyClasses    = 32
 	comparedByMany = 2048
 	// preFilterVisits is what PreFilter costs; addsPerVisit and candidatesPerVisit are how many pods are counted in,
 	// and how many candidates are ranked again, for the cost of a visit.

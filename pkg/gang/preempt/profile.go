@@ -50,7 +50,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, demand gang.Demand) (
 	if !e.Capacity.Cluster.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
 		return "", nil
 	}
-	levels, err := p.planner.Topology(id, r.classes[0].pod)
+	levels, err := p.planner.Members.Topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}

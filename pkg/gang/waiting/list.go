@@ -9,14 +9,16 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/obstacle"
-	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
 
-// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
-const describeRest = time.Millisecond
+const (
+	// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
+	describeRest = time.Millisecond
+	manyClasses  = 32
+)
 
 // Gang is a gang that waits to be planned, with what the account of free capacity has to know of it.
 type Gang struct {
@@ -59,7 +61,6 @@ type List struct {
 	Capacity *capacity.Index
 	Members  *members.Directory
 	Profiles *process.Profiles
-	Planner  *plan.Planner
 
 	ByID    map[gang.ID]*Gang
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool
@@ -80,7 +81,7 @@ func NewList() *List {
 func (l *List) Put(waits gang.Waiting, now time.Time) (g *Gang, failed bool) {
 	known := l.ByID[waits.ID]
 	g = l.describe(waits, known)
-	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-plan.ManyClasses, 0)) * describeRest)
+	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
 		g.Excluded, g.Listed, g.Roomy, g.DescribedAt = known.Excluded, known.Listed, known.Roomy, known.DescribedAt
@@ -140,7 +141,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.acquire(pod, i, known), Count: c.Count})
 		g.Needs |= needsOf(pod, l.Profiles.Traits(pod))
 		g.Near.add(pod)
-		levels, err := l.Planner.Topology(waits.ID, pod)
+		levels, err := l.Members.Topology(waits.ID, pod)
 		if err != nil {
 			g.Misstated = obstacle.Text(err.Error())
 		}

@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/lab/simulation"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // notDecided is the reason of a queued pod for which no cycle has run.
@@ -88,9 +88,9 @@ func (f *failures) reasons(pod *v1.Pod) []string {
 func reasonsOf(status *fwk.Status) (all []string, most string) {
 	nodes, admitted := map[string]int{}, map[string]int{}
 	count := func(s *fwk.Status, n int) {
-		for reason := range cycles.Reasons(s) {
+		for reason := range process.Reasons(s) {
 			nodes[reason.Kind()] += n
-			if !cycles.Own(s) {
+			if !process.Own(s) {
 				admitted[reason.Kind()] += n
 			}
 		}

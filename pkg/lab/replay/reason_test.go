@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 func TestMainReason(t *testing.T) {
@@ -30,10 +30,10 @@ func TestMainReason(t *testing.T) {
 	none := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	stock := func(words ...string) *fwk.Status { return fwk.NewStatus(fwk.Unschedulable, words...) }
 	taken := func(have int) *fwk.Status {
-		return cycles.Reject(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
+		return process.Reject(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
 	by := func(plugin, words string) *fwk.Status { return stock(words).WithPlugin(plugin) }
-	model := cycles.Reject(fwk.UnschedulableAndUnresolvable, gpu.Reason{Cause: gpu.WrongModel, Detail: "T4"})
+	model := process.Reject(fwk.UnschedulableAndUnresolvable, gpu.Reason{Cause: gpu.WrongModel, Detail: "T4"})
 	id := gang.ID{Namespace: "ns", Name: "g"}
 	short := plan.NewShortfall(id, gang.Demand{Minimum: gang.Minimum{Total: 8}, Placed: 6}, plan.Result{}, nil, "",
 		obstacle.Nodes{{Short: "nvidia.com/gpu", Nodes: 3}})
@@ -59,9 +59,9 @@ func TestMainReason(t *testing.T) {
 			"node(s) with another GPU model (T4)"},
 		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")),
 			"not asked for"},
-		{"a gang that does not fit", failed(cycles.Reject(fwk.UnschedulableAndUnresolvable, short)),
+		{"a gang that does not fit", failed(process.Reject(fwk.UnschedulableAndUnresolvable, short)),
 			"gang does not fit: nodes with too little free nvidia.com/gpu"},
-		{"a pod that is kept out of the queue", cycles.Reject(fwk.UnschedulableAndUnresolvable, few),
+		{"a pod that is kept out of the queue", process.Reject(fwk.UnschedulableAndUnresolvable, few),
 			"gang has fewer members than it needs"},
 		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), "no connection"},
 		{"nobody gives a reason", failed(none), "0/10 nodes are available: preemption: no victims"},

@@ -35,7 +35,7 @@ func (a answers) Topology(pod *v1.Pod) read.Topology {
 	if id == (gang.ID{}) {
 		return read.Topology{}
 	}
-	levels, err := a.shared.planner.Topology(id, pod)
+	levels, err := a.shared.members.Topology(id, pod)
 	if err != nil {
 		return read.Topology{} // its own cycle says why
 	}

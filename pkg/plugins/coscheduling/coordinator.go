@@ -106,7 +106,7 @@ func newCoordinator(
 
 func (c *coordinator) newLoop(inbox *waiting.Inbox) *loop.Loop {
 	list := waiting.NewList()
-	list.Capacity, list.Members, list.Profiles, list.Planner = c.headroom, c.members, c.profiles, c.planner
+	list.Capacity, list.Members, list.Profiles = c.headroom, c.members, c.profiles
 	return loop.New(loop.Rooms{Ledger: c.ledger, Effects: c.effects,
 		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Status: c.told.status}, inbox, list,

@@ -9,7 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // The keys of what a member's cycle keeps.
@@ -86,7 +86,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, demand: cycle.Demand}
 		return l.plan(nodes)
 	default:
-		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, cycle.Why)
+		return nil, process.Reject(fwk.UnschedulableAndUnresolvable, cycle.Why)
 	}
 }
 
@@ -112,7 +112,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, failingHardware)
 	}
 	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
-		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))
+		return process.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/read"
 	domain "berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 func TestCauseOf(t *testing.T) {
@@ -32,17 +32,17 @@ func TestCauseOf(t *testing.T) {
 			obstacle.NodeCause{Short: "cpu"}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
 			obstacle.OfNodes(obstacle.Text("Insufficient luck"))},
-		{"a reason with amounts has a kind", cycles.Reject(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
+		{"a reason with amounts has a kind", process.Reject(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
 			Have: 3}),
 			obstacle.NodeCause{Message: "node(s) with too few free GPUs (need 8, have 3)",
 				Kind: "node(s) with too few free GPUs"}},
-		{"capacity is kept", cycles.Reject(fwk.Unschedulable, capacity.KeptFor{Namespace: "n", Name: "a"}),
+		{"capacity is kept", process.Reject(fwk.Unschedulable, capacity.KeptFor{Namespace: "n", Name: "a"}),
 			obstacle.NodeCause{Message: "node(s) whose free capacity is kept for gang n/a",
 				Kind: "node(s) whose free capacity is kept for a gang"}},
-		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, plan.RefusedBefore("the ration is used up")),
+		{"a node turned a member away", process.Reject(fwk.Unschedulable, plan.RefusedBefore("the ration is used up")),
 			obstacle.NodeCause{Message: "node(s) that turned a member away: the ration is used up",
 				Kind: "node(s) that turned a member away"}},
-		{"a node turned a member away without a reason", cycles.Reject(fwk.Unschedulable, plan.RefusedBefore("")),
+		{"a node turned a member away without a reason", process.Reject(fwk.Unschedulable, plan.RefusedBefore("")),
 			obstacle.OfNodes(obstacle.Text("node(s) that turned a member away"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gang/plan"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -96,7 +96,7 @@ func (l *leading) propose(result *plan.Plan) (*fwk.PreFilterResult, *fwk.Status)
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.Apply(l.ctx, effects)
 	if !serves {
-		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
+		return nil, process.Reject(fwk.UnschedulableAndUnresolvable,
 			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: l.id})
 	}
 	c.holds.Follow(l.id, result.Assignments)
@@ -117,13 +117,13 @@ func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterRe
 	c := l.p.shared
 	c.effects.Apply(l.ctx, c.ledger.Cycles.Block(l.id, reason, short, c.settings.backoff, time.Now()))
 	c.told.status.Pods.IsNews(l.pod, reason.Kind(), reason.Kind()) // the cycle's own event tells it
-	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
+	return nil, process.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }
 
 // pass ends the cycle of a leader that lets siblings go first.
 func (l *leading) pass() (*fwk.PreFilterResult, *fwk.Status) {
 	l.state.Write(passedKey, mark{})
-	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
+	return nil, process.Reject(fwk.UnschedulableAndUnresolvable,
 		obstacle.Obstacle{Cause: obstacle.PlanWaits, Group: l.id})
 }
 

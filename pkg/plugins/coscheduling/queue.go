@@ -10,7 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/obstacle"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // queue is the plugin where pods enter the queue and are ordered in it.
@@ -78,7 +78,7 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: q.shared.members.ID(pod)}
 	}
 	if why != nil {
-		return cycles.Reject(fwk.UnschedulableAndUnresolvable, why)
+		return process.Reject(fwk.UnschedulableAndUnresolvable, why)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Reserve records that the member holds its assignment.
@@ -48,7 +48,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
-		return cycles.Reject(fwk.Unschedulable, capacity.KeptFor(to))
+		return process.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
 	if !first || !c.loop.FreedUnseen(name) {
 		return nil
@@ -56,7 +56,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	// The backlog has it tried again after them if there is room left. If there is none, it has yet to look for pods to
 	// evict.
 	time.AfterFunc(othersFirst, func() { c.effects.Activate(context.Background(), []gang.Ref{read.RefOf(pod)}) })
-	return cycles.Reject(fwk.Unschedulable, triedFirst{})
+	return process.Reject(fwk.Unschedulable, triedFirst{})
 }
 
 // triedFirst says that others are tried before the pod for what came free.

@@ -11,7 +11,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -78,7 +77,7 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // podState returns what PreFilter wrote or, in a profile that enables scoring alone, reads the pod now.
 func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) {
-	s, err := cycles.Read[*podState](state, podStateKey)
+	s, err := process.Read[*podState](state, podStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		s, bad := p.read(context.Background(), pod)
 		if bad != nil {

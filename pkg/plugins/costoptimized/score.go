@@ -11,10 +11,10 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/cost/price"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
-var _ cycles.Scorer = &Plugin{}
+var _ process.Scorer = &Plugin{}
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"
 
@@ -94,17 +94,17 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 
 // Terms returns what the pod would cost on the node; Score returns the sum. A node without a price has no terms, nor
 // has one that comes last whatever it costs.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
 	s, cycle, err := p.states(state, pod)
 	if err != nil {
-		return cycles.Cost{}, err
+		return process.Cost{}, err
 	}
 	view := p.nodes.of(info.Node())
 	if view.last(s) || !view.priced {
-		return cycles.Cost{}, nil
+		return process.Cost{}, nil
 	}
 	parts := p.parts(s, cycle, view, p.nodes.use(view, info))
-	return cycles.Cost{Unit: "dollars an hour", Terms: []cycles.Term{
+	return process.Cost{Unit: "dollars an hour", Terms: []process.Term{
 		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},
 		{Name: "opening", Amount: parts.Opening.Dollars(), For: "a node kept alive for this pod alone"},
 		{Name: "stranded GPU", Amount: parts.Stranded.Dollars(), For: "GPUs left without CPU or memory"},
@@ -213,7 +213,7 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 // readCycle returns what PreScore wrote or, in a profile that enables Score alone, what holds without it: no scale, and
 // no pods but this one.
 func readCycle(state fwk.CycleState) (*cycleState, error) {
-	s, err := cycles.Read[*cycleState](state, cycleStateKey)
+	s, err := process.Read[*cycleState](state, cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return &cycleState{members: 1, expectedMilliPods: 1000}, nil
 	}

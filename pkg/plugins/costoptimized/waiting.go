@@ -18,7 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/cost/priceview"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -143,7 +143,7 @@ func (p *Plugin) postpone(pod *v1.Pod, reason wait) *fwk.Status {
 	if p.waiting.add(pod, reason) {
 		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, "WaitingForWindow", "Scheduling", "%s", reason)
 	}
-	return cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
+	return process.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }
 
 // wait is what a pod waits for. The zero value is nothing.

@@ -8,7 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/obstacle"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event
@@ -80,7 +80,7 @@ func (s *podState) statusFor(reason gpu.Reason) *fwk.Status {
 	}
 	last := s.lastRefusal.Load()
 	if last == nil || last.reason != reason {
-		last = &refusal{reason, cycles.ReasonError(reason)}
+		last = &refusal{reason, process.ReasonError(reason)}
 		s.lastRefusal.Store(last)
 	}
 	code := fwk.UnschedulableAndUnresolvable

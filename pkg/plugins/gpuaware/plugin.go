@@ -22,7 +22,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -45,7 +44,7 @@ var (
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
 	_ fwk.ScorePlugin       = &Plugin{}
-	_ cycles.Scorer         = &Plugin{}
+	_ process.Scorer        = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PreBindPlugin     = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
@@ -146,7 +145,7 @@ func (p *Plugin) view(info fwk.NodeInfo) *view {
 // state returns what PreFilter read. A profile may enable Filter or Score alone: then the pod is read at the first
 // node.
 func (p *Plugin) state(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) (*podState, error) {
-	s, err := cycles.Read[*podState](cycle, stateKey)
+	s, err := process.Read[*podState](cycle, stateKey)
 	if !errors.Is(err, fwk.ErrNotFound) {
 		return s, err
 	}

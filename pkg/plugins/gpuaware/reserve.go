@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/gpu/hamilock"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 const bindingKey fwk.StateKey = "berth.dev/" + Name + "/binding"
@@ -37,7 +37,7 @@ func (b *binding) Clone() fwk.StateData {
 
 // bindingOf returns the binding of the cycle.
 func bindingOf(cycle fwk.CycleState) *binding {
-	b, err := cycles.Read[*binding](cycle, bindingKey)
+	b, err := process.Read[*binding](cycle, bindingKey)
 	if err != nil {
 		b = &binding{}
 		cycle.Write(bindingKey, b)

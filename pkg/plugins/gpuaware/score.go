@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // scoreUnit is how many units of the score before normalization are one milli-GPU of expected waste. Scores are whole
@@ -61,21 +61,21 @@ func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, 
 }
 
 // Terms returns the expected waste of the placement; Score returns the sum.
-func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
 	w, err := p.waste(ctx, cycle, pod, info)
 	if err != nil {
-		return cycles.Cost{}, err
+		return process.Cost{}, err
 	}
-	return cycles.Cost{Unit: "milli-GPU", Terms: termsOf(&w, p.settings.spread)}, nil
+	return process.Cost{Unit: "milli-GPU", Terms: termsOf(&w, p.settings.spread)}, nil
 }
 
 // termsOf names the terms. Where pods are spread, packing is charged for what the node already runs.
-func termsOf(w *gpu.Waste, spread bool) []cycles.Term {
+func termsOf(w *gpu.Waste, spread bool) []process.Term {
 	packing := "GPU that becomes unusable"
 	if spread {
 		packing = "GPU in use on the node"
 	}
-	return []cycles.Term{
+	return []process.Term{
 		{Name: "packing", Amount: w.Packing, For: packing},
 		{Name: "best fit", Amount: w.BestFit, For: "CPU and GPU left free on the node"},
 		{Name: "opening", Amount: w.Opening, For: "opening an empty node"},

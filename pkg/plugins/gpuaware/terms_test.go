@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/require"
 )
 
 // sumOf adds the amounts up.
-func sumOf(of []cycles.Term) float64 {
+func sumOf(of []process.Term) float64 {
 	sum := 0.0
 	for _, t := range of {
 		sum += t.Amount

@@ -10,7 +10,6 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -81,7 +80,7 @@ func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, oth
 
 // change changes the state of the cycle of a pod that gets an address.
 func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+	s, err := process.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
 		return nil
@@ -94,7 +93,7 @@ func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
 
 // Filter refuses nodes where no address is free for the pod.
 func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+	s, err := process.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

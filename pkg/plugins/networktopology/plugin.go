@@ -16,7 +16,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/process/informers"
 	"berth.dev/berth/pkg/topology"
 )
@@ -118,7 +117,7 @@ func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n in
 
 // readState reads the groups that the pod talks to; nil for none.
 func readState(state fwk.CycleState) (*relation, error) {
-	r, err := cycles.Read[*relation](state, stateKey)
+	r, err := process.Read[*relation](state, stateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return nil, nil
 	}

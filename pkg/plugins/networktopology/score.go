@@ -7,13 +7,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/topology"
 )
 
 var (
 	_ candidates.Locator = &Plugin{}
-	_ cycles.Scorer      = &Plugin{}
+	_ process.Scorer     = &Plugin{}
 )
 
 // slack is added to distances before they are compared, in nanoseconds: differences far below a microsecond do not
@@ -107,23 +107,23 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Terms returns the mean distance by what the node shares with the pods; Score returns the sum.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
 	t, err := tally(state)
 	if err != nil {
-		return cycles.Cost{}, err
+		return process.Cost{}, err
 	}
 	if t.Total() == 0 {
-		return cycles.Cost{}, nil
+		return process.Cost{}, nil
 	}
 	const nanoseconds = 1000
-	cost := cycles.Cost{Unit: "microseconds per MiB"}
+	cost := process.Cost{Unit: "microseconds per MiB"}
 	for i, amount := range t.Split(p.place(info.Node())) {
 		part := float64(amount) / float64(t.Total()) / nanoseconds
 		name, what := "same "+p.settings.steps[i], "traffic within the same "+p.settings.steps[i]
 		if i == len(p.settings.steps)-1 {
 			name, what = p.settings.steps[i], "traffic between nodes that share no domain"
 		}
-		cost.Terms = append(cost.Terms, cycles.Term{Name: name, Amount: part * float64(p.settings.distances[i]), For: what})
+		cost.Terms = append(cost.Terms, process.Term{Name: name, Amount: part * float64(p.settings.distances[i]), For: what})
 	}
 	return cost, nil
 }

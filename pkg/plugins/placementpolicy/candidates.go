@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Candidates leaves it to the plugins that rank every pod.
@@ -26,7 +26,7 @@ func (p *Plugin) Basis() any { return p.policies.current().set }
 
 // Judge judges for every pod that PreFilter lets pass.
 func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, _ *v1.Pod) candidates.Judge {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+	s, err := process.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -100,7 +99,7 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, o
 
 // count sets whether another pod counts from now on, in a cycle of a pod that uses licenses.
 func (p *Plugin) count(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo, counts bool) *fwk.Status {
-	if s, err := cycles.Read[*cycleState](state, stateKey); err == nil && s.free != nil {
+	if s, err := process.Read[*cycleState](state, stateKey); err == nil && s.free != nil {
 		p.policies.count(s, string(other.UID), other, p.policies.marksOf(s.view, node.Node()), counts)
 	}
 	return nil
@@ -108,7 +107,7 @@ func (p *Plugin) count(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo, c
 
 // Filter refuses nodes that rules forbid or that have too few licenses left.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+	s, err := process.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -124,7 +123,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 
 // PreScore skips Score for pods without preferred datasets.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if s, err := cycles.Read[*cycleState](state, stateKey); err != nil || !s.demand.Scores() {
+	if s, err := process.Read[*cycleState](state, stateKey); err != nil || !s.demand.Scores() {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
@@ -132,7 +131,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 
 // Score is how far the pod's datasets are from the node; NormalizeScore inverts it.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+	s, err := process.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
@@ -152,12 +151,12 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Terms returns the distance that Score returns.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (cycles.Cost, error) {
-	s, err := cycles.Read[*cycleState](state, stateKey)
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (process.Cost, error) {
+	s, err := process.Read[*cycleState](state, stateKey)
 	if err != nil {
-		return cycles.Cost{}, err
+		return process.Cost{}, err
 	}
-	return cycles.Cost{Unit: "% of the data", Terms: []cycles.Term{
+	return process.Cost{Unit: "% of the data", Terms: []process.Term{
 		{Name: "distance", Amount: float64(s.demand.Distance(p.policies.marksOf(s.view, node.Node()))),
 			For: "datasets that are not near"},
 	}}, nil

@@ -16,7 +16,6 @@ import (
 
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/process"
-	"berth.dev/berth/pkg/process/cycles"
 	"berth.dev/berth/pkg/process/informers"
 )
 
@@ -35,7 +34,7 @@ var (
 	_ fwk.FilterPlugin        = &Plugin{}
 	_ fwk.PreScorePlugin      = &Plugin{}
 	_ fwk.ScorePlugin         = &Plugin{}
-	_ cycles.Scorer           = &Plugin{}
+	_ process.Scorer          = &Plugin{}
 	_ candidates.Ranker       = &Plugin{}
 	_ fwk.ReservePlugin       = &Plugin{}
 	_ fwk.SignPlugin          = &Plugin{}

@@ -10,12 +10,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/sla"
 )
 
-var _ cycles.Scorer = &Plugin{}
+var _ process.Scorer = &Plugin{}
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"
 
@@ -53,7 +53,7 @@ func (p *Plugin) begin(pod *v1.Pod) (*cycle, error) {
 
 // cycle returns what PreScore wrote or, in a profile that enables Score alone, what it would write.
 func (p *Plugin) cycle(state fwk.CycleState, pod *v1.Pod) (*cycle, error) {
-	c, err := cycles.Read[*cycle](state, cycleStateKey)
+	c, err := process.Read[*cycle](state, cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return p.begin(pod)
 	}
@@ -94,12 +94,12 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Terms returns what the node loses; Score returns the sum.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
 	loss, err := p.loss(state, pod, info)
 	if err != nil {
-		return cycles.Cost{}, err
+		return process.Cost{}, err
 	}
-	return cycles.Cost{Unit: "points", Terms: []cycles.Term{
+	return process.Cost{Unit: "points", Terms: []process.Term{
 		{Name: "spare", Amount: loss.Spare, For: "figures that are better than the pod needs"},
 		{Name: "tight", Amount: loss.Tight, For: "less headroom than wanted"},
 		{Name: "missed", Amount: loss.Missed, For: "an objective that the node misses"},

@@ -19,7 +19,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/require"
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 // fixed is a framework whose plugins give every node the same in every cycle.
 type fixed struct {
 	framework.Framework
-	scorer cycles.Scorer
+	scorer process.Scorer
 	scores []fwk.NodePluginScores
 	left   sets.Set[string]
 	hint   string
@@ -69,15 +69,15 @@ func (*fixed) RunReservePluginsReserve(context.Context, fwk.CycleState, *v1.Pod,
 }
 
 // costly is a plugin whose scores stand for a cost.
-type costly struct{ cycles.Scorer }
+type costly struct{ process.Scorer }
 
 func (costly) Name() string { return "Cost" }
 
 func (costly) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
-	return cycles.Cost{Unit: "dollars an hour",
-		Terms: []cycles.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
+func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
+	return process.Cost{Unit: "dollars an hour",
+		Terms: []process.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
 }
 
 func cluster(n int) (*fixed, []fwk.NodeInfo) {

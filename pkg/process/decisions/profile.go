@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/process/cycles"
+	"berth.dev/berth/pkg/process"
 )
 
 // Wrap replaces the profiles by ones that add their decisions to the history. Plugins keep the handle that they were
@@ -29,7 +29,7 @@ type profile struct {
 	history *History
 	weights map[string]int64
 	// scorers are the plugins that know the terms of their scores.
-	scorers []cycles.Scorer
+	scorers []process.Scorer
 	cycle   cycle
 }
 
@@ -48,7 +48,7 @@ func newProfile(inner framework.Framework, h *History) *profile {
 	}
 	// The framework lists no instances but those that wait for events.
 	for _, plugin := range inner.EnqueueExtensions() {
-		if scorer, ok := plugin.(cycles.Scorer); ok {
+		if scorer, ok := plugin.(process.Scorer); ok {
 			p.scorers = append(p.scorers, scorer)
 		}
 	}

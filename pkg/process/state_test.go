@@ -1,4 +1,4 @@
-package cycles
+package process
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got error %v of what was not written, want %v", err, fwk.ErrNotFound)
 	}
 	if _, err := Read[other](state, "n"); err == nil || err.Error() !=
-		"reading n of the cycle: want cycles.other, got cycles.number" {
+		"reading n of the cycle: want process.other, got process.number" {
 		t.Errorf("got error %v of another type", err)
 	}
 }
