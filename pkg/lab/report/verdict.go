@@ -185,7 +185,8 @@ func (c *Comparison) shown() []Row {
 	return slices.DeleteFunc(slices.Clone(c.Rows), func(r Row) bool { return r.nothing() || r.Key == placementsKey })
 }
 
-// hidden is a sentence on the rows that are zero on both sides, empty without any.
+// hidden is a sentence on the rows that are zero on both sides, empty without any. The median of waits of which there
+// was none is zero, too.
 func (c *Comparison) hidden() string {
 	var labels []string
 	for _, r := range c.Rows {
@@ -196,5 +197,5 @@ func (c *Comparison) hidden() string {
 	if len(labels) == 0 {
 		return ""
 	}
-	return "Zero on both sides: " + strings.Join(labels, "; ") + "."
+	return "Zero, or nothing to measure, on both sides: " + strings.Join(labels, "; ") + "."
 }
