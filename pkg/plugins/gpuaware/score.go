@@ -61,7 +61,9 @@ func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, 
 }
 
 // Terms returns the expected waste of the placement; Score returns the sum.
-func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (process.Cost, error) {
+func (p *Plugin) Terms(
+	ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo,
+) (process.Cost, error) {
 	w, err := p.waste(ctx, cycle, pod, info)
 	if err != nil {
 		return process.Cost{}, err
