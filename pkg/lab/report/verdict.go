@@ -185,8 +185,7 @@ func (c *Comparison) shown() []Row {
 	return slices.DeleteFunc(slices.Clone(c.Rows), func(r Row) bool { return r.nothing() || r.Key == placementsKey })
 }
 
-// hidden is a sentence on the rows that are zero on both sides, empty without any. The median of waits of which there
-// was none is zero, too.
+// hidden is a sentence on the rows that are zero on both sides, empty without any. A median of no waits is zero, too.
 func (c *Comparison) hidden() string {
 	var labels []string
 	for _, r := range c.Rows {
