@@ -29,8 +29,8 @@ func (c *shared) keepBound(pod, found *v1.Pod) {
 	}
 }
 
-// followBound records the grant of a bound pod, so that later edits do not count, and reports edits and refusals once,
-// in events of the pod. before is nil when the pod is seen for the first time.
+// followBound records the grant of a bound pod, so that later edits do not count, and reports edits and refusals in
+// events of the pod, once for each replica of the scheduler. before is nil when the pod is seen for the first time.
 func (c *shared) followBound(before, pod *v1.Pod) {
 	if pod.Spec.NodeName == "" || podview.Finished(pod) {
 		return
