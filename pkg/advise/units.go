@@ -14,8 +14,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/preempt"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
 )
@@ -90,7 +90,7 @@ type runningPod struct {
 }
 
 // losses computes what evictions lose now, nil without Coscheduling.
-func (w *world) losses() *work.Moment {
+func (w *world) losses() *preempt.Moment {
 	for _, profile := range w.AllNodes {
 		if plugin := coscheduling.Of(profile); plugin != nil {
 			return plugin.Loss().At(time.Now()) // all profiles have the same
@@ -144,7 +144,7 @@ func (s *search) findUnits(w *world) {
 }
 
 // addRunning adds a running pod.
-func (s *search) addRunning(w *world, of *runningPod, loss *work.Moment) {
+func (s *search) addRunning(w *world, of *runningPod, loss *preempt.Moment) {
 	if loss != nil {
 		of.lost = loss.Lost(of.Pod)
 	}

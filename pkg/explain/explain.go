@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/lab/simulation"
 	"berth.dev/berth/pkg/podview"
@@ -165,7 +165,7 @@ func Pod(q Question) (*Explanation, error) {
 	if e.BoundTo != "" {
 		e.State = "bound"
 	}
-	e.Late = runview.Missed(q.Pod)
+	e.Late = work.Missed(q.Pod)
 	configuration, silenced := q.Configuration.WithoutSignals()
 	configuration, _ = configuration.WithoutExtenderFiles()
 	for _, plugin := range silenced {

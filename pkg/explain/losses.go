@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang/eviction"
-	"berth.dev/berth/pkg/gang/work"
+	"berth.dev/berth/pkg/gang/preempt"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -29,7 +29,7 @@ type Loss struct {
 const mostSpared = 3
 
 // compareLosses adds what the victims lose, and what the cheapest other pods would lose.
-func compareLosses(loss *work.Loss, p *Preemption, infos []fwk.NodeInfo, preemptor *v1.Pod, now time.Time) {
+func compareLosses(loss *preempt.Loss, p *Preemption, infos []fwk.NodeInfo, preemptor *v1.Pod, now time.Time) {
 	type costly struct {
 		Loss
 		cost eviction.Cost

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
@@ -78,7 +78,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
 	t.Parallel()
 	told := func(p *v1.Pod) *v1.Pod {
-		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: runview.DeadlineMissed,
+		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: work.DeadlineMissed,
 			Status: v1.ConditionTrue, Message: "the pod cannot end in time"})
 		return p
 	}

@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/plugins"
@@ -60,12 +59,12 @@ func (r *podSource) values() {
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badPool := podview.PodIPPool(pod)
 	_, badBackfill := read.Backfill(pod)
-	_, badRunTime := runview.Declared(pod)
+	_, badRunTime := work.DeclaredRunTime(pod)
 	_, badWork := work.Declared(pod)
 	_, badCheckpoint := work.Saved(pod)
 	d.bad(at, badSpot, badWindow, badObjective, badClass, badLicenses, badDatasets, badPool, badBackfill, badRunTime,
 		badWork, badCheckpoint)
-	_, ends := runview.DueOf(pod, nil)
+	_, ends := work.DueOf(pod, nil)
 	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !ends && !priceview.NamesWindow(pod) {
 		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
 			"annotation %s has no effect without %s or %s, unless a price window of the profile selects the pod by its labels",

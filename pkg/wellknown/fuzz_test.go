@@ -11,7 +11,6 @@ import (
 
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -62,7 +61,7 @@ func FuzzPodKeys(f *testing.F) {
 			if _, bad := read.Backfill(pod); bad != nil {
 				complaint(t, bad)
 			}
-			if _, bad := runview.Declared(pod); bad != nil {
+			if _, bad := work.DeclaredRunTime(pod); bad != nil {
 				complaint(t, bad)
 			}
 			if w, bad := work.Declared(pod); bad != nil {

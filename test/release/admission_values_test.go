@@ -18,7 +18,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/cost/priceview"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -135,7 +134,7 @@ func said(pod *corev1.Pod) string {
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badIPPool := podview.PodIPPool(pod)
 	_, badBackfill := read.Backfill(pod)
-	_, badRunTime := runview.Declared(pod)
+	_, badRunTime := work.DeclaredRunTime(pod)
 	_, badWork := work.Declared(pod)
 	_, badSaved := work.Saved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,

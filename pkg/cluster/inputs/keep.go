@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu/gpuview"
 )
 
@@ -141,7 +141,7 @@ func reducePod(pod *v1.Pod) {
 	}
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; c.Type {
-		case v1.PodScheduled, gpuview.GPUsAssigned, runview.DeadlineMissed:
+		case v1.PodScheduled, gpuview.GPUsAssigned, work.DeadlineMissed:
 		default:
 			c.Message = ""
 		}

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -247,7 +247,7 @@ func (j *jobEntry) add(p *podEntry) {
 	pod := p.pod
 	j.Pods++
 	j.MilliGPU += p.milli
-	j.Late = cmp.Or(j.Late, plainText(runview.Missed(pod)))
+	j.Late = cmp.Or(j.Late, plainText(work.Missed(pod)))
 	if j.since.IsZero() || pod.CreationTimestamp.Time.Before(j.since) {
 		j.since = pod.CreationTimestamp.Time
 	}

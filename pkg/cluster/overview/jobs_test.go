@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/test/harness/assert"
 	"berth.dev/berth/test/harness/require"
 )
@@ -82,11 +82,11 @@ func TestJobs(t *testing.T) {
 			[]any{pod("p", "", "nvidia.com/gpu=1", refused)}, []string{"Pod/p | Pending | 1 | - | - | 2 too small"},
 		},
 		"a pod that is told what it misses": {
-			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(work.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Pending | 1 | - | - | 2 too small; the pod cannot end in time"},
 		},
 		"a pod that runs and misses its deadline": {
-			[]any{pod("p", "n1", "", running, says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]any{pod("p", "n1", "", running, says(work.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
 		"a pod that was not tried": {[]any{pod("p", "", "")},

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -23,12 +23,12 @@ type StartWindow struct {
 // PodStartWindow reads the window that a pod names and its deadline. It does not check whether the window exists.
 func PodStartWindow(pod *v1.Pod) (StartWindow, *wellknown.BadValue) {
 	w := StartWindow{Name: pod.Annotations[wellknown.StartWindowKey]}
-	deadline, bad := runview.PodDeadline(pod)
+	deadline, bad := work.PodDeadline(pod)
 	if bad != nil {
 		return w, bad
 	}
 	w.Deadline = deadline
-	if due, ok := runview.DueOf(pod, nil); ok {
+	if due, ok := work.DueOf(pod, nil); ok {
 		w.Deadline, w.Ends = due.Start, true
 	}
 	return w, nil

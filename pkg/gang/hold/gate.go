@@ -17,8 +17,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/status"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/process"
 )
@@ -128,7 +128,7 @@ func (g *Gate) role(pod *v1.Pod) string {
 // givesWay reports whether the pod runs in what is kept for a turn and has gone when the gang starts.
 func (g *Gate) givesWay(pod *v1.Pod, turn *Hold) bool {
 	if !turn.start.IsZero() {
-		if end, known := runview.EndOf(pod, g.RunTime(pod), time.Now()); known && !end.After(turn.start) {
+		if end, known := work.EndOf(pod, g.RunTime(pod), time.Now()); known && !end.After(turn.start) {
 			return true
 		}
 	}
@@ -145,9 +145,9 @@ func (g *Gate) AllowsBackfill(pod *v1.Pod) bool {
 func (g *Gate) RunTime(pod *v1.Pod) time.Duration {
 	id := g.Members.ID(pod)
 	if id == (gang.ID{}) {
-		return runview.RunTime(pod, nil, 0)
+		return work.RunTime(pod, nil, 0)
 	}
-	return runview.RunTime(pod, g.Members.Group(id), g.limit(pod))
+	return work.RunTime(pod, g.Members.Group(id), g.limit(pod))
 }
 
 // limit returns after what time the object that the pod's gang belongs to ends its pods, 0 if it does not or that is

@@ -12,10 +12,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/starts"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/process/informers"
 )
 
@@ -173,7 +173,7 @@ func (r *Reservations) report(id gang.ID, now time.Time) {
 	if c.waitsFor != nil {
 		pod, known := r.Search.List.Capacity.Cluster.Pod(c.waitsFor.UID), false
 		if pod != nil {
-			end, known = runview.EndOf(pod, r.Search.Holds.Gate.RunTime(pod), now)
+			end, known = work.EndOf(pod, r.Search.Holds.Gate.RunTime(pod), now)
 		}
 		if c.outlived = pod != nil && !known; !c.outlived {
 			c.waitsFor = nil

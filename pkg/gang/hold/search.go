@@ -14,10 +14,10 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/plan/sets"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/starts"
 	"berth.dev/berth/pkg/gang/tree"
 	"berth.dev/berth/pkg/gang/waiting"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -215,7 +215,7 @@ func (s *Search) ends(now time.Time) func(*capacity.BoundPod) (time.Time, bool) 
 			of = word{s.Holds.Gate.Members.Group(p.Of), s.Holds.Gate.limit(p.Object)}
 			words[p.Of] = of
 		}
-		return runview.EndOf(p.Object, runview.RunTime(p.Object, of.group, of.limit), now)
+		return work.EndOf(p.Object, work.RunTime(p.Object, of.group, of.limit), now)
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 
 // byLoss makes the scheduler's own preemption compare pods by the work that their eviction loses.
 type byLoss struct {
-	Loss *work.Loss
+	Loss *Loss
 	// current is what evictions lose in the current cycle.
-	current atomic.Pointer[work.Moment]
+	current atomic.Pointer[Moment]
 }
 
 // lossAge is how long a Moment is used outside of the cycles that beginCycle begins.
@@ -34,7 +34,7 @@ func (l *byLoss) beginCycle(now time.Time) (end func()) {
 }
 
 // moment returns what evictions lose now.
-func (l *byLoss) moment() *work.Moment {
+func (l *byLoss) moment() *Moment {
 	now, m := time.Now(), l.current.Load()
 	if m == nil || now.Sub(m.Now) > lossAge {
 		m = l.Loss.At(now)

@@ -20,7 +20,6 @@ import (
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/status"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/process"
 )
@@ -49,7 +48,7 @@ type Sources struct {
 	Owners  *status.Owners
 	Budgets policylisters.PodDisruptionBudgetLister
 	// Loss knows what evictions lose.
-	Loss *work.Loss
+	Loss *Loss
 }
 
 // lookForFlight records whether gangs of lower priority are being bound, and has the request tried again when they are

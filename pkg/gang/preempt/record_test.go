@@ -24,7 +24,6 @@ import (
 	"berth.dev/berth/pkg/gang/hold"
 	"berth.dev/berth/pkg/gang/members"
 	"berth.dev/berth/pkg/gang/waiting"
-	"berth.dev/berth/pkg/gang/work"
 )
 
 // preemptor is a gang that waits, with an evictor, and what has happened to it, written down in the simplest way: the
@@ -73,7 +72,7 @@ func newPreemptor(t *rapid.T, bubble *testing.T, seen map[string]int) *preemptor
 	inbox, known := waiting.NewInbox(), &members.Directory{Lister: corelisters.NewPodLister(p.pods)}
 	holds := &hold.Holds{Gate: hold.Gate{Members: known, Cycles: &gang.NewLedger(time.Minute, nil).Cycles}}
 	holds.Gate.Away.Inbox = inbox
-	p.evictor = &Evictor{Members: known, Holds: holds, Inbox: inbox, Sources: Sources{Budgets: p, Loss: &work.Loss{}}}
+	p.evictor = &Evictor{Members: known, Holds: holds, Inbox: inbox, Sources: Sources{Budgets: p, Loss: &Loss{}}}
 	return p
 }
 

@@ -13,8 +13,6 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
-
-	"berth.dev/berth/pkg/gang/work"
 )
 
 // PreemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
@@ -24,7 +22,7 @@ func PreemptedByScheduler(pod *v1.Pod) bool {
 }
 
 // evictOne marks the pod as preempted for the request, and deletes it.
-func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request, moment *work.Moment) error {
+func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request, moment *Moment) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
 		Reason:  v1.PodReasonPreemptionByScheduler,

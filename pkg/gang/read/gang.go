@@ -15,7 +15,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read/numbering"
-	"berth.dev/berth/pkg/gang/runview"
 	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
@@ -117,9 +116,9 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 // is none.
 func Misstated(of metav1.Object) *wellknown.BadValue {
 	_, backfill := Backfill(of)
-	_, run := runview.Declared(of)
-	_, work := work.Declared(of)
-	return cmp.Or(backfill, run, work)
+	_, run := work.DeclaredRunTime(of)
+	_, lost := work.Declared(of)
+	return cmp.Or(backfill, run, lost)
 }
 
 // Generated reports whether the controller created the PodGroup and no user has edited its spec since.

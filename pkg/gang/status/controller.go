@@ -81,9 +81,9 @@ func (c *Controller) run(ctx context.Context) {
 		}
 	}
 	for range workers {
-		go work(ctx, c.queue, c.try)
+		go drain(ctx, c.queue, c.try)
 	}
-	go work(ctx, c.Pods.queue, c.Pods.sync)
+	go drain(ctx, c.Pods.queue, c.Pods.sync)
 	wait.UntilWithContext(ctx, func(context.Context) {
 		for state, n := range c.source.Ledger.Tally() {
 			gangsByState.WithLabelValues(state).Set(float64(n))
@@ -104,8 +104,8 @@ func (c *Controller) enqueue(id gang.ID, delay time.Duration) {
 	}
 }
 
-// work calls sync with each item of the queue until ctx is done.
-func work[T comparable](ctx context.Context, queue workqueue.TypedInterface[T], sync func(context.Context, T)) {
+// drain calls sync with each item of the queue until ctx is done.
+func drain[T comparable](ctx context.Context, queue workqueue.TypedInterface[T], sync func(context.Context, T)) {
 	for {
 		item, done := queue.Get()
 		if done {

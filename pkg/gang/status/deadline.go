@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -30,18 +30,18 @@ const (
 )
 
 // lateMessage is the message about a missed deadline. It does not change with time.
-func lateMessage(who string, due *runview.Due) string {
+func lateMessage(who string, due *work.Due) string {
 	return fmt.Sprintf("%s cannot end by %s (%s): with a run time of %s, it had to start by %s", who,
 		due.End.Format(time.RFC3339), wellknown.DeadlineKey, due.Run, due.Start.Format(time.RFC3339))
 }
 
 // dueOf returns the earliest time by which a pending member has to start, false if none has a deadline.
-func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first runview.Due, stated bool) {
+func (s *State) dueOf(pg *schedulingv1alpha1.PodGroup) (first work.Due, stated bool) {
 	for _, pod := range s.Members {
 		if _, has := pod.Annotations[wellknown.DeadlineKey]; !has || !waits(pod) {
 			continue
 		}
-		if due, ok := runview.DueOf(pod, pg); ok && (!stated || due.Start.Before(first.Start)) {
+		if due, ok := work.DueOf(pod, pg); ok && (!stated || due.Start.Before(first.Start)) {
 			first, stated = due, true
 		}
 	}
@@ -75,7 +75,7 @@ func (s *State) lookAtDeadline(pg *schedulingv1alpha1.PodGroup, now time.Time) t
 }
 
 // untilLate returns after what time to check again whether it is too late to start, 0 if it is.
-func untilLate(due *runview.Due, now time.Time) time.Duration {
+func untilLate(due *work.Due, now time.Time) time.Duration {
 	if now.After(due.Start) {
 		return 0
 	}
@@ -105,7 +105,7 @@ func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 }
 
 func podIsLate(pod *v1.Pod) *v1.PodCondition {
-	_, c := podutil.GetPodCondition(&pod.Status, runview.DeadlineMissed)
+	_, c := podutil.GetPodCondition(&pod.Status, work.DeadlineMissed)
 	return c
 }
 
@@ -113,8 +113,8 @@ func podIsLate(pod *v1.Pod) *v1.PodCondition {
 // check again, 0 for never.
 func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration {
 	now := time.Now()
-	due, stated := runview.DueOf(pod, nil)
-	want := v1.PodCondition{Type: runview.DeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
+	due, stated := work.DueOf(pod, nil)
+	want := v1.PodCondition{Type: work.DeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	again := time.Duration(0)
 	if stated {

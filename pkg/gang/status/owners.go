@@ -71,7 +71,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 		trees: grouptree.New()}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() {
-		work(ctx, o.queue, func(ctx context.Context, id gang.ID) { o.sync(ctx, id, changed) })
+		drain(ctx, o.queue, func(ctx context.Context, id gang.ID) { o.sync(ctx, id, changed) })
 	})
 	return o, nil
 }

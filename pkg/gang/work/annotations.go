@@ -84,3 +84,11 @@ func Doubtful(of metav1.Object, now time.Time) *wellknown.BadValue {
 	}
 	return nil
 }
+
+// Started returns when a pod with a node was started or, if its status does not have that, when it was created.
+func Started(pod *v1.Pod) time.Time {
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}

@@ -25,6 +25,15 @@ func (w *Work) durations() [3]*time.Duration {
 	return [3]*time.Duration{&w.Every, &w.Restart, &w.Protected}
 }
 
+// Complete takes from the other what this one does not declare.
+func (w *Work) Complete(other *Work) {
+	for i, own := range w.durations() {
+		if *own == 0 {
+			*own = *other.durations()[i]
+		}
+	}
+}
+
 // Limits bound what pods may declare, so that no pod can avoid every eviction.
 type Limits struct {
 	// Unsaved is the longest time of work that counts as lost. With 0, work does not count.

@@ -4,9 +4,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/preempt"
 	"berth.dev/berth/pkg/gang/read"
 	"berth.dev/berth/pkg/gang/tree"
-	"berth.dev/berth/pkg/gang/work"
 )
 
 // answers are what other plugins and the operator's tool may ask the plugin.
@@ -49,7 +49,7 @@ func (a answers) Groups(pod *v1.Pod) *tree.Group {
 }
 
 // Loss says what the eviction of a pod loses.
-func (a answers) Loss() *work.Loss { return a.shared.evictor.Sources.Loss }
+func (a answers) Loss() *preempt.Loss { return a.shared.evictor.Sources.Loss }
 
 // ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
 // need not call it.

@@ -10,7 +10,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/read"
-	"berth.dev/berth/pkg/gang/runview"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
@@ -30,7 +30,7 @@ func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup
 	}
 	class, _ := podview.SLAClass(q.order, pod)
 	var own *time.Duration
-	if due, ok := runview.DueOf(pod, group); ok && class != nil {
+	if due, ok := work.DueOf(pod, group); ok && class != nil {
 		own = new(time.Duration)
 		*own = due.Start.Sub(pod.CreationTimestamp.Time)
 	}

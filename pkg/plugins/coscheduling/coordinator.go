@@ -94,8 +94,8 @@ func newCoordinator(
 	c.holds.Gate.Away.Backlog, c.holds.Gate.Away.Inbox = c.backlog, inbox
 	c.held = loop.NewHeldPods(c.holder, c.backlog, inbox)
 	c.evictor = &preempt.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.holds, Sources: preempt.Sources{Loss: &work.Loss{Limits: s.limits, GPUs: names,
-			Gangs: c.members}}, Inbox: inbox}
+		Holds: c.holds, Sources: preempt.Sources{Loss: &preempt.Loss{Limits: s.limits, GPUs: names,
+			Members: c.members}}, Inbox: inbox}
 	c.planner = &plan.Planner{Sources: plan.Sources{Divider: &sets.Divider{Ledger: c.ledger,
 		Members: c.members, Capacity: c.headroom}, Profiles: c.profiles, GPUs: names}}
 	c.effects = &loop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,

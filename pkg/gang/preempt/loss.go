@@ -1,4 +1,4 @@
-package work
+package preempt
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/members"
+	"berth.dev/berth/pkg/gang/work"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpu/gpuview"
 	"berth.dev/berth/pkg/podview"
@@ -16,19 +18,10 @@ import (
 
 // Loss computes what evictions lose.
 type Loss struct {
-	Limits Limits
+	Limits work.Limits
 	// GPUs are the keys of GPUs by profile.
-	GPUs  *gpuview.ProfileKeys
-	Gangs Gangs
-}
-
-// Gangs finds the gangs of pods.
-type Gangs interface {
-	// ID returns the gang of a pod, the zero ID if it has none.
-	ID(*v1.Pod) gang.ID
-	// Group returns the PodGroup of a gang, nil if it has none, and PodsOf its members.
-	Group(gang.ID) *schedulingv1alpha1.PodGroup
-	PodsOf(gang.ID) []*v1.Pod
+	GPUs    *gpuview.ProfileKeys
+	Members *members.Directory
 }
 
 // Moment computes what evictions lose at one time, such as that of a scheduling cycle. It reads each pod and each gang
@@ -38,24 +31,24 @@ type Moment struct {
 	Now time.Time
 
 	mu    sync.Mutex
-	works map[*v1.Pod]*Work
+	works map[*v1.Pod]*work.Work
 	gangs map[gang.ID]gangWork
 }
 
 // gangWork is what a gang declares for all members.
 type gangWork struct {
-	work  Work
+	work  work.Work
 	saved []time.Time
 }
 
 // At returns the Moment of that time.
 func (l *Loss) At(now time.Time) *Moment {
-	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*Work{}, gangs: map[gang.ID]gangWork{}}
+	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*work.Work{}, gangs: map[gang.ID]gangWork{}}
 }
 
 // Work returns the work of the pod. Annotations of the pod take precedence over those of its PodGroup, except
 // checkpoints: a checkpoint of any member counts for the whole gang.
-func (m *Moment) Work(pod *v1.Pod) *Work {
+func (m *Moment) Work(pod *v1.Pod) *work.Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, known := m.works[pod]
@@ -66,21 +59,17 @@ func (m *Moment) Work(pod *v1.Pod) *Work {
 	return w
 }
 
-func (m *Moment) read(pod *v1.Pod) *Work {
-	w, _ := Declared(pod)
+func (m *Moment) read(pod *v1.Pod) *work.Work {
+	w, _ := work.Declared(pod)
 	if of := m.gang(pod); of != nil {
-		for i, own := range w.durations() {
-			if *own == 0 {
-				*own = *of.work.durations()[i]
-			}
-		}
+		w.Complete(&of.work)
 		w.Saved = of.saved
 	}
-	if at, _ := Saved(pod); !at.IsZero() {
+	if at, _ := work.Saved(pod); !at.IsZero() {
 		w.Saved = append(w.Saved[:len(w.Saved):len(w.Saved)], at)
 	}
 	if pod.Spec.NodeName != "" {
-		w.Started = Started(pod)
+		w.Started = work.Started(pod)
 	}
 	if w.MilliGPUs = m.milliGPUs(pod); w.MilliGPUs == 0 {
 		requests := podview.RequestsNow(pod)
@@ -91,36 +80,36 @@ func (m *Moment) read(pod *v1.Pod) *Work {
 
 // gang returns what the gang of the pod declares, nil if the pod has none.
 func (m *Moment) gang(pod *v1.Pod) *gangWork {
-	id := m.Gangs.ID(pod)
+	id := m.Members.ID(pod)
 	if id == (gang.ID{}) {
 		return nil
 	}
 	of, known := m.gangs[id]
 	if !known {
-		group := m.Gangs.Group(id)
+		group := m.Members.Group(id)
 		if group != nil {
-			of.work, _ = Declared(group)
+			of.work, _ = work.Declared(group)
 		}
-		of.saved = m.newest(group, m.Gangs.PodsOf(id))
+		of.saved = m.newest(group, m.Members.PodsOf(id))
 		m.gangs[id] = of
 	}
 	return &of
 }
 
 // newest returns the latest credible checkpoint of the members or their PodGroup, nil if there is none.
-func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) []time.Time {
+func (m *Moment) newest(group *schedulingv1alpha1.PodGroup, pods []*v1.Pod) []time.Time {
 	var last time.Time
 	consider := func(at time.Time) {
-		if at.After(last) && Credible(at, m.Now) {
+		if at.After(last) && work.Credible(at, m.Now) {
 			last = at
 		}
 	}
 	if group != nil {
-		at, _ := Saved(group)
+		at, _ := work.Saved(group)
 		consider(at)
 	}
-	for _, member := range members {
-		at, _ := Saved(member)
+	for _, member := range pods {
+		at, _ := work.Saved(member)
 		consider(at)
 	}
 	if last.IsZero() {
@@ -148,11 +137,3 @@ func (m *Moment) IsProtected(pod *v1.Pod) bool { return m.Work(pod).IsProtected(
 
 // Describe is Work.Describe of the pod.
 func (m *Moment) Describe(pod *v1.Pod) string { return m.Work(pod).Describe(m.Now, m.Limits) }
-
-// Started returns when a pod with a node was started or, if its status does not have that, when it was created.
-func Started(pod *v1.Pod) time.Time {
-	if pod.Status.StartTime != nil {
-		return pod.Status.StartTime.Time
-	}
-	return pod.CreationTimestamp.Time
-}

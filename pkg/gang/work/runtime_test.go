@@ -1,4 +1,4 @@
-package runview
+package work
 
 import (
 	"testing"
@@ -89,7 +89,7 @@ func TestWrongRunTimesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "3", "-1h", "0s", "1000000h", "soon"} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.RunTimeKey: value}}}
-		if d, bad := Declared(pod); bad == nil || d != 0 {
+		if d, bad := DeclaredRunTime(pod); bad == nil || d != 0 {
 			t.Errorf("%q is read as %s", value, d)
 		}
 	}

@@ -1,4 +1,4 @@
-package runview
+package work
 
 import (
 	"time"

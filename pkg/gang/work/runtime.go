@@ -1,4 +1,4 @@
-package runview
+package work
 
 import (
 	"strconv"
@@ -15,14 +15,11 @@ import (
 // kueueSecondsLabel is the label of Kueue with the seconds after which a job is ended.
 const kueueSecondsLabel = "kueue.x-k8s.io/max-exec-time-seconds"
 
-// longest is the longest run time.
-const longest = 10 * 365 * 24 * time.Hour
-
 // late is how much longer than its run time a pod may exist, because it takes time to start and to terminate.
 const late = 30 * time.Second
 
-// Declared reads the run time that a pod, or a PodGroup for its pods, declares, 0 for none.
-func Declared(of metav1.Object) (time.Duration, *wellknown.BadValue) {
+// DeclaredRunTime reads the run time that a pod, or a PodGroup for its pods, declares, 0 for none.
+func DeclaredRunTime(of metav1.Object) (time.Duration, *wellknown.BadValue) {
 	value, ok := of.GetAnnotations()[wellknown.RunTimeKey]
 	if !ok {
 		return 0, nil
@@ -48,9 +45,9 @@ func RunTime(pod *v1.Pod, group *schedulingv1alpha1.PodGroup, limit time.Duratio
 }
 
 func expected(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) time.Duration {
-	run, _ := Declared(pod)
+	run, _ := DeclaredRunTime(pod)
 	if run == 0 && group != nil {
-		run, _ = Declared(group)
+		run, _ = DeclaredRunTime(group)
 	}
 	return run
 }
