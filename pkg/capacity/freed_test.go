@@ -44,13 +44,30 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 			x.Feed.SetPod(used, gang.ID{})
 			look(x)
 			test.happens(x)
-			if got := x.Looks.FreedUnseen("a"); got != test.want {
+			if got := x.Looks.FreedOn("a", x.Looks.Answered()); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 			if got := x.Looks.FreedAfter("a"); got != (test.want && !test.seen) {
 				t.Errorf("after the last look: got %t, want %t", got, test.want && !test.seen)
 			}
 		})
+	}
+}
+
+func TestWhatCameFreeSinceACycleBegan(t *testing.T) {
+	t.Parallel()
+	x := New(&process.Profiles{})
+	x.Feed.SetNode(gpuNode("a", "8").Obj())
+	x.Feed.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+	look(x)
+	began := x.Looks.Answered()
+	x.Feed.DropPod("used")
+	look(x)
+	if !x.Looks.FreedOn("a", began) {
+		t.Error("what came free in a cycle counts for its pod, because the look at gangs has ended since")
+	}
+	if x.Looks.FreedOn("a", x.Looks.Answered()) {
+		t.Error("what came free before a cycle does not count for its pod")
 	}
 }
 

@@ -49,12 +49,12 @@ func (x *Looks) Answer() {
 	x.looks.answered.Store(x.looks.asked)
 }
 
-// FreedUnseen reports whether something became free on the node that no finished look at gangs has seen.
-func (x *Looks) FreedUnseen(node string) bool {
+// FreedOn reports whether something became free on the node that the look of that number had not answered.
+func (x *Looks) FreedOn(node string, answered uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.nodes.byName[node]
-	return n == nil || n.node == nil || n.freed > x.looks.answered.Load()
+	return n == nil || n.node == nil || n.freed > answered
 }
 
 // FreedAfter reports whether something became free on the node after the last look at gangs had begun.

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -37,10 +36,8 @@ type Loop struct {
 	// Opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried:
 	// it could take the place that a member lacks whose siblings have theirs.
 	Opened opening
-	// answering is locked while those enter the queue for which something came free.
-	answering sync.Mutex
-	queue     *waiting.Queue
-	coming    coming
+	queue  *waiting.Queue
+	coming coming
 	// resting are gangs that changed during a pause, to be looked at again.
 	resting map[gang.ID]bool
 	due     dueTimes
@@ -140,7 +137,8 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 		effects = append(effects, l.stragglers())
 	}
 	effects = append(effects, singles, l.preemptors(now), l.Ledger.Agenda.Expire(l.Backoff, now))
-	l.answer(ctx, effects)
+	l.Effects.Apply(ctx, effects...)
+	l.List.Capacity.Looks.Answer()
 	l.Held.wakeLate(klog.FromContext(ctx), late)
 	l.List.Priorities.Count(l.List.ByID, l.Held.backlog.Heads())
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
@@ -148,23 +146,6 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	}
 	l.describe(now)
 	return max(pause, settlePause)
-}
-
-// answer carries the effects of a turn out, which ends the look at what came free.
-func (l *Loop) answer(ctx context.Context, effects []gang.Effects) {
-	l.answering.Lock()
-	defer l.answering.Unlock()
-	l.Effects.Apply(ctx, effects...)
-	l.List.Capacity.Looks.Answer()
-}
-
-// FreedUnseen reports whether something came free on the node for which the pods and gangs that come first are not in
-// the queue yet. While they enter it, it waits: the pod in question may be one of them, and must not be turned away for
-// the others.
-func (l *Loop) FreedUnseen(node string) bool {
-	l.answering.Lock()
-	defer l.answering.Unlock()
-	return l.List.Capacity.Looks.FreedUnseen(node)
 }
 
 // refresh brings the list in line with the ledger.

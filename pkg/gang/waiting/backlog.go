@@ -136,6 +136,10 @@ func (b *Backlog) set(uid apitypes.UID, to state) {
 // Begin takes note that a scheduling cycle begins. What comes free from now on its pod may not see.
 func (b *Backlog) Begin() { b.seen.Store(b.capacity.Looks.Answered()) }
 
+// FreedUnseen reports whether something has come free on the node for which those that come first may not have been in
+// the queue when the scheduling cycle began that runs now. Its pod may be one of them, or one that was ahead of them.
+func (b *Backlog) FreedUnseen(node string) bool { return b.capacity.Looks.FreedOn(node, b.seen.Load()) }
+
 // Failed takes note of a pod that is tried alone, about to be back in kube-scheduler's queue, for which no node with
 // enough room was found.
 func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {

@@ -50,7 +50,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
 		return process.Reject(fwk.Unschedulable, capacity.KeptFor(to))
 	}
-	if !first || !c.loop.FreedUnseen(name) {
+	if !first || !c.backlog.FreedUnseen(name) {
 		return nil
 	}
 	// The backlog has it tried again after them if there is room left. If there is none, it has yet to look for pods to
