@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
+	// describeRest is how long changes of a gang wait after a look at it, for each class beyond freeClasses, the number
+	// that costs next to nothing.
 	describeRest = time.Millisecond
-	manyClasses  = 32
+	freeClasses  = 32
 )
 
 // Gang is a gang that waits to be planned, with what the account of free capacity has to know of it.
@@ -81,7 +82,7 @@ func NewList() *List {
 func (l *List) Put(waits gang.Waiting, now time.Time) (g *Gang, failed bool) {
 	known := l.ByID[waits.ID]
 	g = l.describe(waits, known)
-	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
+	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-freeClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
 		g.Excluded, g.Listed, g.Roomy, g.DescribedAt = known.Excluded, known.Listed, known.Roomy, known.DescribedAt

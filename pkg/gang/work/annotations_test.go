@@ -13,21 +13,6 @@ import (
 
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// says returns the metadata of an object with annotations: keys and values in turn.
-func says(annotations ...string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Annotations: map[string]string{}}
-	for i := 0; i < len(annotations); i += 2 {
-		m.Annotations[annotations[i]] = annotations[i+1]
-	}
-	return m
-}
-
-// runs returns a pod that has started.
-func runs(meta metav1.ObjectMeta) *v1.Pod {
-	return &v1.Pod{ObjectMeta: meta, Spec: v1.PodSpec{NodeName: "n"},
-		Status: v1.PodStatus{StartTime: &metav1.Time{Time: t0}}}
-}
-
 func TestWrongValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	for key, values := range map[string][]string{
@@ -36,7 +21,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		wellknown.ProtectForKey:      {"", "0s", "always"},
 	} {
 		for _, value := range values {
-			meta := says(key, value)
+			meta := metav1.ObjectMeta{Annotations: map[string]string{key: value}}
 			if _, wrong := Declared(&v1.Pod{ObjectMeta: meta}); wrong == nil || wrong.Key != key || wrong.Value != value {
 				t.Errorf("%s %q of a pod: %v", key, value, wrong)
 			}
@@ -64,14 +49,15 @@ func TestCheckpointsThatDoNotCountAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			meta := says(wellknown.LastCheckpointKey, test.value)
+			meta := metav1.ObjectMeta{Annotations: map[string]string{wellknown.LastCheckpointKey: test.value}}
 			allowed := func(wrong *wellknown.BadValue) string {
 				if wrong == nil {
 					return ""
 				}
 				return wrong.Allowed
 			}
-			if got := allowed(Doubtful(runs(meta), now)); got != test.pod {
+			pod := &v1.Pod{ObjectMeta: meta, Status: v1.PodStatus{StartTime: &metav1.Time{Time: t0}}}
+			if got := allowed(Doubtful(pod, now)); got != test.pod {
 				t.Errorf("of a pod %q, want %q", got, test.pod)
 			}
 			if got := allowed(Doubtful(&schedulingv1alpha1.PodGroup{ObjectMeta: meta}, now)); got != test.group {

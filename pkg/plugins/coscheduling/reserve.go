@@ -34,7 +34,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 }
 
 // refuseLate turns the pod away if what it needs has been kept for a gang since its node was filtered, or has come free
-// and who comes before the pod has not been looked at yet.
+// and who comes before the pod may not have been in the queue when its cycle began.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	alone := !c.members.Has(pod) || c.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone
